@@ -1,0 +1,84 @@
+"""What can go wrong, as the user sees it: exit codes and the exceptions that carry them.
+
+A patch that does not apply or a checkout that drifted is a *result*, never an exception: operations
+return it and the command line turns it into exit code 1 or 3. Exceptions are for what stops a
+component: input that cannot be read, a git that is missing, a fetch that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The process exit codes; part of the public interface."""
+
+    OK = 0
+    FINDING = 1  # a patch does not apply, drift, a refusal to touch the user's edits
+    USAGE = 2
+    HALTED = 3  # stopped on a conflict, the next step is printed
+    BAD_INPUT = 4  # manifest, series, patch file
+    ENVIRONMENT = 5  # git missing or too old, fetch failed, locked, no disk
+    BUG = 70
+    INTERRUPTED = 130
+
+
+_SEVERITY = (
+    ExitCode.OK,
+    ExitCode.FINDING,
+    ExitCode.HALTED,
+    ExitCode.ENVIRONMENT,
+    ExitCode.BAD_INPUT,
+    ExitCode.USAGE,
+    ExitCode.INTERRUPTED,
+    ExitCode.BUG,
+)
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """The code that a run over several components exits with; OK for none."""
+    return max(codes, key=_SEVERITY.index, default=ExitCode.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: where ("file:line", a component, or empty), what, and what to do."""
+
+    what: str
+    where: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" if self.where else self.what
+
+
+class PatchkitError(Exception):
+    """Expected trouble; carries every problem found, not only the first."""
+
+    exit_code = ExitCode.ENVIRONMENT
+
+    def __init__(self, *problems: Problem | str, hint: str = "") -> None:
+        self.problems = tuple(
+            p if isinstance(p, Problem) else Problem(p, hint=hint) for p in problems
+        )
+        super().__init__("\n".join(str(p) for p in self.problems))
+
+
+class UsageError(PatchkitError):
+    """The command line asks for something that does not go together, or names what is not there."""
+
+    exit_code = ExitCode.USAGE
+
+
+class BadInputError(PatchkitError):
+    """A manifest, series, patch or lock file that cannot be taken as it is."""
+
+    exit_code = ExitCode.BAD_INPUT
+
+
+class SurroundingsError(PatchkitError):
+    """Git missing or too old, a dead host, a full disk, a lock held by somebody else."""
+
+    exit_code = ExitCode.ENVIRONMENT

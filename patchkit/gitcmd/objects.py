@@ -1,0 +1,154 @@
+"""Read objects from a repository through one `git cat-file --batch`, write them as one pack."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import sha1
+from types import TracebackType
+from typing import IO
+
+from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.process import run_sealed, sealed_command, sealed_environment
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import GitObject, TreeEntry, parse_tree
+
+_PACK_KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
+
+# How many requests may be in the pipe unanswered: each is 41 bytes, and a pipe holds 64 KiB.
+_IN_FLIGHT = 512
+
+
+class MissingObjectError(SurroundingsError):
+    """An object that should be in the repository and is not."""
+
+
+class ObjectReader:
+    """Objects of one repository by id; a context manager, for one thread at a time.
+
+    Trees are kept once parsed, blobs are not. The git process is started at the first read.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._process: subprocess.Popen[bytes] | None = None
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
+
+    def __enter__(self) -> ObjectReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the git process, if one runs."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+    def blob(self, oid: str) -> bytes:
+        """The contents of a blob."""
+        return self.read(oid, "blob")
+
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
+        """The entries of a tree."""
+        if oid not in self._trees:
+            self._trees[oid] = parse_tree(self.read(oid, "tree"))
+        return self._trees[oid]
+
+    def commit(self, oid: str) -> bytes:
+        """The payload of a commit object."""
+        return self.read(oid, "commit")
+
+    def read(self, oid: str, kind: str) -> bytes:
+        """The payload of one object; MissingObjectError if it is absent or of another kind."""
+        ((_, payload),) = self.read_many([oid], kind)
+        return payload
+
+    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
+        """(id, payload) of many objects of one kind, in order, without waiting for each answer."""
+        stdin, stdout = self._pipes()
+        queue = list(oids)
+        for start in range(0, len(queue), _IN_FLIGHT):
+            batch = queue[start : start + _IN_FLIGHT]
+            stdin.write("".join(f"{oid}\n" for oid in batch).encode())
+            stdin.flush()
+            # read whole before the first is handed out: a caller may stop half-way
+            yield from [(oid, self._answer(stdout, oid, kind)) for oid in batch]
+
+    def _answer(self, stdout: IO[bytes], oid: str, kind: str) -> bytes:
+        fields = stdout.readline().split()
+        if len(fields) != 3 or fields[2] == b"missing":
+            self.close()
+            raise MissingObjectError(f"object {oid} is missing from {self._repository.git_dir}")
+        payload = stdout.read(int(fields[2]))
+        stdout.read(1)
+        if fields[1].decode() != kind:
+            raise MissingObjectError(f"object {oid} is a {fields[1].decode()}, not a {kind}")
+        return payload
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                sealed_command(["cat-file", "--batch"], self._repository.git_dir),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=sealed_environment(),
+                cwd="/",
+            )
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        return stdin, stdout
+
+
+@contextmanager
+def reading(repository: Repository) -> Iterator[ObjectReader]:
+    """An ObjectReader whose process ends with the block."""
+    with ObjectReader(repository) as reader:
+        yield reader
+
+
+def write_objects(repository: Repository, objects: Iterable[GitObject]) -> None:
+    """Write all objects as one pack that git verifies; harmless where some are there already.
+
+    On disk: one pack and its index below objects/pack, both or none.
+    """
+    unique = {each.oid: each for each in objects}
+    if unique:
+        run_sealed(
+            ["index-pack", "--stdin", "--fix-thin"],
+            git_dir=repository.git_dir,
+            stdin=_pack(unique.values()),
+        )
+
+
+def _pack(objects: Collection[GitObject]) -> bytes:
+    chunks = [struct.pack(">4sLL", b"PACK", 2, len(objects))]
+    for each in objects:
+        chunks.append(_entry_header(_PACK_KINDS[each.kind], len(each.payload)))
+        chunks.append(zlib.compress(each.payload, 1))
+    body = b"".join(chunks)
+    return body + sha1(body, usedforsecurity=False).digest()
+
+
+def _entry_header(kind: int, size: int) -> bytes:
+    # gitformat-pack: 3 bits of kind and 4 of size in the first byte, then 7 bits of size each
+    byte = kind << 4 | size & 0x0F
+    size >>= 4
+    encoded = bytearray()
+    while size:
+        encoded.append(byte | 0x80)
+        byte = size & 0x7F
+        size >>= 7
+    encoded.append(byte)
+    return bytes(encoded)

@@ -1,0 +1,168 @@
+"""Run git in one of two environments.
+
+*Sealed*: for every command whose output or effect we depend on. Nothing of the user's
+configuration, environment or locale reaches git, no hook runs, no question is asked.
+*Network*: for clone and fetch. The user's configuration stays in force (proxies, credentials,
+`url.*.insteadOf`, certificates), only what could redirect git to another repository is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from patchkit.errors import SurroundingsError
+
+#: The oldest git that patchkit works with; the only place that says so.
+MINIMUM_GIT = (2, 34)
+
+# Kept in the sealed environment: where programs and temporary files are, nothing that steers git.
+_SEALED_KEEPS = ("PATH", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "LD_PRELOAD")
+
+_SEALED_SETS = {
+    "LC_ALL": "C",  # messages that we parse, and the order of names
+    "TZ": "UTC",
+    "HOME": os.devnull,
+    "XDG_CONFIG_HOME": os.devnull,  # $XDG_CONFIG_HOME/git/attributes changes diffs
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # refs/replace would change trees behind their ids
+    "GIT_NO_LAZY_FETCH": "1",  # a missing object is an error, never a surprise download
+    "GIT_OPTIONAL_LOCKS": "0",  # looking must not write the index
+    "GIT_EDITOR": "false",
+    "GIT_SEQUENCE_EDITOR": "false",
+    "GIT_PAGER": "cat",
+}
+
+_SEALED_CONFIG = (
+    "core.hooksPath=" + os.devnull,
+    "core.attributesFile=" + os.devnull,
+    "core.excludesFile=" + os.devnull,
+    "core.quotePath=false",
+    "core.fsmonitor=false",
+    "core.precomposeUnicode=false",
+    "safe.directory=*",  # the path is one that patchkit was given or made, not one it came upon
+    "gc.auto=0",  # a collection in the background would outlive the lock
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "advice.detachedHead=false",
+)
+
+# Removed for network commands: these would point git at another repository, object store or index,
+# or trace into files; GIT_SSH*, GIT_ASKPASS, GIT_CONFIG_* and proxies stay, they are the user's.
+_NETWORK_DROPS = re.compile(
+    r"GIT_(DIR|WORK_TREE|INDEX_FILE|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES"
+    r"|COMMON_DIR|CEILING_DIRECTORIES|SHALLOW_FILE|GRAFT_FILE|QUARANTINE_PATH|REPLACE_REF_BASE"
+    r"|DIFF_OPTS|EXTERNAL_DIFF|TRACE.*|INTERNAL_.*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A git command that ran to its end."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def message(self) -> str:
+        """What git said on stderr, as text."""
+        return self.err.decode("utf-8", "replace").strip()
+
+
+class GitFailureError(SurroundingsError):
+    """A git command that should have worked and did not."""
+
+    def __init__(self, args: Sequence[str], finished: Finished) -> None:
+        self.finished = finished
+        said = finished.message.splitlines()
+        super().__init__(f"git {args[0]} failed: {said[-1] if said else f'exit {finished.code}'}")
+
+
+def sealed_environment() -> dict[str, str]:
+    """The environment of commands whose result we depend on."""
+    kept = {name: os.environ[name] for name in _SEALED_KEEPS if name in os.environ}
+    return kept | _SEALED_SETS
+
+
+def network_environment() -> dict[str, str]:
+    """The user's environment for clone and fetch, less what redirects git; never asks."""
+    kept = {k: v for k, v in os.environ.items() if not _NETWORK_DROPS.fullmatch(k)}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+def sealed_command(args: Sequence[str], git_dir: Path | None = None) -> list[str]:
+    """The argument list of a sealed git command."""
+    command = [git_program()]
+    for setting in _SEALED_CONFIG:
+        command += ["-c", setting]
+    if git_dir is not None:
+        command.append(f"--git-dir={git_dir}")
+    return [*command, *args]
+
+
+def run_sealed(
+    args: Sequence[str],
+    *,
+    git_dir: Path | None = None,
+    work_tree: Path | None = None,
+    stdin: bytes = b"",
+    accept: Sequence[int] = (0,),
+    extra: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run `git ARGS` sealed; raises GitFailureError on an exit code that is not in `accept`.
+
+    `work_tree` is also where git runs; without it git runs in the root folder, so that it can
+    never come upon a repository by itself. `extra` adds environment variables (GIT_INDEX_FILE).
+    """
+    environment = sealed_environment() | dict(extra or {})
+    if work_tree is not None:
+        environment["GIT_WORK_TREE"] = str(work_tree)
+    done = subprocess.run(
+        sealed_command(args, git_dir),
+        input=stdin,
+        capture_output=True,
+        env=environment,
+        cwd=work_tree or "/",
+        check=False,
+    )
+    finished = Finished(done.returncode, done.stdout, done.stderr)
+    if done.returncode not in accept:
+        raise GitFailureError(args, finished)
+    return finished
+
+
+@cache
+def git_program() -> str:
+    """The path of git; raises SurroundingsError if there is none."""
+    found = shutil.which("git")
+    if found is None:
+        raise SurroundingsError("git is not installed", hint="install git, or put it on PATH")
+    return found
+
+
+@cache
+def git_version() -> tuple[int, int]:
+    """(major, minor) of the installed git."""
+    out = subprocess.run([git_program(), "version"], capture_output=True, text=True, check=False)
+    match = re.search(r"(\d+)\.(\d+)", out.stdout)
+    if match is None:
+        raise SurroundingsError("git does not tell its version")
+    return int(match[1]), int(match[2])
+
+
+def require_git() -> None:
+    """Raise SurroundingsError if git is missing or older than MINIMUM_GIT."""
+    if git_version() < MINIMUM_GIT:
+        have = ".".join(map(str, git_version()))
+        need = ".".join(map(str, MINIMUM_GIT))
+        raise SurroundingsError(f"git {have} is too old", hint=f"patchkit needs git {need}")

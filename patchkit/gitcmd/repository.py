@@ -1,0 +1,98 @@
+"""A git repository, bare or with a worktree, as domain answers, never as exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.gitcmd.process import Finished, run_sealed
+
+ZERO = "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class RefChange:
+    """One line of a ref transaction; `old` None: whatever it is; `new` None: delete."""
+
+    name: str
+    new: str | None
+    old: str | None = None  # ZERO: must not exist yet
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository by its git directory; `work_tree` is None for a bare one. Both are absolute."""
+
+    git_dir: Path
+    work_tree: Path | None = None
+
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        accept: Sequence[int] = (0,),
+        index: Path | None = None,
+    ) -> Finished:
+        """Run a sealed git command here; `index` is an index file to use instead of the own one."""
+        extra = {"GIT_INDEX_FILE": str(index)} if index is not None else None
+        return run_sealed(
+            args,
+            git_dir=self.git_dir,
+            work_tree=self.work_tree,
+            stdin=stdin,
+            accept=accept,
+            extra=extra,
+        )
+
+    @property
+    def exists(self) -> bool:
+        """Whether a repository is there."""
+        return (self.git_dir / "HEAD").is_file() and (self.git_dir / "objects").is_dir()
+
+    def resolve(self, revision: str) -> str | None:
+        """The id of the object that `revision` names, None if it is not here."""
+        done = self.git(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", revision, accept=(0, 1, 128)
+        )
+        return done.out.decode().strip() or None if done.code == 0 else None
+
+    def commit(self, revision: str) -> str | None:
+        """The id of the commit that `revision` leads to, None if it is not here."""
+        return self.resolve(revision + "^{commit}")
+
+    def tree(self, revision: str) -> str | None:
+        """The id of the tree that `revision` leads to, None if it is not here."""
+        return self.resolve(revision + "^{tree}")
+
+    def head_branch(self) -> str | None:
+        """The full ref name that HEAD is on, None if it is detached."""
+        done = self.git("symbolic-ref", "--quiet", "HEAD", accept=(0, 1))
+        return done.out.decode().strip() or None
+
+    def refs(self, prefix: str) -> dict[str, str]:
+        """Ref name -> object id of all refs below `prefix` ("refs/patchkit/")."""
+        out = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).out
+        rows = (row.split(" ", 1) for row in out.decode("utf-8", "surrogateescape").splitlines())
+        return {name: oid for oid, name in rows}
+
+    def update_refs(self, changes: Iterable[RefChange], *, reason: str) -> None:
+        """Change all refs in one transaction; GitFailureError and no change if an old value differs."""
+        lines = ["start"]
+        for change in changes:
+            verb = "delete" if change.new is None else "update"
+            values = [v for v in (change.new, change.old) if v is not None]
+            lines.append(" ".join([verb, change.name, *values]))
+        lines += ["prepare", "commit", ""]
+        self.git("update-ref", "--stdin", "-m", reason, stdin="\n".join(lines).encode())
+
+
+def init_repository(git_dir: Path, *, work_tree: Path | None = None) -> Repository:
+    """Make an empty repository without templates (so without hooks); harmless on an existing one."""
+    git_dir.mkdir(parents=True, exist_ok=True)
+    arguments = ["init", "--quiet", "--template=", "--initial-branch=patchkit"]
+    if work_tree is None:
+        run_sealed([*arguments, "--bare", str(git_dir)])
+    else:
+        run_sealed(arguments, git_dir=git_dir, work_tree=work_tree)
+    return Repository(git_dir, work_tree)

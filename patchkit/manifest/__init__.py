@@ -1,0 +1,41 @@
+"""Manifests: text -> frozen values. No network, and no disk beyond the files that are read."""
+
+from patchkit.manifest.values import (
+    ArchivePin,
+    ArchiveSource,
+    Component,
+    Environment,
+    GitPin,
+    GitSource,
+    IndexPin,
+    IndexSource,
+    InstallStep,
+    LocalPatch,
+    LocalSeries,
+    Location,
+    Manifest,
+    PatchEntry,
+    Pin,
+    PinnedPatch,
+    Source,
+)
+
+__all__ = [
+    "ArchivePin",
+    "ArchiveSource",
+    "Component",
+    "Environment",
+    "GitPin",
+    "GitSource",
+    "IndexPin",
+    "IndexSource",
+    "InstallStep",
+    "LocalPatch",
+    "LocalSeries",
+    "Location",
+    "Manifest",
+    "PatchEntry",
+    "Pin",
+    "PinnedPatch",
+    "Source",
+]

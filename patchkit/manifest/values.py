@@ -1,0 +1,188 @@
+"""What a manifest says, as frozen values.
+
+Local paths are POSIX paths relative to `Manifest.root`, already checked not to leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a manifest, 1-based; prints as file:line."""
+
+    file: Path
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class GitSource:
+    """A git upstream; `mirrors` are tried in order after `url`."""
+
+    url: str
+    mirrors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSource:
+    """A project on the user's package index."""
+
+    project: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSource:
+    """A .tar.gz, .tar.xz, .tar.bz2 or .zip by URL; `mirrors` are tried in order after `url`."""
+
+    url: str
+    mirrors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GitPin:
+    """A full commit id."""
+
+    commit: str
+
+    def __str__(self) -> str:
+        return self.commit
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPin:
+    """An exact version whose source distribution has this SHA-256."""
+
+    version: str
+    sha256: str
+
+    def __str__(self) -> str:
+        return self.version
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePin:
+    """The archive's SHA-256."""
+
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"sha256:{self.sha256}"
+
+
+Source: TypeAlias = GitSource | IndexSource | ArchiveSource
+Pin: TypeAlias = GitPin | IndexPin | ArchivePin
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPatch:
+    """One .patch file of the project."""
+
+    path: str
+    where: Location
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSeries:
+    """A series file of the project: all its patches, in its order."""
+
+    path: str
+    where: Location
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedPatch:
+    """A file in another pinned repository, fetched and verified, never copied in.
+
+    Either `component` (of the same manifest, at its pin) or `git` and `commit` say where.
+    `strip` is None where the component's applies.
+    """
+
+    path: str
+    sha256: str
+    where: Location
+    component: str | None = None
+    git: str | None = None
+    commit: str | None = None
+    strip: int | None = None
+
+
+PatchEntry: TypeAlias = LocalPatch | LocalSeries | PinnedPatch
+
+
+@dataclass(frozen=True, slots=True)
+class InstallStep:
+    """One shell command of the installation, run in `directory` of the checkout."""
+
+    run: str
+    name: str = ""
+    directory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a stack runs in.
+
+    `versions` maps a name (python, cann, hdk, ... or a package) to a version specifier,
+    `unsupported` a package known not to work to the reason.
+    """
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """An upstream in a manifest.
+
+    `strip` leading folders are taken off a patch's paths, then `subdirectory` ("" for the root)
+    is put before them. `track` is the branch or tag pattern that bumps and drift look at.
+    `pin_where` is where the pin's own characters stand.
+    """
+
+    name: str
+    source: Source
+    pin: Pin
+    where: Location
+    pin_where: Location
+    track: str | None = None
+    checkout: str = ""
+    strip: int = 1
+    subdirectory: str = ""
+    patches: tuple[PatchEntry, ...] = ()
+    install: tuple[InstallStep, ...] = ()
+    environment: Environment = field(default_factory=Environment)
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A whole manifest, `extends` resolved; components in the order written.
+
+    `root` is the project's folder: the parent of `manifests/` if the file is in a folder of that
+    name, else the file's own folder. `name` is the file's name without its ending.
+    """
+
+    path: Path
+    root: Path
+    name: str
+    components: tuple[Component, ...]
+    environment: Environment = field(default_factory=Environment)
+    description: str = ""
+
+    def component(self, name: str) -> Component | None:
+        """The component of that name."""
+        return next((each for each in self.components if each.name == name), None)
+
+    @property
+    def lock_path(self) -> Path:
+        """Where the manifest's lock stands: beside it."""
+        return self.path.with_name(self.name + ".lock.json")

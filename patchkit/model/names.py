@@ -1,0 +1,43 @@
+"""Names that end up as files, folders, refs and shell words: what they may look like.
+
+A name is ASCII, starts with a letter or digit, and has no character that a shell, git or a
+case-insensitive file system treats specially. Patch names end in `.patch`.
+"""
+
+from __future__ import annotations
+
+import re
+
+COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+PATCH_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,118}[A-Za-z0-9])?\.patch")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+#: Device names that Windows reserves: a series must be checked out there, too.
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+
+
+def is_component_name(text: str) -> bool:
+    """Whether `text` can name a component (and so a checkout folder and a ref)."""
+    return bool(COMPONENT_NAME.fullmatch(text)) and _is_safe(text)
+
+
+def is_patch_name(text: str) -> bool:
+    """Whether `text` can name a patch file in a series."""
+    return bool(PATCH_NAME.fullmatch(text)) and _is_safe(text)
+
+
+def is_commit_id(text: str) -> bool:
+    """Whether `text` is a full, lower-case SHA-1 commit id."""
+    return bool(COMMIT_ID.fullmatch(text))
+
+
+def slug(text: str) -> str:
+    """A patch name without its ending for a subject line; "patch" if nothing usable is left."""
+    text = re.sub(r"^(?:\[[^\]]*\]\s*)+", "", text)
+    words = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
+    return words[:52].rstrip("-") or "patch"
+
+
+def _is_safe(text: str) -> bool:
+    return ".." not in text and not text.endswith(".lock") and not _RESERVED.fullmatch(text)

@@ -1,0 +1,94 @@
+"""What became of a patch on a base: one vocabulary for apply, check, refresh and carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Status(str, Enum):
+    """The verdict on a patch or on one of its files, from best to worst."""
+
+    UNCHANGED = "unchanged"  # every hunk at its recorded place
+    SHIFTED = "shifted"  # every hunk exact, at least one at an offset
+    MERGED = "merged"  # a three-way merge was needed
+    REGENERATED = "regenerated"  # its recipe was run again
+    ABSORBED = "absorbed"  # the base contains the change already
+    EMPTY = "empty"  # nothing to do: the patch changes no file
+    CONFLICTED = "conflicted"  # does not apply
+    SKIPPED = "skipped"  # not tried, an earlier patch of the series is conflicted
+
+    @property
+    def applies(self) -> bool:
+        """Whether the patch has a place in the resulting stack."""
+        return self not in (Status.CONFLICTED, Status.SKIPPED, Status.ABSORBED)
+
+
+class Preimage(str, Enum):
+    """Whether the blob that a file change was made against is the one that it met."""
+
+    MATCHES = "matches"
+    DIFFERS = "differs"
+    UNKNOWN = "unknown"  # the patch has no usable index line
+
+
+class Reason(str, Enum):
+    """Why a file change does not apply."""
+
+    CONTEXT = "context"  # a hunk's lines stand nowhere in the file
+    MISSING = "missing"  # the file to change is not in the tree
+    EXISTS = "exists"  # the file to add is in the tree already
+    MODE = "mode"  # the file is of another type (symlink, submodule, directory)
+    BINARY = "binary"  # a binary change whose base is another blob, or without payload
+    UNSAFE = "unsafe"  # the path leaves the tree, enters .git, or goes through a symlink
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """One place where a patch does not fit.
+
+    `line` is the line in the patch file; `hunk` the 1-based number of the hunk in its file change
+    (0: the file change as a whole). `expected` are the preimage lines; `found` the lines that
+    stand at the recorded place (`found_at`, 1-based), both without markers.
+    """
+
+    path: str
+    reason: Reason
+    line: int
+    hunk: int = 0
+    expected: tuple[bytes, ...] = ()
+    found: tuple[bytes, ...] = ()
+    found_at: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileOutcome:
+    """What became of one file change; `offsets` has one entry per hunk, 0: its recorded place."""
+
+    path: str
+    status: Status
+    preimage: Preimage = Preimage.UNKNOWN
+    offsets: tuple[int, ...] = ()
+    clashes: tuple[Clash, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatchOutcome:
+    """What became of one patch; `commit` and `tree` (after it) are None unless it applies."""
+
+    name: str
+    status: Status
+    files: tuple[FileOutcome, ...] = ()
+    commit: str | None = None
+    tree: str | None = None
+
+    @property
+    def clashes(self) -> tuple[Clash, ...]:
+        """Every clash of every file, in the patch's order."""
+        return tuple(clash for file in self.files for clash in file.clashes)
+
+    @property
+    def made_for_another_base(self) -> bool:
+        """Whether it applies although at least one preimage blob is another one."""
+        return self.status.applies and any(f.preimage is Preimage.DIFFERS for f in self.files)

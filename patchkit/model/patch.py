@@ -1,0 +1,144 @@
+"""A patch file as values: a header that a person wrote, and file changes made of hunks.
+
+Paths are `str` decoded with `surrogateescape`, so that any byte sequence survives; contents are
+`bytes`. Nothing here knows how to parse (see `diff.py`, `mail.py`) or to apply (see `hunks.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Kind(str, Enum):
+    """What a file change does to the path."""
+
+    ADD = "add"
+    DELETE = "delete"
+    MODIFY = "modify"  # contents, mode, or both
+    RENAME = "rename"
+    COPY = "copy"
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """One `@@` hunk.
+
+    `lines` keep their marker (` `, `-`, `+`) and their newline; a line that the patch marks with
+    "\\ No newline at end of file" is the one without a newline. Line numbers are 1-based, and 0 for
+    an empty side, as in the `@@` line. `line` is where the `@@` stands in the patch file.
+    """
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    section: bytes
+    lines: tuple[bytes, ...]
+    line: int
+
+    @property
+    def preimage(self) -> list[bytes]:
+        """The lines that must stand in the file: context and removed ones, without markers."""
+        return [text[1:] for text in self.lines if text[:1] != b"+"]
+
+    @property
+    def postimage(self) -> list[bytes]:
+        """The lines that stand there afterwards: context and added ones, without markers."""
+        return [text[1:] for text in self.lines if text[:1] != b"-"]
+
+
+class BinaryMethod(str, Enum):
+    """How git encodes a binary payload."""
+
+    LITERAL = "literal"
+    DELTA = "delta"
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryHunk:
+    """One direction of a `GIT binary patch`; `data` is inflated, `size` the length it declares."""
+
+    method: BinaryMethod
+    size: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a patch does to one path.
+
+    `old_path` is None for an added file, `new_path` None for a deleted one. Modes are git's octal
+    numbers (0o100644, 0o100755, 0o120000, 0o160000), None where the patch does not say. Blob ids
+    are as written in the `index` line, possibly abbreviated, all zeros for an absent side, None
+    where there is no such line. `binary` is (forward, reverse or None); `binary_differs` marks a
+    "Binary files differ" that carries no payload. `line` is where the change starts in the patch
+    file.
+    """
+
+    kind: Kind
+    old_path: str | None
+    new_path: str | None
+    hunks: tuple[Hunk, ...] = ()
+    old_mode: int | None = None
+    new_mode: int | None = None
+    old_blob: str | None = None
+    new_blob: str | None = None
+    similarity: int | None = None
+    binary: tuple[BinaryHunk, BinaryHunk | None] | None = None
+    binary_differs: bool = False
+    line: int = 1
+
+    @property
+    def path(self) -> str:
+        """The path to name in messages: where the file is afterwards, or was if deleted."""
+        path = self.new_path if self.new_path is not None else self.old_path
+        assert path is not None
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An author; `date` is in git's raw form ("1700000000 +0100"), empty if unknown."""
+
+    name: str
+    email: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands above the diff, understood.
+
+    `message` is the whole commit message (subject, blank line, body with trailers), without a
+    trailing newline. `author` is None where the file names none.
+    """
+
+    message: str
+    author: Identity | None = None
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return self.message.split("\n", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchFile:
+    """A parsed patch file.
+
+    `preamble` is every byte above the diff, `diff` every byte from the first file change on
+    (including whatever stands between changes), `signature` the mail signature below, if any;
+    preamble + diff + signature is the file again. `header` is None for a raw diff.
+    """
+
+    preamble: bytes
+    diff: bytes
+    signature: bytes
+    header: Header | None
+    changes: tuple[FileChange, ...] = field(repr=False)
+
+    @property
+    def data(self) -> bytes:
+        """The file's bytes."""
+        return self.preamble + self.diff + self.signature
