@@ -1,0 +1,53 @@
+"""Which commands there are: the one list that the dispatcher, help and completion read.
+
+Imported at every start, so it holds nothing but text: a command's module is imported when the
+command runs. The value is "module:function" below `patchkit.cli.commands`.
+"""
+
+GROUPS: dict[str, dict[str, str]] = {
+    "Start": {
+        "init": "init:init",
+        "import": "import_:import_",
+        "manifest lint": "manifest:lint",
+        "manifest show": "manifest:show",
+        "manifest schema": "manifest:schema",
+    },
+    "Work with stacks": {
+        "fetch": "fetch:fetch",
+        "apply": "apply:apply",
+        "check": "check:check",
+        "status": "status:status",
+        "refresh": "refresh:refresh",
+        "new": "new:new",
+        "export": "export:export",
+    },
+    "Look": {
+        "diff": "diff:diff",
+        "log": "log:log",
+        "blame": "blame:blame",
+        "graph": "graph:graph",
+    },
+    "Patchkit itself": {
+        "cache": "cache:cache",
+        "completion": "completion:completion",
+        "version": "version:version",
+    },
+}
+
+COMMANDS: dict[str, str] = {
+    name: place for commands in GROUPS.values() for name, place in commands.items()
+}
+
+
+def split_command(words: list[str]) -> tuple[str, list[str]] | None:
+    """(command, its arguments) of a command line; None if it does not start with a command."""
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        if name in COMMANDS:
+            return name, words[length:]
+    return None
+
+
+def subcommands(word: str) -> list[str]:
+    """The full names of the commands of a group ("manifest"); empty if it is no group."""
+    return [name for name in COMMANDS if name.startswith(word + " ")]

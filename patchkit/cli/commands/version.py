@@ -1,0 +1,51 @@
+"""`patchkit version`."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import dataclass
+
+from patchkit import __version__
+from patchkit.cli.command import command
+from patchkit.cli.options import JsonOption
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What runs: `git` is "major.minor", `python` the full version, `platform` a name."""
+
+    git: str
+    python: str
+    platform: str
+
+
+@command(
+    examples=[("patchkit version", "what to write into a bug report")],
+    exits={ExitCode.OK: "always", ExitCode.ENVIRONMENT: "git is missing or too old"},
+    result="patchkit.cli.commands.version:Versions",
+)
+def version(json: JsonOption = False) -> ExitCode:
+    """Say which patchkit, git and Python run.
+
+    `patchkit --version` prints patchkit's own version alone, without looking for git.
+    """
+    from patchkit.gitcmd.process import git_version, require_git
+
+    require_git()
+    git = ".".join(map(str, git_version()))
+    versions = Versions(git, platform.python_version(), sys.platform)
+    return Terminal(json=json).report("version", versions, ExitCode.OK, _render)
+
+
+def _render(terminal: Terminal, versions: Versions) -> None:
+    terminal.table(
+        [
+            ("patchkit", __version__),
+            ("git", versions.git),
+            ("python", versions.python),
+            ("platform", versions.platform),
+        ]
+    )

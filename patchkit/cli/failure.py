@@ -1,0 +1,85 @@
+"""What the user sees when a command ends in an exception, and the exit code that goes with it."""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from datetime import datetime, timezone
+from pathlib import Path
+
+import typer
+
+from patchkit import __version__
+from patchkit.cli.places import log_folder
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode, PatchkitError, SurroundingsError, UsageError
+
+# The base of typer's usage errors; typer carries its own copy of click, which has no public name.
+_CommandLineError = typer.BadParameter.__mro__[2]
+
+
+def report_failure(error: BaseException, argv: list[str]) -> int:
+    """Print the error (as JSON too, with --json); returns the exit code."""
+    terminal = Terminal(json="--json" in argv)
+    if isinstance(error, KeyboardInterrupt):
+        terminal.problem("interrupted")
+        return ExitCode.INTERRUPTED
+    expected = _as_expected(error, argv)
+    if expected is None:
+        return _report_bug(terminal, error, argv)
+    terminal.error(expected)
+    if terminal.json:
+        from patchkit.report.json import error_envelope
+
+        terminal.document(error_envelope(expected))
+    return expected.exit_code
+
+
+def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
+    """The error as one of ours; None for a bug."""
+    if isinstance(error, PatchkitError):
+        return error
+    if isinstance(error, _CommandLineError):
+        return _usage_error(error, argv)
+    if isinstance(error, OSError):
+        place = error.filename or "the system"
+        return SurroundingsError(f"{place}: {error.strerror or error}")
+    return None
+
+
+def _usage_error(error: BaseException, argv: list[str]) -> UsageError:
+    from patchkit.cli.catalog import split_command
+
+    found = split_command(argv)
+    name = f"patchkit {found[0]}" if found else "patchkit"
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    message = message[:1].lower() + message[1:].removesuffix(".")
+    return UsageError(message, hint=f"see `{name} --help`")
+
+
+def _report_bug(terminal: Terminal, error: BaseException, argv: list[str]) -> int:
+    log = _write_log(error, argv)
+    terminal.problem(f"this is a bug in patchkit: {type(error).__name__}: {error}")
+    terminal.hint(f"the details are in {log}; please send them with a report")
+    return ExitCode.BUG
+
+
+def _write_log(error: BaseException, argv: list[str]) -> Path:
+    now = datetime.now(timezone.utc)
+    text = "\n".join(
+        [
+            f"patchkit {__version__} at {now.isoformat(timespec='seconds')}",
+            f"arguments: {argv!r}",
+            "",
+            *traceback.format_exception(error),
+        ]
+    )
+    name = f"crash-{now.strftime('%Y%m%dT%H%M%S%f')}.log"
+    for folder in (log_folder(), Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+            return folder / name
+        except OSError:
+            continue
+    return Path("(no folder to write it to)")

@@ -1,0 +1,100 @@
+"""The entry point: find the command, run it, turn whatever happens into an exit code.
+
+Nothing but `sys` and the command list is imported up here: `--version`, `--help` and completion are
+answered from text that was generated when patchkit was built (see `patchkit.cli.reference`), and
+one command's module is imported only to run that command.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from patchkit import __version__
+from patchkit.cli.catalog import split_command
+
+# Nobody reads our output any more; what the shell reports for a process that SIGPIPE ended.
+_BROKEN_PIPE = 141
+
+
+def main() -> None:
+    """Run patchkit on the process's arguments and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    """Run a command line; returns the exit code, never raises."""
+    try:
+        code = _answer(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return _BROKEN_PIPE
+    return code
+
+
+def _answer(argv: list[str]) -> int:
+    if argv in (["--version"], ["-V"]):
+        print(f"patchkit {__version__}")
+        return 0
+    if argv[:1] == ["__complete"]:
+        from patchkit.cli.complete import complete
+
+        return complete(argv[1:])
+    if asked := _help_asked(argv):
+        from patchkit.cli.help import print_help
+
+        return print_help(asked)
+    found = split_command(argv)
+    if found is None:
+        from patchkit.cli.help import print_unknown
+
+        return print_unknown(argv)
+    return _guarded(argv, lambda: _run_command(*found))
+
+
+def _help_asked(argv: list[str]) -> list[str]:
+    """The words to explain, if help is asked for; ["patchkit"] for patchkit itself."""
+    options = argv[: argv.index("--")] if "--" in argv else argv
+    if argv[:1] == ["help"]:
+        return argv[1:] or ["patchkit"]
+    if not argv or "--help" in options or "-h" in options:
+        return [word for word in options if not word.startswith("-")] or ["patchkit"]
+    return []
+
+
+def _run_command(name: str, arguments: list[str]) -> int:
+    import typer
+
+    from patchkit.cli.command import load_command
+
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(load_command(name))
+    try:
+        code = typer.main.get_command(app).main(
+            arguments, prog_name=f"patchkit {name}", standalone_mode=False
+        )
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except typer.Exit as ended:
+        return ended.exit_code
+    return int(code)
+
+
+def _guarded(argv: list[str], body: Callable[[], int]) -> int:
+    """Run the body; every exception becomes a message and an exit code."""
+    from patchkit.cli.failure import report_failure
+
+    try:
+        return body()
+    except BrokenPipeError:
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        return report_failure(error, argv)
+
+
+def _drop_output() -> None:
+    # Python flushes stdout once more when it ends, and would complain about the pipe again
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

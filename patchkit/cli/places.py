@@ -1,0 +1,105 @@
+"""Where things are, from options and the environment: cache, manifests, log.
+
+Only this package reads environment variables of patchkit's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from patchkit.manifest.values import Component, Manifest
+
+MANIFEST_FOLDER = "manifests"
+
+
+def cache_folder(option: Path | None) -> Path:
+    """The cache: --cache or $PATCHKIT_CACHE, else the platform's cache folder."""
+    if option is not None:
+        return option.absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("patchkit", appauthor=False)
+
+
+def log_folder() -> Path:
+    """Where tracebacks of bugs go."""
+    from platformdirs import user_log_path
+
+    return user_log_path("patchkit", appauthor=False)
+
+
+def manifest_folders() -> list[Path]:
+    """Where a manifest given by name is looked for, in order."""
+    extra = os.environ.get("PATCHKIT_MANIFESTS", "").split(os.pathsep)
+    return [Path(MANIFEST_FOLDER), *(Path(each) for each in extra if each)]
+
+
+def manifest_path(name: str | None) -> Path:
+    """The file of the manifest option; without one, the only manifest there is."""
+    if name is None:
+        return _only_manifest()
+    from patchkit.manifest.load import find_manifest
+
+    return find_manifest(name, cwd=Path.cwd(), search=manifest_folders()[1:])
+
+
+def all_manifest_paths(names: Sequence[str] | None) -> tuple[Path, ...]:
+    """The files of a repeatable manifest option; without one, every manifest of manifests/."""
+    if names:
+        return tuple(dict.fromkeys(manifest_path(name) for name in names))
+    found = tuple(sorted(Path.cwd().joinpath(MANIFEST_FOLDER).glob("*.yaml")))
+    if not found:
+        raise UsageError("no manifest in ./manifests", hint="name one with --manifest")
+    return found
+
+
+def open_manifest(name: str | None) -> Manifest:
+    """The manifest of the option, loaded."""
+    from patchkit.manifest.load import load_manifest
+
+    return load_manifest(manifest_path(name))
+
+
+def pick_components(manifest: Manifest, names: Sequence[str] | None) -> tuple[Component, ...]:
+    """The components of the option, in the manifest's order; all without one.
+
+    Raises UsageError that names every unknown one.
+    """
+    if not names:
+        return manifest.components
+    unknown = [name for name in names if manifest.component(name) is None]
+    if unknown:
+        have = ", ".join(each.name for each in manifest.components)
+        raise UsageError(
+            *(f"{name}: no such component in {manifest.path.name}" for name in unknown),
+            hint=f"it has {have}",
+        )
+    return tuple(each for each in manifest.components if each.name in names)
+
+
+def pick_component(manifest: Manifest, name: str | None) -> Component:
+    """The component of a single option; without one, the only component there is."""
+    if name is not None:
+        return pick_components(manifest, [name])[0]
+    if len(manifest.components) == 1:
+        return manifest.components[0]
+    have = ", ".join(each.name for each in manifest.components)
+    raise UsageError(
+        f"{manifest.path.name} has several components", hint=f"choose with --component: {have}"
+    )
+
+
+def _only_manifest() -> Path:
+    found = sorted(Path.cwd().joinpath(MANIFEST_FOLDER).glob("*.yaml"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError("no manifest in ./manifests", hint="name one with --manifest")
+    names = ", ".join(each.name for each in found)
+    raise UsageError("several manifests in ./manifests", hint=f"choose with --manifest: {names}")

@@ -1,0 +1,138 @@
+"""How a long operation is shown: bars on a terminal, plain lines elsewhere, nothing with --quiet.
+
+All are called from the threads of several components at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.text import Paint, Painted, clean
+from patchkit.model.progress import Progress, Silent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+# A command that is through by then shows no bars (and does not pay for loading rich).
+_PATIENCE = 0.4
+
+# Between two lines about the same step where no bar can move.
+_LINE_INTERVAL = 10.0
+
+
+@contextmanager
+def showing_progress(terminal: Terminal) -> Iterator[Progress]:
+    """A listener for the operation in the block, as fits the terminal."""
+    if terminal.quiet:
+        yield Silent()
+    elif terminal.interactive:
+        bars = _Bars()
+        try:
+            yield bars
+        finally:
+            bars.close()
+    else:
+        yield _Lines(terminal)
+
+
+class _Lines:
+    """One line per step, and one now and then while a step goes on."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._lock = threading.Lock()
+        self._steps: dict[str, str] = {}
+        self._last: dict[str, float] = {}
+
+    def step(self, component: str, what: str) -> None:
+        self._say(component, what)
+        self._steps[component] = what
+
+    def advance(self, component: str, done: int, total: int | None) -> None:
+        if total and time.monotonic() - self._last.get(component, 0.0) > _LINE_INTERVAL:
+            self._say(
+                component, f"{self._steps.get(component, '')} {100 * done // total} %".lstrip()
+            )
+
+    def finish(self, component: str, what: str) -> None:
+        self._say(component, what)
+
+    def _say(self, component: str, what: str) -> None:
+        with self._lock:
+            self._last[component] = time.monotonic()
+            self._terminal.say([Painted(component, Paint.STRONG), ": ", what])
+
+
+class _Bars:
+    """A bar per component; drawn once the operation has lasted a moment."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._state: dict[str, tuple[str, int, int | None]] = {}
+        self._tasks: dict[str, TaskID] = {}
+        self._display: RichProgress | None = None
+        self._timer = threading.Timer(_PATIENCE, self._open)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def step(self, component: str, what: str) -> None:
+        self._show(component, what, 0, None)
+
+    def advance(self, component: str, done: int, total: int | None) -> None:
+        with self._lock:
+            what = self._state.get(component, ("", 0, None))[0]
+            self._show(component, what, done, total)
+
+    def finish(self, component: str, what: str) -> None:
+        self._show(component, what, 1, 1)
+
+    def close(self) -> None:
+        """Take the bars off the screen: the report that follows says how it ended."""
+        self._timer.cancel()
+        with self._lock:
+            if self._display is not None:
+                self._display.stop()
+            self._display = None
+            self._state.clear()
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        with self._lock:
+            if not self._state:
+                return
+            self._display = RichProgress(
+                SpinnerColumn(),
+                TextColumn("{task.fields[component]}", markup=False),
+                BarColumn(bar_width=20),
+                TaskProgressColumn(),
+                TextColumn("{task.description}", markup=False),
+                console=Console(stderr=True, highlight=False, markup=False),
+                transient=True,
+            )
+            self._display.start()
+            for component, state in self._state.items():
+                self._draw(component, *state)
+
+    def _show(self, component: str, what: str, done: int, total: int | None) -> None:
+        with self._lock:
+            self._state[component] = (what, done, total)
+            self._draw(component, what, done, total)
+
+    def _draw(self, component: str, what: str, done: int, total: int | None) -> None:
+        if self._display is None:
+            return
+        if component not in self._tasks:
+            name = clean(component)
+            self._tasks[component] = self._display.add_task("", total=None, component=name)
+        self._display.update(
+            self._tasks[component], description=clean(what), completed=done, total=total
+        )

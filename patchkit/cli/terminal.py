@@ -1,0 +1,150 @@
+"""What patchkit writes: the product on stdout, everything else on stderr.
+
+A *product* is what the command was asked for (a report, a diff, JSON). Progress, warnings, hints
+and errors are not. `--quiet` leaves out everything but warnings, errors and reports of trouble;
+`--json` puts the JSON where the report would be.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TextIO, TypeVar
+
+from patchkit.cli.text import Line, Paint, Painted, Piece, columns, render
+from patchkit.errors import ExitCode, PatchkitError, Problem
+
+_Result = TypeVar("_Result")
+
+#: For outputs whose encoding has no room for the symbols of `patchkit.cli.words`.
+_PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "→": ">", "…": "~"})
+
+
+class Terminal:
+    """The two streams of a command, and how it may write to them."""
+
+    def __init__(self, *, quiet: bool = False, json: bool = False) -> None:
+        self.quiet = quiet
+        self.json = json
+        self._out = sys.stdout
+        self._err = sys.stderr
+        self._colour_out = colour_wanted(self._out, os.environ)
+        self._colour_err = colour_wanted(self._err, os.environ)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody watches stderr."""
+        return self._err.isatty() and os.environ.get("TERM") != "dumb"
+
+    # --- the product
+
+    def report(
+        self,
+        command: str,
+        result: _Result,
+        code: ExitCode,
+        render_result: Callable[[Terminal, _Result], None],
+    ) -> ExitCode:
+        """Print a command's result in the form asked for; hands `code` back.
+
+        `result` is a dataclass, `command` the name in the JSON schema; `render_result` prints it
+        for people. With --quiet a result without trouble is not printed.
+        """
+        if self.json:
+            from patchkit.report.json import envelope
+
+            self.document(envelope(command, result, code))
+        elif not (self.quiet and code is ExitCode.OK):
+            render_result(self, result)
+        return code
+
+    def product(self, line: Line = "") -> None:
+        """One line on stdout."""
+        self._write(self._out, render(line, colour=self._colour_out))
+
+    def table(self, rows: Iterable[Sequence[Line]], *, indent: int = 0) -> None:
+        """Rows of cells on stdout, in aligned columns; put what may be long last."""
+        for line in columns(rows, indent=indent):
+            self.product(line)
+
+    def diff(self, data: bytes) -> None:
+        """A patch or diff on stdout: its very bytes, or cleaned and coloured on a terminal."""
+        if self._colour_out or self._out.isatty():
+            for line in data.split(b"\n")[: -1 if data.endswith(b"\n") else None]:
+                self.product(_diff_line(line))
+        else:
+            self.raw(data)
+
+    def document(self, text: str) -> None:
+        """Text of our own making on stdout (JSON, a schema), as it is but for a final newline."""
+        self._write(self._out, text.removesuffix("\n"))
+
+    def raw(self, data: bytes) -> None:
+        """Bytes on stdout, as they are."""
+        self._out.flush()
+        self._out.buffer.write(data)
+        self._out.flush()
+
+    # --- everything else
+
+    def say(self, line: Line) -> None:
+        """One line on stderr about what is going on; not with --quiet."""
+        if not self.quiet:
+            self._write(self._err, render(line, colour=self._colour_err))
+
+    def hint(self, text: str) -> None:
+        """What the user can do next; not with --quiet."""
+        self.say([Painted("hint:", Paint.PLACE), " ", text])
+
+    def warn(self, problem: Problem | str) -> None:
+        """Something that is wrong and does not stop the command."""
+        self._problem(Painted("warning:", Paint.NOTICE), problem)
+
+    def problem(self, problem: Problem | str) -> None:
+        """Something that is wrong and stops the command, or a component."""
+        self._problem(Painted("error:", Paint.BAD), problem)
+
+    def error(self, error: PatchkitError) -> None:
+        """Every problem of an error; a hint that several share is printed once, at the end."""
+        for index, each in enumerate(error.problems):
+            following = error.problems[index + 1 :]
+            shared = each.hint and following and following[0].hint == each.hint
+            self.problem(Problem(each.what, each.where) if shared else each)
+
+    def _problem(self, label: Painted, problem: Problem | str) -> None:
+        problem = Problem(problem) if isinstance(problem, str) else problem
+        where: list[Piece] = [Painted(problem.where, Paint.STRONG), ": "] if problem.where else []
+        first, *more = problem.what.split("\n")
+        lines: list[list[Piece]] = [[label, " ", *where, first], *(["  ", text] for text in more)]
+        if problem.hint:
+            hint, *rest = problem.hint.split("\n")
+            lines += [[Painted("hint:", Paint.PLACE), " ", hint], *(["      ", t] for t in rest)]
+        for line in lines:
+            self._write(self._err, render(line, colour=self._colour_err))
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        if not (stream.encoding or "").lower().replace("-", "").startswith("utf"):
+            encoding = stream.encoding or "ascii"
+            text = text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+        stream.write(text + "\n")
+
+
+def colour_wanted(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether to colour a stream: NO_COLOR, then FORCE_COLOR, then whether it is a terminal."""
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR", "0") != "0":
+        return True
+    return stream.isatty() and environment.get("TERM") != "dumb"
+
+
+def _diff_line(line: bytes) -> Line:
+    text = line.decode("utf-8", "surrogateescape")
+    if text.startswith(("--- ", "+++ ", "diff --git ", "index ")):
+        return Painted(text, Paint.STRONG)
+    if text.startswith("@@"):
+        return Painted(text, Paint.PLACE)
+    if text.startswith("+"):
+        return Painted(text, Paint.ADDED)
+    return Painted(text, Paint.REMOVED) if text.startswith("-") else text

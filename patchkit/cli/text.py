@@ -1,0 +1,119 @@
+"""Text on its way to a terminal: made harmless, coloured by meaning, laid out in columns.
+
+Upstream text (paths, subjects, lines of files) may hold terminal escapes. So colour is never a
+part of a `str` here: a line is made of pieces, every `str` among them is cleaned when it is
+written, and only `Painted` pieces get colour.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+
+class Paint(str, Enum):
+    """A colour by what it means; the value is the SGR code."""
+
+    GOOD = "32"
+    NOTICE = "33"
+    BAD = "31"
+    ADDED = "32 "
+    REMOVED = "31 "
+    PLACE = "36"
+    STRONG = "1"
+    FAINT = "2"
+
+    @property
+    def escape(self) -> str:
+        """The terminal escape that turns it on."""
+        return f"\x1b[{self.value.strip()}m"
+
+
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """Text with a colour."""
+
+    text: str
+    paint: Paint
+
+
+Piece: TypeAlias = str | Painted
+Line: TypeAlias = Piece | Sequence[Piece]
+
+# C0 and C1 controls but tab, lone surrogates (bytes that were no UTF-8), line separators and the
+# marks that reorder what is displayed.
+_HARMFUL = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_NAMED = {"\n": "\\n", "\r": "\\r", "\x1b": "\\e"}
+
+
+def clean(text: str) -> str:
+    """One line of `text` with nothing in it that a terminal acts on; such characters are named."""
+    return _HARMFUL.sub(_name, text)
+
+
+def shown(data: bytes) -> str:
+    """Bytes of a file's line as text to display, without the line end."""
+    return data.decode("utf-8", "surrogateescape").rstrip("\r\n")
+
+
+def width(line: Line) -> int:
+    """How many columns a line takes."""
+    return sum(_columns(char) for piece in pieces(line) for char in clean(_text(piece)))
+
+
+def pieces(line: Line) -> Sequence[Piece]:
+    """A line as its pieces."""
+    return (line,) if isinstance(line, str | Painted) else line
+
+
+def render(line: Line, *, colour: bool) -> str:
+    """The line as it is written."""
+    return "".join(_render_piece(piece, colour) for piece in pieces(line))
+
+
+def columns(rows: Iterable[Sequence[Line]], *, indent: int = 0, gap: int = 2) -> list[list[Piece]]:
+    """Rows of cells as lines with aligned columns; the last column is left as long as it is."""
+    rows = [tuple(row) for row in rows]
+    count = max(map(len, rows), default=0)
+    widths = [max((width(r[i]) for r in rows if i < len(r) - 1), default=0) for i in range(count)]
+    lines: list[list[Piece]] = []
+    for row in rows:
+        line: list[Piece] = [" " * indent]
+        for index, cell in enumerate(row):
+            line.extend(pieces(cell))
+            if index < len(row) - 1:
+                line.append(" " * (widths[index] - width(cell) + gap))
+        lines.append(line)
+    return lines
+
+
+def _name(match: re.Match[str]) -> str:
+    char = match[0]
+    code = ord(char)
+    if char in _NAMED:
+        return _NAMED[char]
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _render_piece(piece: Piece, colour: bool) -> str:
+    if isinstance(piece, Painted) and colour and piece.text:
+        return f"{piece.paint.escape}{clean(piece.text)}\x1b[0m"
+    return clean(_text(piece))
+
+
+def _text(piece: Piece) -> str:
+    return piece.text if isinstance(piece, Painted) else piece
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

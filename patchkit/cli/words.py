@@ -1,0 +1,51 @@
+"""Every status word that is printed, with its symbol and colour; the one place for both."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from patchkit.cli.text import Paint, Painted
+
+#: status value -> (symbol, colour). Values of several enums; equal words mean equal things.
+_LOOKS: dict[str, tuple[str, Paint]] = {
+    # a patch on a base (model.outcome.Status)
+    "unchanged": ("✓", Paint.GOOD),
+    "shifted": ("✓", Paint.GOOD),
+    "merged": ("~", Paint.NOTICE),
+    "regenerated": ("~", Paint.NOTICE),
+    "absorbed": ("-", Paint.NOTICE),
+    "empty": ("-", Paint.NOTICE),
+    "conflicted": ("✗", Paint.BAD),
+    "skipped": ("·", Paint.FAINT),
+    # a checkout
+    "missing": ("·", Paint.FAINT),
+    "pristine": ("·", Paint.FAINT),
+    "applied": ("✓", Paint.GOOD),
+    "edited": ("~", Paint.NOTICE),
+    "ahead": ("~", Paint.NOTICE),
+    "behind": ("~", Paint.NOTICE),
+    "foreign": ("✗", Paint.BAD),
+    # what was done
+    "done": ("✓", Paint.GOOD),
+    "ok": ("✓", Paint.GOOD),
+    "cached": ("✓", Paint.GOOD),
+    "fetched": ("✓", Paint.GOOD),
+    "written": ("✓", Paint.GOOD),
+    "identical": ("·", Paint.FAINT),
+    "offsets": ("~", Paint.NOTICE),
+    "context": ("~", Paint.NOTICE),
+    "changed": ("!", Paint.NOTICE),
+    "added": ("+", Paint.GOOD),
+    "dropped": ("-", Paint.BAD),
+    "refused": ("✗", Paint.BAD),
+    "failed": ("✗", Paint.BAD),
+    "error": ("✗", Paint.BAD),
+    "warning": ("!", Paint.NOTICE),
+}
+
+
+def word(status: Enum | str, text: str = "") -> Painted:
+    """A status as symbol and word, coloured; `text` stands in for the word."""
+    value = str(status.value) if isinstance(status, Enum) else status
+    symbol, paint = _LOOKS[value]
+    return Painted(f"{symbol} {text or value}", paint)

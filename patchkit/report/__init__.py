@@ -1,0 +1,1 @@
+"""Results in forms for machines and reviewers."""

@@ -1,0 +1,79 @@
+"""Results as JSON: one envelope for all commands, shapes that follow the result dataclasses.
+
+```json
+{"schema": "patchkit/apply/1", "patchkit": "0.1.0", "exit_code": 0, ...fields of the result...}
+```
+
+A dataclass becomes an object with its fields in order, a mapping an object, a sequence an array,
+an enum its value, a path its POSIX form. Bytes and paths are text; a byte that is not UTF-8 is
+written as `\\xNN`. A field with `metadata={"json": False}` is left out. The number in `schema` goes
+up when a field goes away or changes its meaning; new fields may come at any time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import PurePath
+
+from patchkit import __version__
+from patchkit.errors import ExitCode, PatchkitError
+
+SCHEMA_VERSION = 1
+
+
+def envelope(command: str, result: object, code: ExitCode) -> str:
+    """The JSON text of a command's result, a dataclass; without a final newline."""
+    head = {
+        "schema": f"patchkit/{command.replace(' ', '-')}/{SCHEMA_VERSION}",
+        "patchkit": __version__,
+        "exit_code": int(code),
+    }
+    body = plain(result)
+    assert isinstance(body, dict)
+    return json.dumps(head | body, indent=2, ensure_ascii=False)
+
+
+def error_envelope(error: PatchkitError) -> str:
+    """The JSON text for a command that ended in an error."""
+    head = {
+        "schema": f"patchkit/error/{SCHEMA_VERSION}",
+        "patchkit": __version__,
+        "exit_code": int(error.exit_code),
+        "problems": plain(error.problems),
+    }
+    return json.dumps(head, indent=2, ensure_ascii=False)
+
+
+def plain(value: object) -> object:
+    """The value in terms of what JSON has; raises TypeError for what has no form."""
+    if value is None or isinstance(value, bool | float) or type(value) is int:
+        return value
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, str):
+        return text(value.encode("utf-8", "surrogateescape"))
+    if isinstance(value, bytes):
+        return text(value)
+    if isinstance(value, PurePath):
+        return plain(value.as_posix())
+    return _container(value)
+
+
+def text(data: bytes) -> str:
+    """Bytes as text that every JSON reader takes."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _container(value: object) -> object:
+    if is_dataclass(value) and not isinstance(value, type):
+        shown = [each for each in fields(value) if each.metadata.get("json", True)]
+        return {each.name: plain(getattr(value, each.name)) for each in shown}
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | frozenset | set):
+        items = sorted(value) if isinstance(value, frozenset | set) else value
+        return [plain(each) for each in items]
+    raise TypeError(f"{type(value).__name__} has no JSON form")
