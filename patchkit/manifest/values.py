@@ -88,6 +88,11 @@ class LocalPatch:
     path: str
     where: Location
 
+    @property
+    def patch_name(self) -> str:
+        """What the patch is called in its stack."""
+        return self.path.rpartition("/")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class LocalSeries:
@@ -102,7 +107,8 @@ class PinnedPatch:
     """A file in another pinned repository, fetched and verified, never copied in.
 
     Either `component` (of the same manifest, at its pin) or `git` and `commit` say where.
-    `strip` is None where the component's applies.
+    `strip` is None where the component's applies. `name` is given where the file's own name is no
+    patch name, or is taken by another patch of the component.
     """
 
     path: str
@@ -112,6 +118,12 @@ class PinnedPatch:
     git: str | None = None
     commit: str | None = None
     strip: int | None = None
+    name: str | None = None
+
+    @property
+    def patch_name(self) -> str:
+        """What the patch is called in its stack."""
+        return self.name or self.path.rpartition("/")[2]
 
 
 PatchEntry: TypeAlias = LocalPatch | LocalSeries | PinnedPatch

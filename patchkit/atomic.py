@@ -1,0 +1,73 @@
+"""Replace a file so that a crash at any moment leaves its old or its new bytes, never a mixture.
+
+The only writer of manifests, series, patches and locks. A set of files that must change together
+is written beside first (`write_beside`), then renamed one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from patchkit.errors import SurroundingsError
+
+#: How names of unfinished files end; whoever finds one after a crash may delete it.
+UNFINISHED = ".patchkit-tmp"
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Make `data` the contents of `path`, keeping its mode; a symbolic link's target is replaced.
+
+    On disk: a temporary file beside it, synced, renamed over it. Raises SurroundingsError.
+    """
+    target = Path(os.path.realpath(path))
+    beside = write_beside(target, data)
+    try:
+        beside.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def write_beside(path: Path, data: bytes) -> Path:
+    """Write `data` to a new synced file in the folder of `path`, with the mode of `path`.
+
+    Returns its path, to be renamed to `path` by the caller. Raises SurroundingsError, and leaves
+    nothing behind then.
+    """
+    beside = path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{UNFINISHED}")
+    try:
+        # 0666 less the umask, as any program makes a file
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            _copy_mode(path, descriptor)
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+    return beside
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in `folder` last over a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _copy_mode(path: Path, descriptor: int) -> None:
+    try:
+        os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+    except FileNotFoundError:
+        return
+
+
+def _unwritable(path: Path, error: OSError) -> SurroundingsError:
+    return SurroundingsError(f"{path} cannot be written: {error.strerror or error}")

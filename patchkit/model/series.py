@@ -1,0 +1,257 @@
+"""A series file: which patches, in which order. quilt's format, kept to the byte.
+
+One patch name a line, optionally followed by `-pN` and by a comment after ` #`; lines that begin
+with `#` and blank lines are the user's. Every edit returns a new series in which all that is not
+concerned keeps its bytes and its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.model.names import is_patch_name
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_COMMENT = re.compile(r"(?:^|[ \t]+)#.*", re.DOTALL)
+_STRIP = re.compile(r"-p[ \t]*([0-9]{1,2})")
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesEntry:
+    """One patch of a series; `strip` is None where the component's applies, `line` is 1-based."""
+
+    name: str
+    strip: int | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesLine:
+    """One line with its line end, decoded with surrogateescape; `name` is None for a comment."""
+
+    text: str
+    name: str | None = None
+    strip: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The lines of a series file; edit with the methods, write `data`."""
+
+    lines: tuple[SeriesLine, ...] = ()
+
+    @property
+    def data(self) -> bytes:
+        """The file's bytes."""
+        return "".join(line.text for line in self.lines).encode("utf-8", "surrogateescape")
+
+    @property
+    def entries(self) -> tuple[SeriesEntry, ...]:
+        """The patches in order."""
+        return tuple(
+            SeriesEntry(line.name, line.strip, number)
+            for number, line in enumerate(self.lines, 1)
+            if line.name is not None
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The patches' names in order."""
+        return tuple(line.name for line in self.lines if line.name is not None)
+
+    def append(self, name: str) -> Series:
+        """With `name` as the last patch, below everything that is there."""
+        self._require_new(name)
+        return Series((*self._closed(), self._new_line(name)))
+
+    def insert_after(self, after: str | None, name: str) -> Series:
+        """With `name` directly after the patch `after`; None: before the first patch."""
+        self._require_new(name)
+        lines = self._closed()
+        place = self._first() if after is None else self._index(after) + 1
+        return Series((*lines[:place], self._new_line(name), *lines[place:]))
+
+    def remove(self, name: str) -> Series:
+        """Without the patch `name`; comments stay, they are the user's."""
+        place = self._index(name)
+        return Series(self.lines[:place] + self.lines[place + 1 :])
+
+    def rename(self, old: str, new: str) -> Series:
+        """With the patch `old` called `new`, in place; options and comment stay."""
+        place = self._index(old)
+        if old.casefold() != new.casefold():
+            self._require_new(new)
+        _require_name(new)
+        line = self.lines[place]
+        renamed = replace(line, text=line.text.replace(old, new, 1), name=new)
+        return Series((*self.lines[:place], renamed, *self.lines[place + 1 :]))
+
+    def arrange(self, names: Sequence[str]) -> Series:
+        """With exactly the patches `names` in that order; a patch that moves keeps its options.
+
+        Comments directly above a patch move with it, except at the top of the file.
+        """
+        if len({name.casefold() for name in names}) != len(names):
+            raise ValueError("a series names no patch twice")
+        series = self
+        for name in self.names:
+            if name not in names:
+                series = series.remove(name)
+        for before, name in zip((None, *names), names, strict=False):
+            if name not in series.names:
+                series = series.insert_after(before, name)
+        return series._reorder(names)
+
+    def _reorder(self, names: Sequence[str]) -> Series:
+        if self.names == tuple(names):
+            return self
+        lines = self._closed()
+        blocks = dict(_blocks(lines))
+        order = iter(names)
+        moved: list[SeriesLine] = []
+        taken = {id(line) for block in blocks.values() for line in block}
+        for line in lines:
+            if line.name is not None:
+                moved += blocks[next(order)]
+            elif id(line) not in taken:
+                moved.append(line)
+        return Series(tuple(moved))
+
+    def _closed(self) -> tuple[SeriesLine, ...]:
+        """The lines, the last one with a line end."""
+        if not self.lines or self.lines[-1].text.endswith("\n"):
+            return self.lines
+        last = replace(self.lines[-1], text=self.lines[-1].text + self._line_end)
+        return (*self.lines[:-1], last)
+
+    @property
+    def _line_end(self) -> str:
+        return "\r\n" if self.lines and self.lines[0].text.endswith("\r\n") else "\n"
+
+    def _new_line(self, name: str) -> SeriesLine:
+        return SeriesLine(name + self._line_end, name)
+
+    def _first(self) -> int:
+        places = (n for n, line in enumerate(self.lines) if line.name is not None)
+        return next(places, len(self.lines))
+
+    def _index(self, name: str) -> int:
+        for place, line in enumerate(self.lines):
+            if line.name == name:
+                return place
+        raise KeyError(name)
+
+    def _require_new(self, name: str) -> None:
+        _require_name(name)
+        if name.casefold() in {each.casefold() for each in self.names}:
+            raise BadInputError(f"{name} is in the series already")
+
+
+def parse_series(data: bytes, *, name: str) -> Series:
+    """A series from a file's bytes; `name` is the file, for messages.
+
+    Raises BadInputError with every line that cannot be taken.
+    """
+    text = data.decode("utf-8", "surrogateescape")
+    lines: list[SeriesLine] = []
+    problems: list[Problem] = []
+    for number, raw in enumerate(_LINE.findall(text), 1):
+        line, problem = _parse_line(raw)
+        lines.append(line)
+        if problem is not None:
+            problems.append(replace(problem, where=f"{name}:{number}"))
+    problems += _repeated(lines, name)
+    if problems:
+        raise BadInputError(*sorted(problems, key=lambda each: int(each.where.rsplit(":", 1)[1])))
+    return Series(tuple(lines))
+
+
+def _parse_line(raw: str) -> tuple[SeriesLine, Problem | None]:
+    words = _COMMENT.sub("", raw).split(maxsplit=1)
+    if not words:
+        return SeriesLine(raw), None
+    name, options = words[0], "".join(words[1:]).strip()
+    if not is_patch_name(name):
+        return SeriesLine(raw), _name_problem(name)
+    if not options:
+        return SeriesLine(raw, name), None
+    strip = _STRIP.fullmatch(options)
+    if strip is None:
+        return SeriesLine(raw, name), _options_problem(name, options)
+    return SeriesLine(raw, name, int(strip[1])), None
+
+
+def _repeated(lines: Sequence[SeriesLine], name: str) -> list[Problem]:
+    problems: list[Problem] = []
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if line.name is None:
+            continue
+        before = first.setdefault(line.name.casefold(), number)
+        if before != number:
+            problems.append(
+                Problem(
+                    f"{_shown(line.name)} stands in line {before} already",
+                    f"{name}:{number}",
+                    "each patch once; names must differ in more than case",
+                )
+            )
+    return problems
+
+
+def _name_problem(name: str) -> Problem:
+    if name.startswith("\ufeff"):
+        return Problem("a byte order mark", hint="save the file as UTF-8 without a BOM")
+    if "/" in name or "\\" in name:
+        return Problem(
+            f"{_shown(name)} is in a folder", hint="patches stand beside their series file"
+        )
+    if not name.endswith(".patch"):
+        return Problem(
+            f"{_shown(name)} does not end in .patch", hint="rename the file, for quilt and for us"
+        )
+    return Problem(
+        f"{_shown(name)} is no patch name",
+        hint="ASCII letters, digits and . _ + -, beginning with a letter or digit",
+    )
+
+
+def _options_problem(name: str, options: str) -> Problem:
+    if options.split()[0] in ("-R", "--reverse"):
+        return Problem(
+            f"{name} is to be applied in reverse", hint="store the reversed patch (interdiff, git)"
+        )
+    return Problem(
+        f"{name} has an option that is not understood: {_shown(options)}",
+        hint="only -pN, the number of folders to strip",
+    )
+
+
+def _require_name(name: str) -> None:
+    if not is_patch_name(name):
+        raise BadInputError(_name_problem(name))
+
+
+def _blocks(lines: Sequence[SeriesLine]) -> Iterator[tuple[str, list[SeriesLine]]]:
+    """Each patch with the comment lines directly above it, except those that open the file."""
+    comments: list[SeriesLine] = []
+    at_top = True
+    for line in lines:
+        if line.name is not None:
+            yield line.name, [*comments, line]
+            comments = []
+        elif line.text.lstrip().startswith("#"):
+            if not at_top:
+                comments.append(line)
+            continue
+        else:
+            comments = []
+        at_top = False
+
+
+def _shown(text: str) -> str:
+    """Text from a file, safe to print on one line."""
+    return ascii(text[:80])[1:-1]
