@@ -16,13 +16,13 @@ from typing import TypeAlias
 
 
 class Paint(str, Enum):
-    """A colour by what it means; the value is the SGR code."""
+    """A colour by what it means; the value is the SGR code, so equal colours are one member."""
 
     GOOD = "32"
     NOTICE = "33"
     BAD = "31"
-    ADDED = "32 "
-    REMOVED = "31 "
+    ADDED = "32"
+    REMOVED = "31"
     PLACE = "36"
     STRONG = "1"
     FAINT = "2"
@@ -30,7 +30,7 @@ class Paint(str, Enum):
     @property
     def escape(self) -> str:
         """The terminal escape that turns it on."""
-        return f"\x1b[{self.value.strip()}m"
+        return f"\x1b[{self.value}m"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What tests share: real repositories, projects, the command line, golden outputs."""

@@ -1,0 +1,82 @@
+"""Projects: a folder with manifests/ and patches/, as a user of patchkit has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.commands import Ran, run
+from tests.support.repos import Upstream
+
+
+def write_files(root: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write each file below `root`, with its folders."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@dataclass
+class Project:
+    """A project at `root`; manifests and patches are written as they are added."""
+
+    root: Path
+    _manifests: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
+
+    def write(self, files: Mapping[str, str | bytes]) -> None:
+        """Write files of the project."""
+        write_files(self.root, files)
+
+    def component(
+        self,
+        name: str,
+        upstream: Upstream,
+        pin: str,
+        patches: Mapping[str, bytes] | None = None,
+        *,
+        manifest: str = "demo",
+        **extra: object,
+    ) -> Path:
+        """Add a component to a manifest, with its series if `patches` are given.
+
+        `patches` maps patch names to their bytes, in the order of the series, which is
+        patches/NAME/series. `extra` are further keys of the component (`strip=0`,
+        `patches=[...]` in place of the series). Returns the manifest's path.
+        """
+        entry: dict[str, Any] = {"source": {"git": upstream.url}, "pin": pin}
+        if patches is not None:
+            self.series(name, patches)
+            entry["patches"] = [{"series": f"patches/{name}/series"}]
+        self._manifest(manifest)["components"][name] = entry | extra
+        return self._save(manifest)
+
+    def series(self, folder: str, patches: Mapping[str, bytes]) -> None:
+        """Write patches/FOLDER/series and the patches that it names."""
+        self.write({f"patches/{folder}/{name}": data for name, data in patches.items()})
+        self.write({f"patches/{folder}/series": "".join(f"{name}\n" for name in patches)})
+
+    def run(self, *argv: str) -> Ran:
+        """Run patchkit in the project's folder."""
+        return run(*argv, cwd=self.root)
+
+    def checkout(self, name: str) -> Path:
+        """The checkout of a component in the default workspace."""
+        return self.root / "workspace" / name
+
+    def files(self, folder: str = "patches") -> dict[str, bytes]:
+        """Path -> bytes of all files below a folder of the project."""
+        found = sorted(path for path in (self.root / folder).rglob("*") if path.is_file())
+        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
+
+    def _manifest(self, name: str) -> dict[str, Any]:
+        return self._manifests.setdefault(name, {"version": 1, "components": {}})
+
+    def _save(self, name: str) -> Path:
+        text = yaml.safe_dump(self._manifest(name), sort_keys=False)
+        self.write({f"manifests/{name}.yaml": text})
+        return self.root / "manifests" / f"{name}.yaml"
