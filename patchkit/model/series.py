@@ -220,7 +220,7 @@ def _name_problem(name: str) -> Problem:
 
 
 def _options_problem(name: str, options: str) -> Problem:
-    if options.split()[0] in ("-R", "--reverse"):
+    if options.split(maxsplit=1)[0] in ("-R", "--reverse"):
         return Problem(
             f"{name} is to be applied in reverse", hint="store the reversed patch (interdiff, git)"
         )

@@ -1,0 +1,167 @@
+"""Checked nodes -> the frozen values of a manifest. Nothing is refused here any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from patchkit.manifest.nodes import Items, Node, Scalar, Table
+from patchkit.manifest.urls import resolve_url
+from patchkit.manifest.values import (
+    ArchivePin,
+    ArchiveSource,
+    Component,
+    Environment,
+    GitPin,
+    GitSource,
+    IndexPin,
+    IndexSource,
+    InstallStep,
+    LocalPatch,
+    LocalSeries,
+    Manifest,
+    PatchEntry,
+    Pin,
+    PinnedPatch,
+    Source,
+)
+
+
+def build_manifest(table: Table, path: Path, root: Path) -> Manifest:
+    """The manifest that a checked table says."""
+    components = table.get("components")
+    assert isinstance(components, Table)
+    return Manifest(
+        path=path,
+        root=root,
+        name=path.stem,
+        components=tuple(
+            _component(key, value, root)
+            for key, value in components.entries
+            if isinstance(value, Table)
+        ),
+        environment=_environment(table.get("environment")),
+        description=_text(table, "description"),
+    )
+
+
+def _component(key: Scalar, table: Table, root: Path) -> Component:
+    pin = table.get("pin")
+    assert pin is not None
+    return Component(
+        name=key.text,
+        source=_source(_table(table, "source"), root),
+        pin=_pin(pin),
+        where=key.where,
+        pin_where=(pin.get("version") or pin.get("sha256") or pin).where
+        if isinstance(pin, Table)
+        else pin.where,
+        track=_optional(table, "track"),
+        checkout=_text(table, "checkout", key.text),
+        strip=_number(table, "strip", 1),
+        subdirectory=_folder(table, "subdirectory"),
+        patches=tuple(_patch(each, root) for each in _tables(table, "patches")),
+        install=tuple(_step(each) for each in _tables(table, "install")),
+        environment=_environment(table.get("environment")),
+        description=_text(table, "description"),
+    )
+
+
+def _source(table: Table, root: Path) -> Source:
+    project = table.get("index")
+    if project is not None:
+        return IndexSource(_text(table, "index"))
+    mirrors = tuple(resolve_url(url, root) for url in _texts(table, "mirrors"))
+    if table.get("archive") is not None:
+        return ArchiveSource(resolve_url(_text(table, "archive"), root), mirrors)
+    return GitSource(resolve_url(_text(table, "git"), root), mirrors)
+
+
+def _pin(node: Node) -> Pin:
+    if isinstance(node, Scalar):
+        return GitPin(node.text)
+    assert isinstance(node, Table)
+    if node.get("version") is None:
+        return ArchivePin(_text(node, "sha256"))
+    return IndexPin(_text(node, "version"), _text(node, "sha256"))
+
+
+def _patch(table: Table, root: Path) -> PatchEntry:
+    if table.get("series") is not None:
+        return LocalSeries(_folder(table, "series"), table.where)
+    if table.get("patch") is not None:
+        return LocalPatch(_folder(table, "patch"), table.where)
+    git = _optional(table, "git")
+    strip = table.get("strip")
+    return PinnedPatch(
+        path=_text(table, "path"),
+        sha256=_text(table, "sha256"),
+        where=table.where,
+        component=_optional(table, "component"),
+        git=None if git is None else resolve_url(git, root),
+        commit=_optional(table, "commit"),
+        strip=None if strip is None else _number(table, "strip", 0),
+        name=_optional(table, "name"),
+    )
+
+
+def _step(table: Table) -> InstallStep:
+    return InstallStep(
+        run=_text(table, "run"),
+        name=_text(table, "name"),
+        directory=_folder(table, "directory"),
+    )
+
+
+def _environment(node: Node | None) -> Environment:
+    if not isinstance(node, Table):
+        return Environment()
+    return Environment(
+        versions=_mapping(node, "versions"),
+        variables=_mapping(node, "variables"),
+        unsupported=_mapping(node, "unsupported"),
+    )
+
+
+def _mapping(table: Table, key: str) -> Mapping[str, str]:
+    node = table.get(key)
+    if not isinstance(node, Table):
+        return {}
+    return {name.text: value.text for name, value in node.entries if isinstance(value, Scalar)}
+
+
+def _table(table: Table, key: str) -> Table:
+    node = table.get(key)
+    assert isinstance(node, Table)
+    return node
+
+
+def _tables(table: Table, key: str) -> list[Table]:
+    node = table.get(key)
+    return [n for n in node.items if isinstance(n, Table)] if isinstance(node, Items) else []
+
+
+def _texts(table: Table, key: str) -> list[str]:
+    node = table.get(key)
+    return [n.text for n in node.items if isinstance(n, Scalar)] if isinstance(node, Items) else []
+
+
+def _optional(table: Table, key: str) -> str | None:
+    node = table.get(key)
+    return node.text if isinstance(node, Scalar) else None
+
+
+def _text(table: Table, key: str, default: str = "") -> str:
+    found = _optional(table, key)
+    return default if found is None else found
+
+
+def _folder(table: Table, key: str) -> str:
+    """A checked path in its one spelling: without `./` and a final slash."""
+    path = _text(table, key)
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _number(table: Table, key: str, default: int) -> int:
+    found = _optional(table, key)
+    return default if found is None else int(found)

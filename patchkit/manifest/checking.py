@@ -1,0 +1,268 @@
+"""Check a manifest's nodes against their declared shape, collecting everything that is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from patchkit.errors import Problem
+from patchkit.gitcmd.urls import readable_url
+from patchkit.manifest.nodes import Items, Node, Reading, Scalar, Table
+from patchkit.manifest.shapes import (
+    Choice,
+    Field,
+    ListOf,
+    MapOf,
+    Matching,
+    Number,
+    Record,
+    Shape,
+    Text,
+)
+
+_KINDS: dict[type[Node], str] = {Items: "a list", Table: "a mapping"}
+
+
+def check_shape(node: Node, shape: Shape, *, partial: bool = False) -> list[Problem]:
+    """What is wrong with `node`; `partial`: a shared part, in which required keys may be absent."""
+    checker = _Checker(partial)
+    checker.check(node, shape, "")
+    return checker.problems
+
+
+def choose(node: Node | None, choice: Choice) -> Record | None:
+    """The option of `choice` that a table takes, if it takes exactly one."""
+    if not isinstance(node, Table):
+        return None
+    taken = [option for option in choice.options if node.get(option.first) is not None]
+    return taken[0] if len(taken) == 1 else None
+
+
+def shown(text: str) -> str:
+    """A value for a message: short, on one line, without credentials."""
+    text = readable_url(text)
+    if not text.isprintable():
+        text = ascii(text)[1:-1]
+    return text if len(text) <= 72 else text[:69] + "..."
+
+
+class _Checker:
+    """Walks nodes and shapes together; `name` is the dotted path for messages."""
+
+    def __init__(self, partial: bool) -> None:
+        self.problems: list[Problem] = []
+        self._partial = partial
+
+    def check(self, node: Node, shape: Shape, name: str) -> None:
+        match shape:
+            case Text():
+                self._text(node, shape, name)
+            case Number():
+                self._number(node, shape, name)
+            case ListOf():
+                self._list(node, shape, name)
+            case MapOf():
+                self._map(node, shape, name)
+            case Record():
+                self._record(node, shape, name)
+            case Choice():
+                self._choice(node, shape, name)
+            case Matching():
+                pass  # checked by the record, which knows what stands beside
+
+    def _text(self, node: Node, shape: Text, name: str) -> None:
+        if not isinstance(node, Scalar):
+            self._wrong_kind(node, shape.what, name)
+        elif node.reading is Reading.NULL:
+            self._empty(node, name)
+        elif node.reading is not Reading.TEXT:
+            self._mangled(node, shape, name)
+        else:
+            self._words(node, shape, name)
+
+    def _words(self, node: Scalar, shape: Text, name: str) -> None:
+        text = node.text
+        if text == "":
+            if not shape.empty:
+                self._add(f"{name} is empty", node, f"write {shape.what}, or delete the key")
+            return
+        if not shape.lines and ("\n" in text or "\r" in text):
+            self._add(f"{name} has more than one line", node, f"write {shape.what} on one line")
+        elif _CONTROL.search(text):
+            self._add(f"{name} has a control character: {shown(text)}", node, "delete it")
+        elif text != text.strip() and not shape.lines and shape.what != "text":
+            self._add(f"{name} begins or ends with a blank", node, "delete the blank")
+        else:
+            self._complain(node, shape, name)
+
+    def _complain(self, node: Scalar, shape: Text, name: str) -> None:
+        complaint = shape.check(node.text) if shape.check is not None else None
+        if complaint is not None:
+            self._add(f"{name} {shown(node.text)} {complaint.what}", node, complaint.hint)
+        elif shape.pattern and not re.fullmatch(shape.pattern, node.text):
+            self._add(f"{name} {shown(node.text)} is not {shape.what}", node, _example(shape))
+
+    def _mangled(self, node: Scalar, shape: Text, name: str) -> None:
+        hint = f'quote it: "{shown(node.text)}"'
+        complaint = shape.check(node.text) if shape.check is not None else None
+        if complaint is not None:
+            hint += f"; it also {complaint.what}: {complaint.hint}"
+        self._add(f"{name} {shown(node.text)} is {node.reading.value} to YAML", node, hint)
+
+    def _number(self, node: Node, shape: Number, name: str) -> None:
+        if not isinstance(node, Scalar):
+            self._wrong_kind(node, "a number", name)
+        elif node.reading is Reading.NULL:
+            self._empty(node, name)
+        elif node.style and node.text.isdecimal():
+            self._add(f'{name} "{shown(node.text)}" is quoted', node, "a number: no quotes")
+        elif node.reading is not Reading.INTEGER or not node.text.isdecimal():
+            self._add(
+                f"{name} {shown(node.text)} is {node.reading.value}, not a whole number",
+                node,
+                f"digits only, {shape.minimum} to {shape.maximum}",
+            )
+        elif not shape.minimum <= int(node.text) <= shape.maximum:
+            self._add(
+                f"{name} {shown(node.text)} is out of range",
+                node,
+                f"{shape.minimum} to {shape.maximum}",
+            )
+
+    def _list(self, node: Node, shape: ListOf, name: str) -> None:
+        if not isinstance(node, Items):
+            self._wrong_kind(node, "a list", name)
+            return
+        for number, item in enumerate(node.items, 1):
+            self.check(item, shape.of, f"{name}[{number}]")
+
+    def _map(self, node: Node, shape: MapOf, name: str) -> None:
+        if not isinstance(node, Table):
+            self._wrong_kind(node, "a mapping", name)
+            return
+        self._keys(node, name)
+        if len(node.entries) < shape.minimum and not self._partial:
+            self._add(f"{name} is empty", node, "there must be at least one")
+        for key, value in node.entries:
+            if key.reading is Reading.TEXT:
+                self._words(key, shape.key, f"{name}:")
+            self.check(value, shape.of, f"{name}.{shown(key.text)}")
+
+    def _record(self, node: Node, shape: Record, name: str) -> None:
+        if not isinstance(node, Table):
+            self._wrong_kind(node, "a mapping", name)
+            return
+        self._keys(node, name)
+        for key, value in node.entries:
+            field = shape.field(key.text)
+            if field is None:
+                self._unknown(key, shape.fields, name)
+            elif isinstance(field.shape, Matching):
+                self._matching(node, value, shape, field.shape, _join(name, key.text))
+            else:
+                self.check(value, field.shape, _join(name, key.text))
+        if not self._partial:
+            self._missing(node, shape, name)
+
+    def _choice(self, node: Node, shape: Choice, name: str) -> None:
+        if not isinstance(node, Table):
+            self._wrong_kind(node, "a mapping", name)
+            return
+        keys = [option.first for option in shape.options]
+        taken = [option for option in shape.options if node.get(option.first) is not None]
+        if len(taken) == 1:
+            self._record(node, taken[0], name)
+        elif taken:
+            both = " and ".join(option.first for option in taken)
+            self._add(f"{name} has {both}", node, f"a {shape.name} has exactly one of them")
+        else:
+            near = _near((key.text for key, _ in node.entries), keys)
+            hint = f"did you mean {near}?" if near else f"write one of {', '.join(keys)}"
+            self._add(f"{name} says nothing of {', '.join(keys)}", node, hint)
+
+    def _matching(
+        self, table: Table, value: Node, record: Record, shape: Matching, name: str
+    ) -> None:
+        other = record.field(shape.other)
+        assert other is not None
+        assert isinstance(other.shape, Choice)
+        option = choose(table.get(shape.other), other.shape)
+        if option is None:
+            return  # told already, or in another part
+        wanted = shape.shapes[option.first]
+        if isinstance(wanted, Record) and isinstance(value, Scalar):
+            keys = " and ".join(field.key for field in wanted.fields)
+            self._add(
+                f"{name} {shown(value.text)} is not a mapping",
+                value,
+                f"the pin of {_article(option.first)} source has {keys}",
+            )
+        else:
+            self.check(value, wanted, name)
+
+    def _keys(self, node: Table, name: str) -> None:
+        first: dict[str, Scalar] = {}
+        for key, _ in node.entries:
+            label = _join(name, shown(key.text))
+            if key.reading is not Reading.TEXT:
+                self._add(
+                    f"the key {label} is {key.reading.value} to YAML",
+                    key,
+                    f'quote it: "{shown(key.text)}"',
+                )
+            if key.text in first:
+                line = first[key.text].where.line
+                self._add(f"{label} is given twice, first in line {line}", key, "delete one")
+            first.setdefault(key.text, key)
+
+    def _missing(self, node: Table, shape: Record, name: str) -> None:
+        for field in shape.fields:
+            if field.required and node.get(field.key) is None:
+                self._add(f"{_join(name, field.key)} is missing", node, field.description)
+
+    def _unknown(self, key: Scalar, fields: Iterable[Field], name: str) -> None:
+        keys = [field.key for field in fields]
+        near = _near([key.text], keys)
+        hint = f"did you mean {near}?" if near else f"keys here: {', '.join(keys)}"
+        self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
+
+    def _wrong_kind(self, node: Node, wanted: str, name: str) -> None:
+        name = name or "the manifest"
+        if isinstance(node, Scalar):
+            if node.reading is Reading.NULL:
+                self._empty(node, name)
+                return
+            self._add(f"{name} {shown(node.text)} is not {wanted}", node, "")
+        else:
+            self._add(f"{name} is {_KINDS[type(node)]}, not {wanted}", node, "")
+
+    def _empty(self, node: Scalar, name: str) -> None:
+        self._add(f"{name or 'the manifest'} has no value", node, "write one, or delete the key")
+
+    def _add(self, what: str, node: Node, hint: str) -> None:
+        self.problems.append(Problem(what, str(node.where), hint))
+
+
+# Line breaks are looked at apart; the rest never has a meaning in a name, a URL or a command.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f]")
+
+
+def _join(name: str, key: str) -> str:
+    return f"{name}.{key}" if name else key
+
+
+def _near(words: Iterable[str], keys: list[str]) -> str:
+    for word in words:
+        close = difflib.get_close_matches(word.lower(), keys, n=1)
+        if close:
+            return close[0]
+    return ""
+
+
+def _article(word: str) -> str:
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+
+
+def _example(shape: Text) -> str:
+    return f"like {shape.example}" if shape.example else ""

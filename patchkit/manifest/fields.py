@@ -1,0 +1,317 @@
+"""The manifest's format, declared once: every key, its shape and what it means.
+
+The descriptions are shown by editors (through the JSON Schema) and printed in docs/manifest.md.
+"""
+
+from __future__ import annotations
+
+from patchkit.manifest.shapes import Choice, Field, ListOf, MapOf, Matching, Number, Record, Text
+from patchkit.manifest.urls import ARCHIVE_PATTERN, GIT_PATTERN, check_url
+from patchkit.manifest.words import (
+    COMMIT_PATTERN,
+    FOLDER_NAME_PATTERN,
+    PACKAGE_PATTERN,
+    SHA256_PATTERN,
+    SPECIFIER_PATTERN,
+    VARIABLE_PATTERN,
+    check_commit,
+    check_component_name,
+    check_file_path,
+    check_folder_name,
+    check_inner_path,
+    check_manifest_path,
+    check_patch_name,
+    check_patch_path,
+    check_series_path,
+    check_sha256,
+    check_specifier,
+    check_track,
+    check_version,
+)
+from patchkit.model.names import COMPONENT_NAME, PATCH_NAME
+
+#: The versions of the format that this program reads.
+FORMAT_VERSION = 1
+
+_LINE = Text("one line of text")
+_PROSE = Text("text", lines=True)
+_COMMIT = Text("a full commit id", COMMIT_PATTERN, check_commit)
+_SHA256 = Text("a SHA-256", SHA256_PATTERN, check_sha256)
+_GIT_URL = Text("a git URL", GIT_PATTERN, check_url, example="https://host/project.git")
+_ARCHIVE_URL = Text("an archive's URL", ARCHIVE_PATTERN, check_url, example="https://host/a.tar.gz")
+_PACKAGE = Text("a package name", PACKAGE_PATTERN)
+_COMPONENT = Text("a component name", COMPONENT_NAME.pattern, check_component_name)
+_INNER_FOLDER = Text("a folder", r"(?![/~-])[^\\]*", check_inner_path, empty=True)
+_INNER_FILE = Text("a file's path", r"(?![/~-])[^\\]*[^/\\]", check_file_path)
+_STRIP = Number(0, 16)
+
+_GIT_MIRRORS = Field(
+    "mirrors",
+    ListOf(_GIT_URL, "URL"),
+    "Other URLs of the same upstream, tried in order when the first does not answer or does not "
+    "have the pin.",
+)
+
+_SOURCE = Choice(
+    "source",
+    (
+        Record(
+            "git",
+            (
+                Field(
+                    "git",
+                    _GIT_URL,
+                    "URL of the upstream repository. The user's git configuration (insteadOf, "
+                    "proxies, credentials) holds.",
+                    required=True,
+                ),
+                _GIT_MIRRORS,
+            ),
+            "A git repository.",
+        ),
+        Record(
+            "index",
+            (
+                Field(
+                    "index",
+                    _PACKAGE,
+                    "Name of a project whose source distribution is taken from the package index "
+                    "that pip or uv is configured for.",
+                    required=True,
+                ),
+            ),
+            "A source distribution from the package index.",
+        ),
+        Record(
+            "archive",
+            (
+                Field(
+                    "archive",
+                    _ARCHIVE_URL,
+                    "URL of a .tar.gz, .tar.xz, .tar.bz2 or .zip file.",
+                    required=True,
+                ),
+                Field(
+                    "mirrors", ListOf(_ARCHIVE_URL, "URL"), "Other URLs of the same file, in order."
+                ),
+            ),
+            "An archive by URL.",
+        ),
+    ),
+)
+
+_PIN = Matching(
+    "pin",
+    "source",
+    {
+        "git": _COMMIT,
+        "index": Record(
+            "index pin",
+            (
+                Field(
+                    "version",
+                    Text("an exact version", check=check_version, example="0.16.0"),
+                    "The exact version, in quotes.",
+                    required=True,
+                ),
+                Field(
+                    "sha256", _SHA256, "SHA-256 of the source distribution's file.", required=True
+                ),
+            ),
+            "Version and hash of a source distribution.",
+        ),
+        "archive": Record(
+            "archive pin",
+            (Field("sha256", _SHA256, "SHA-256 of the archive's file.", required=True),),
+            "Hash of an archive.",
+        ),
+    },
+)
+
+_PINNED_FIELDS = (
+    Field("path", _INNER_FILE, "Path of the patch file in that repository.", required=True),
+    Field("sha256", _SHA256, "SHA-256 of the patch file.", required=True),
+    Field(
+        "name",
+        Text("a patch name", PATCH_NAME.pattern, check_patch_name),
+        "What the patch is called in its stack; needed where the file's own name is taken by "
+        "another patch of the component, or is no patch name.",
+        default="the file's name",
+    ),
+    Field(
+        "strip",
+        _STRIP,
+        "Leading folders to take off the paths in this patch.",
+        default="the component's",
+    ),
+)
+
+_PATCH = Choice(
+    "patch entry",
+    (
+        Record(
+            "series",
+            (
+                Field(
+                    "series",
+                    Text("a series file", _INNER_FILE.pattern, check_series_path),
+                    "A series file of this project (quilt's format): all its patches, in its "
+                    "order. At most one per component; this is where `refresh` writes.",
+                    required=True,
+                ),
+            ),
+            "All patches of a series file.",
+        ),
+        Record(
+            "patch",
+            (
+                Field(
+                    "patch",
+                    Text("a patch file", r"(?![/~-])[^\\]*\.patch", check_patch_path),
+                    "One patch file of this project.",
+                    required=True,
+                ),
+            ),
+            "One patch file.",
+        ),
+        Record(
+            "component",
+            (
+                Field(
+                    "component",
+                    _COMPONENT,
+                    "Another component of this manifest with a git source; the file is taken from "
+                    "there, at its pin.",
+                    required=True,
+                ),
+                *_PINNED_FIELDS,
+            ),
+            "A file in another component, at its pin; fetched and verified, never copied.",
+        ),
+        Record(
+            "git",
+            (
+                Field("git", _GIT_URL, "URL of the repository that has the patch.", required=True),
+                Field("commit", _COMMIT, "The full commit id to take it from.", required=True),
+                *_PINNED_FIELDS,
+            ),
+            "A file in another repository, at a commit; fetched and verified, never copied.",
+        ),
+    ),
+)
+
+_STEP = Record(
+    "install step",
+    (
+        Field(
+            "run",
+            _PROSE,
+            "Shell commands.",
+            required=True,
+        ),
+        Field("name", _LINE, "What the step does, for the output.", default="the command"),
+        Field(
+            "directory",
+            _INNER_FOLDER,
+            "Folder of the checkout to run in.",
+            default="the checkout's root",
+        ),
+    ),
+    "One step of the installation.",
+)
+
+_ENVIRONMENT = Record(
+    "environment",
+    (
+        Field(
+            "versions",
+            MapOf(
+                Text("a name", PACKAGE_PATTERN),
+                Text("a version specifier", SPECIFIER_PATTERN, check_specifier, example="==2.8.0"),
+            ),
+            "What must be there, as version specifiers: python, cann, hdk or a package's name.",
+        ),
+        Field(
+            "variables",
+            MapOf(
+                Text("a variable's name", VARIABLE_PATTERN),
+                Text("text", empty=True),
+            ),
+            "Environment variables to set.",
+        ),
+        Field(
+            "unsupported",
+            MapOf(Text("a package name", PACKAGE_PATTERN), _PROSE),
+            "Packages known not to work here, each with the reason.",
+        ),
+    ),
+    "What a stack runs in.",
+)
+
+_COMPONENT_RECORD = Record(
+    "component",
+    (
+        Field("description", _PROSE, "What this upstream is here for."),
+        Field("source", _SOURCE, "Where the upstream comes from.", required=True),
+        Field(
+            "pin",
+            _PIN,
+            "Exactly what is taken: a full commit id (git), version and sha256 (index), or "
+            "sha256 (archive). Never a branch or a range.",
+            required=True,
+        ),
+        Field(
+            "track",
+            Text("a branch, tag or pattern", r"[^\s~^:\\]+", check_track),
+            "Branch, tag or pattern of tags that `bump` and `drift` look at; not used by `apply`.",
+        ),
+        Field(
+            "checkout",
+            Text("a folder name", FOLDER_NAME_PATTERN, check_folder_name),
+            "Folder of the checkout in the workspace.",
+            default="the component's name",
+        ),
+        Field(
+            "strip",
+            _STRIP,
+            "Leading folders to take off the paths in patches, as `patch -p`.",
+            default="1",
+        ),
+        Field(
+            "subdirectory",
+            _INNER_FOLDER,
+            "Folder of the upstream that patches' paths start from (after `strip`).",
+            default="the root",
+        ),
+        Field(
+            "patches",
+            ListOf(_PATCH, "patch entry"),
+            "The stack, in order: what is listed first is applied first.",
+        ),
+        Field("install", ListOf(_STEP, "step"), "How to install the patched checkout."),
+        Field("environment", _ENVIRONMENT, "What this component needs beyond the manifest's."),
+    ),
+    "One upstream.",
+)
+
+MANIFEST = Record(
+    "manifest",
+    (
+        Field("version", Number(FORMAT_VERSION, FORMAT_VERSION), "The format: 1.", required=True),
+        Field("description", _PROSE, "What this stack is."),
+        Field(
+            "extends",
+            ListOf(
+                Text("a manifest's path", r"(?![/~])[^\\]+\.ya?ml", check_manifest_path), "file"
+            ),
+            "Shared parts, by paths from this file's folder; what this file says wins.",
+        ),
+        Field("environment", _ENVIRONMENT, "What the whole stack runs in."),
+        Field(
+            "components",
+            MapOf(_COMPONENT, _COMPONENT_RECORD, minimum=1),
+            "The upstreams by name, in the order in which they are shown and installed.",
+            required=True,
+        ),
+    ),
+)

@@ -1,0 +1,205 @@
+"""What must hold between the values of a manifest, once each of them is right by itself.
+
+Works on nodes, so that every problem has its line, and passes over what is malformed: that has been
+told already.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from patchkit.errors import Problem
+from patchkit.manifest.nodes import Items, Node, Scalar, Table
+from patchkit.manifest.urls import holds_secret, is_local
+from patchkit.model.names import is_patch_name
+
+
+def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
+    """What is wrong between values; `root` is the project's folder."""
+    components = _tables_by_key(manifest.get("components"))
+    yield from _environments(manifest)
+    yield from _checkouts(components)
+    yield from _series_files(components)
+    for key, table in components:
+        yield from _environments(table)
+        yield from _patches(key.text, table, dict(_by_name(components)))
+        yield from _places(table, root)
+
+
+def find_warnings(manifest: Table) -> Iterator[Problem]:
+    """What is allowed and unwise."""
+    for scalar in _scalars(manifest):
+        if holds_secret(scalar.text):
+            yield Problem(
+                "a URL has a user name or password in it",
+                str(scalar.where),
+                "whoever reads the manifest has it: use git's credential helper, or ~/.netrc",
+            )
+        elif scalar.text.startswith("file:") and is_local(scalar.text):
+            yield Problem(
+                f"{scalar.text} is a place on this machine",
+                str(scalar.where),
+                "others do not have it: use a URL, or a relative path",
+            )
+
+
+def _environments(table: Table) -> Iterator[Problem]:
+    environment = table.get("environment")
+    if isinstance(environment, Table):
+        for key in ("versions", "unsupported"):
+            yield from _packages(environment.get(key))
+
+
+def _packages(node: Node | None) -> Iterator[Problem]:
+    """One package under two spellings: `torch_npu` is `torch-npu` (PEP 503)."""
+    seen: dict[str, Scalar] = {}
+    for key, _ in node.entries if isinstance(node, Table) else ():
+        normal = re.sub(r"[-_.]+", "-", key.text).lower()
+        first = seen.setdefault(normal, key)
+        if first.text != key.text:
+            yield Problem(
+                f"{key.text} is the same package as {first.text} in line {first.where.line}",
+                str(key.where),
+                "keep one of them",
+            )
+
+
+def _checkouts(components: list[tuple[Scalar, Table]]) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for key, table in components:
+        node = table.get("checkout")
+        folder = node if isinstance(node, Scalar) else key
+        owner = seen.setdefault(folder.text.casefold(), key.text)
+        if owner != key.text:
+            yield Problem(
+                f"checkout {folder.text} of {key.text} is the folder of {owner}, too",
+                str(folder.where),
+                "two folders must differ in more than case",
+            )
+
+
+def _series_files(components: list[tuple[Scalar, Table]]) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for key, table in components:
+        for entry in _entries(table):
+            series = entry.get("series")
+            if not isinstance(series, Scalar):
+                continue
+            owner = seen.setdefault(_plain(series.text), key.text)
+            if owner != key.text:
+                yield Problem(
+                    f"series {series.text} of {key.text} is the series of {owner}, too",
+                    str(series.where),
+                    "each component has a series of its own; `refresh` writes there",
+                )
+
+
+def _patches(name: str, table: Table, components: dict[str, Table]) -> Iterator[Problem]:
+    series: list[Table] = []
+    names: dict[str, Table] = {}
+    for entry in _entries(table):
+        if entry.get("series") is not None:
+            series.append(entry)
+            continue
+        yield from _patch_name(entry, names)
+        yield from _origin(name, entry, components)
+    for entry in series[1:]:
+        yield Problem(
+            f"{name} has a second series, the first is in line {series[0].where.line}",
+            str(entry.where),
+            "one series per component: `refresh` must know where to write",
+        )
+
+
+def _patch_name(entry: Table, names: dict[str, Table]) -> Iterator[Problem]:
+    node = entry.get("name") or entry.get("patch") or entry.get("path")
+    if not isinstance(node, Scalar):
+        return
+    name = node.text.rpartition("/")[2]
+    if node is entry.get("path") and not is_patch_name(name):
+        yield Problem(
+            f"{name} cannot name a patch",
+            str(node.where),
+            "give it one beside `path`: `name: something.patch`",
+        )
+        return
+    first = names.setdefault(name.casefold(), entry)
+    if first is not entry:
+        yield Problem(
+            f"{name} is the name of the patch in line {first.where.line}, too",
+            str(node.where),
+            "rename one"
+            if node is entry.get("patch")
+            else "drop it if it is the same patch, else give it another `name:`",
+        )
+
+
+def _origin(name: str, entry: Table, components: dict[str, Table]) -> Iterator[Problem]:
+    node = entry.get("component")
+    if not isinstance(node, Scalar):
+        return
+    where = str(node.where)
+    if node.text == name:
+        hint = "a patch of the upstream's own: name it by `git:` and `commit:`"
+        yield Problem(f"{name} takes a patch from itself", where, hint)
+    elif node.text not in components:
+        hint = f"components here: {', '.join(components)}"
+        yield Problem(f"{node.text} is no component of this manifest", where, hint)
+    else:
+        source = components[node.text].get("source")
+        if isinstance(source, Table) and source.get("git") is None:
+            hint = "a patch can be taken from a component with a git source"
+            yield Problem(f"{node.text} is no git repository", where, hint)
+
+
+def _places(table: Table, root: Path) -> Iterator[Problem]:
+    """Local paths that leave the project through a symbolic link."""
+    for entry in _entries(table):
+        node = entry.get("series") or entry.get("patch")
+        if isinstance(node, Scalar) and not is_inside(root / node.text, root):
+            yield Problem(
+                f"{node.text} leads out of the project",
+                str(node.where),
+                "a symbolic link on the way; patches stay below the project's folder",
+            )
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether `path` stays below `root` when every symbolic link is followed."""
+    real, real_root = os.path.realpath(path), os.path.realpath(root)
+    return os.path.commonpath([real, real_root]) == real_root
+
+
+def _entries(table: Table) -> list[Table]:
+    patches = table.get("patches")
+    if not isinstance(patches, Items):
+        return []
+    return [entry for entry in patches.items if isinstance(entry, Table)]
+
+
+def _tables_by_key(node: Node | None) -> list[tuple[Scalar, Table]]:
+    if not isinstance(node, Table):
+        return []
+    return [(key, value) for key, value in node.entries if isinstance(value, Table)]
+
+
+def _by_name(components: list[tuple[Scalar, Table]]) -> Iterator[tuple[str, Table]]:
+    return ((key.text, table) for key, table in components)
+
+
+def _scalars(node: Node) -> Iterator[Scalar]:
+    if isinstance(node, Scalar):
+        yield node
+    elif isinstance(node, Items):
+        for item in node.items:
+            yield from _scalars(item)
+    else:
+        for _, value in node.entries:
+            yield from _scalars(value)
+
+
+def _plain(path: str) -> str:
+    return os.path.normpath(path).casefold()

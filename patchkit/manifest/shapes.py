@@ -1,0 +1,109 @@
+"""The vocabulary in which the manifest's format is declared (see fields.py).
+
+One declaration serves four readers: the loader (checking.py), the JSON Schema that editors use
+(schema.py), the reference in the documentation, and whoever wants to know the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What is wrong with a value, to be read after its name: "is a short commit id"."""
+
+    what: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text; `what` it is called in messages ("a full commit id").
+
+    `check` says what is wrong with a text, better than "is not WHAT"; `pattern`, which JSON Schema
+    can express too, must match the whole text. `pattern` holds for every text that `check` passes.
+    """
+
+    what: str
+    pattern: str = ""
+    check: Callable[[str], Complaint | None] | None = None
+    lines: bool = False
+    empty: bool = False
+    example: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A whole number in decimal digits."""
+
+    minimum: int
+    maximum: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list; `what` one item is called."""
+
+    of: Shape
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A mapping with free keys; at least `minimum` of them."""
+
+    key: Text
+    of: Shape
+    minimum: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One key of a record."""
+
+    key: str
+    shape: Shape
+    description: str
+    required: bool = False
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A mapping with fixed keys; `name` is what the reference calls it."""
+
+    name: str
+    fields: tuple[Field, ...]
+    description: str = ""
+
+    @property
+    def first(self) -> str:
+        """The key that tells this record from the others of a choice."""
+        return self.fields[0].key
+
+    def field(self, key: str) -> Field | None:
+        """The field of that key."""
+        return next((field for field in self.fields if field.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several records, told apart by their first keys."""
+
+    name: str
+    options: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """A value whose shape follows from the choice that the key `other` beside it makes."""
+
+    name: str
+    other: str
+    shapes: Mapping[str, Shape]
+
+
+Shape: TypeAlias = Text | Number | ListOf | MapOf | Record | Choice | Matching
