@@ -28,7 +28,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "graph": "graph:graph",
     },
     "Patchkit itself": {
-        "cache": "cache:cache",
         "completion": "completion:completion",
         "version": "version:version",
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TypeVar
 
 from patchkit.cli.catalog import COMMANDS
@@ -51,6 +52,12 @@ def load_command(name: str) -> Body:
     module, function = COMMANDS[name].split(":")
     body: Body = getattr(import_module(f"patchkit.cli.commands.{module}"), function)
     return body
+
+
+def is_written(name: str) -> bool:
+    """Whether the module of a command of the catalog is there."""
+    module = COMMANDS[name].split(":")[0]
+    return find_spec(f"patchkit.cli.commands.{module}") is not None
 
 
 def about(body: Body) -> About:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from typer.models import ArgumentInfo, OptionInfo
 
 from patchkit.cli.catalog import GROUPS
-from patchkit.cli.command import About, Body, about, load_command
+from patchkit.cli.command import About, Body, about, is_written, load_command
 from patchkit.errors import ExitCode
 
 _WIDTH = 80
@@ -74,10 +74,10 @@ def overview() -> str:
         "Patch stacks on pinned upstreams: apply them, check them, see them drift.",
     ]
     for title, commands in GROUPS.items():
-        rows = [(name, summary(load_command(name))) for name in commands]
-        lines += ["", f"{title}:", *_two_columns(rows, 18)]
+        rows = [(name, summary(load_command(name))) for name in commands if is_written(name)]
+        lines += ["", f"{title}:", *_two_columns(rows, 20)]
     rows = [("COMMAND --help", "how a command works, with examples"), ("--version", "the version")]
-    lines += ["", "Options:", *_two_columns(rows, 18)]
+    lines += ["", "Options:", *_two_columns(rows, 20)]
     return "\n".join(lines) + "\n"
 
 

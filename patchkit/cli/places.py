@@ -60,10 +60,17 @@ def all_manifest_paths(names: Sequence[str] | None) -> tuple[Path, ...]:
 
 
 def open_manifest(name: str | None) -> Manifest:
-    """The manifest of the option, loaded."""
-    from patchkit.manifest.load import load_manifest
+    """The manifest of the option, loaded; see `load`."""
+    return load(manifest_path(name))
 
-    return load_manifest(manifest_path(name))
+
+def load(path: Path) -> Manifest:
+    """A manifest; a change of the project's files that was killed half-way is completed first."""
+    from patchkit.manifest.load import load_manifest
+    from patchkit.transaction import recover
+
+    manifest = load_manifest(path)
+    return load_manifest(path) if recover(manifest.root) else manifest
 
 
 def pick_components(manifest: Manifest, names: Sequence[str] | None) -> tuple[Component, ...]:

@@ -1,0 +1,107 @@
+"""The names of manifests, components and patches for completion, found without parsing YAML.
+
+A press of the tab key should cost little more than Python's start, so manifests are scanned line by
+line. What is written in flow style is not found, and then not offered.
+"""
+
+from __future__ import annotations
+
+import os
+from os.path import dirname, isfile, join
+
+_MANIFEST_FOLDER = "manifests"
+
+
+def names_of_kind(kind: str, before: list[str]) -> list[str]:
+    """What can stand for a metavar of `patchkit.cli.options`, after the words `before`.
+
+    Choices are the kind themselves, with "|" between them.
+    """
+    if kind == "MANIFEST":
+        return [name for folder in _manifest_folders() for name in _yaml_files(folder)]
+    if kind == "COMPONENT":
+        return [name for path in _manifests_meant(before) for name in component_names(path)]
+    if kind == "PATCH":
+        folders = [join("patches", each) for each in _list("patches")]
+        return [name for each in folders for name in _list(each) if name.endswith(".patch")]
+    return kind.split("|") if "|" in kind else []
+
+
+def component_names(path: str, depth: int = 0) -> list[str]:
+    """The keys below `components:` in a manifest and in what it extends, by a look at its lines.
+
+    Wrong for a manifest in flow style, which then completes nothing.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    names: list[str] = []
+    for parent in _entries(lines, "extends") if depth < 5 else []:
+        names += component_names(join(dirname(path), parent), depth + 1)
+    names += _keys(lines, "components")
+    return list(dict.fromkeys(names))
+
+
+def _manifests_meant(before: list[str]) -> list[str]:
+    """The files of the manifest that the command line names, or of all."""
+    named = [
+        before[i + 1] for i, word in enumerate(before[:-1]) if word in ("-m", "--manifest")
+    ] + [word.partition("=")[2] for word in before if word.startswith("--manifest=")]
+    if not named:
+        return [join(d, name) for d in _manifest_folders() for name in _yaml_files(d)]
+    found = []
+    for name in named:
+        for folder in ("", *_manifest_folders()):
+            for ending in ("", ".yaml", ".yml"):
+                path = join(folder, name + ending)
+                if isfile(path):
+                    found.append(path)
+    return found[:1] if len(named) == 1 else found
+
+
+def _manifest_folders() -> list[str]:
+    extra = os.environ.get("PATCHKIT_MANIFESTS", "").split(os.pathsep)
+    return [_MANIFEST_FOLDER, *(each for each in extra if each)]
+
+
+def _yaml_files(folder: str) -> list[str]:
+    return [name for name in _list(folder) if name.endswith((".yaml", ".yml"))]
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _keys(lines: list[str], section: str) -> list[str]:
+    """The keys one level below a top-level key."""
+    block = _block(lines, section)
+    indent = min((len(line) - len(line.lstrip()) for line in block), default=0)
+    keys = [line for line in block if len(line) - len(line.lstrip()) == indent and ":" in line]
+    return [line.partition(":")[0].strip().strip("'\"") for line in keys]
+
+
+def _entries(lines: list[str], section: str) -> list[str]:
+    """The items of a top-level list, in flow or block style."""
+    inline = next((line for line in lines if line.startswith(f"{section}:")), "")
+    flow = inline.partition(":")[2].partition("#")[0].strip().strip("[]").split(",")
+    block = [line.strip()[2:] for line in _block(lines, section) if line.strip().startswith("- ")]
+    return [each.strip().strip("'\"") for each in (*flow, *block) if each.strip()]
+
+
+def _block(lines: list[str], section: str) -> list[str]:
+    """The lines below a top-level key, without comments and empty lines."""
+    block: list[str] = []
+    inside = False
+    for line in lines:
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if line[0] not in " -":
+            inside = line.startswith(f"{section}:")
+        elif inside:
+            block.append(line)
+    return block

@@ -1,0 +1,118 @@
+"""docs/reference/json.md: what `--json` prints, told by the result dataclasses' docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from importlib import import_module
+from pathlib import PurePath
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import patchkit.report.json
+
+_SCALARS = {str: "string", bytes: "string", int: "number", float: "number", bool: "true or false"}
+_COMMENTED = re.compile(r"^\s*(\w+)(?::[^=#]*)?(?: *=[^#]*)?\s+# (.+)$", re.MULTILINE)
+
+
+def json_reference(results: Mapping[str, str]) -> str:
+    """The page for commands whose result class is named by "module:class"."""
+    parts = ["# JSON", inspect.cleandoc(patchkit.report.json.__doc__ or ""), _ERRORS]
+    shapes: dict[str, type] = {}
+    for name, place in results.items():
+        shape = _load(place)
+        schema = f"patchkit/{name.replace(' ', '-')}/{patchkit.report.json.SCHEMA_VERSION}"
+        parts.append(f"## {name}\n\n`{schema}`. {_text(shape)}\n\n{_fields(shape)}")
+        _collect(shape, shapes, top=True)
+    parts.append("# Shapes")
+    for name in sorted(shapes):
+        parts.append(_section(shapes[name]))
+    return "\n\n".join(parts) + "\n"
+
+
+_ERRORS = """## Errors
+
+A command that ends in an error prints `patchkit/error/1` in place of its result: `problems` is an
+array of Problem, each with `what` is wrong, `where` and a `hint`, the last two possibly empty."""
+
+
+def _load(place: str) -> type:
+    module, name = place.split(":")
+    shape: type = getattr(import_module(module), name)
+    return shape
+
+
+def _section(shape: type) -> str:
+    if issubclass(shape, Enum):
+        comments = _comments(shape)
+        rows = [f"| `{each.value}` | {comments.get(each.name, '')} |" for each in shape]
+        return "\n".join(
+            [f"## {shape.__name__}\n\n{_text(shape)}\n", "| value | |", "|---|---|", *rows]
+        )
+    return f"## {shape.__name__}\n\n{_text(shape)}\n\n{_fields(shape)}"
+
+
+def _fields(shape: type) -> str:
+    comments = _comments(shape)
+    rows = [
+        f"| `{name}` | {_describe(hint)} | {comments.get(name, '')} |"
+        for name, hint in _members(shape).items()
+    ]
+    return "\n".join(["| field | type | |", "|---|---|---|", *rows])
+
+
+def _members(shape: type) -> dict[str, Any]:
+    assert is_dataclass(shape)
+    hints = get_type_hints(shape)
+    shown = [each.name for each in fields(shape) if each.metadata.get("json", True)]
+    return {name: hints[name] for name in shown}
+
+
+def _collect(hint: Any, shapes: dict[str, type], *, top: bool = False) -> None:
+    """Add every dataclass and enum that a type leads to."""
+    for each in get_args(hint):
+        _collect(each, shapes)
+    if not isinstance(hint, type) or hint.__name__ in shapes:
+        return
+    if issubclass(hint, Enum):
+        shapes[hint.__name__] = hint
+    elif is_dataclass(hint):
+        if not top:
+            shapes[hint.__name__] = hint
+        for member in _members(hint).values():
+            _collect(member, shapes)
+
+
+def _describe(hint: Any) -> str:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_describe(each) for each in arguments)
+    if origin is not None and issubclass(origin, Mapping):
+        return f"object of {_describe(arguments[1])}"
+    if origin is tuple and arguments[-1:] != (...,):
+        return f"array of {', '.join(_describe(each) for each in arguments)}"
+    if origin is not None:
+        return f"array of {_describe(arguments[0])}"
+    if hint is type(None):
+        return "null"
+    return _simple(hint)
+
+
+def _simple(hint: type) -> str:
+    if issubclass(hint, PurePath):
+        return "string"
+    if is_dataclass(hint) or issubclass(hint, Enum):
+        return f"[{hint.__name__}](#{hint.__name__.lower()})"
+    return _SCALARS[hint]
+
+
+def _text(shape: type) -> str:
+    return inspect.getdoc(shape) or ""
+
+
+def _comments(shape: type) -> dict[str, str]:
+    """Field or member -> the comment behind it in the source."""
+    return dict(_COMMENTED.findall(inspect.getsource(shape)))

@@ -1,0 +1,138 @@
+"""Completion: candidates for partial command lines, and each shell's script where the shell is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patchkit.cli import complete, table
+from patchkit.cli.complete_names import component_names
+from tests.support.commands import run
+from tests.support.projects import write_files
+
+_MANIFEST = """\
+version: 1
+extends: [shared/base.yaml]
+# components: not here
+components:
+  # a comment
+  megatron-lm:
+    pin: 1
+  "mbridge":
+    pin: 2
+environment:
+  versions: {python: "3"}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(
+        tmp_path,
+        {
+            "manifests/one.yaml": _MANIFEST,
+            "manifests/shared/base.yaml": "extends:\n  - ../no.yaml\ncomponents:\n    sglang:\n",
+            "manifests/two.yml": "components:\n  slime: {}\n",
+            "patches/a/fix.patch": "",
+            "patches/a/series": "",
+        },
+    )
+    monkeypatch.setattr(
+        complete, "COMMANDS", {"apply": "", "manifest lint": "", "manifest show": ""}
+    )
+    monkeypatch.setattr(complete, "SUMMARIES", {"apply": "Apply.", "manifest lint": "Lint."})
+    rows = (
+        (("-m", "--manifest"), "MANIFEST", "M."),
+        (("-c", "--component"), "COMPONENT", "C."),
+        (("--only",), "red|green", "O."),
+        (("--into",), "DIR", "D."),
+        (("--force",), "", "F."),
+    )
+    monkeypatch.setattr(complete, "OPTIONS", {"apply": rows})
+    monkeypatch.setattr(complete, "ARGUMENTS", {"apply": ("PATCH", "FILE")})
+
+
+def _asked(*words: str) -> list[str]:
+    return list(complete.candidates(list(words)))
+
+
+def test_commands_and_groups_come_with_their_summaries() -> None:
+    assert _asked("") == ["apply\tApply.", "manifest\t"]
+    assert _asked("ma") == ["manifest\t"]
+    assert _asked("manifest", "") == ["lint\tLint.", "show\t"]
+    assert _asked("--v") == ["--version"]
+
+
+def test_options_are_offered_once_unless_they_repeat() -> None:
+    assert _asked("apply", "--fo") == ["--force\tF."]
+    assert _asked("apply", "--force", "--fo") == []
+    assert _asked("apply", "-c", "x", "--comp") == ["--component\tC."]
+    assert "--help\tHow the command works, with examples" in _asked("apply", "-")
+
+
+def test_an_options_value_is_completed_by_its_kind() -> None:
+    assert _asked("apply", "-m", "") == ["one.yaml", "two.yml"]
+    assert _asked("apply", "--manifest", "t") == ["two.yml"]
+    assert _asked("apply", "--manifest=o") == ["--manifest=one.yaml"]
+    assert _asked("apply", "-m", "manifests/") == [":files"]
+    assert _asked("apply", "--only", "g") == ["green"]
+    assert _asked("apply", "--into", "") == [":folders"]
+
+
+def test_components_are_those_of_the_manifest_that_is_named() -> None:
+    assert _asked("apply", "-m", "two", "-c", "") == ["slime"]
+    assert _asked("apply", "-m", "one.yaml", "-c", "") == ["sglang", "megatron-lm", "mbridge"]
+    assert _asked("apply", "--manifest=two", "-c", "") == ["slime"]
+    assert _asked("apply", "-c", "s") == ["sglang", "slime"]
+    assert _asked("apply", "-m", "absent", "-c", "") == []
+
+
+def test_arguments_are_counted_without_options_and_their_values() -> None:
+    assert _asked("apply", "") == ["fix.patch"]
+    assert _asked("apply", "-m", "one", "--force", "f") == ["fix.patch"]
+    assert _asked("apply", "-m", "one", "fix.patch", "") == [":files"]
+
+
+def test_manifests_elsewhere_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path, {"else/three.yaml": "components:\n  verl: {}\n"})
+    monkeypatch.setenv("PATCHKIT_MANIFESTS", str(tmp_path / "else"))
+    assert _asked("apply", "-m", "th") == ["three.yaml"]
+    assert _asked("apply", "-m", "three", "-c", "") == ["verl"]
+
+
+def test_extending_in_a_circle_ends(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("extends: a.yaml\ncomponents:\n  x: {}\n")
+    assert component_names(str(path)) == ["x"]
+
+
+def test_bash_hands_an_equals_sign_over_as_a_word() -> None:
+    assert run("__complete", "apply", "--manifest", "=", "o").out == "one.yaml\n"
+    assert run("__complete", "apply", "--manifest", "=").out == "one.yaml\ntwo.yml\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_valid(shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    script = run("completion", shell).ok().stdout
+    subprocess.run([shell, "-n"], input=script, check=True)
+
+
+def test_bash_completes(tmp_path: Path) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    program = tmp_path / "bin" / "patchkit"
+    write_files(tmp_path, {"bin/patchkit": f'#!/bin/sh\nexec {sys.executable} -m patchkit "$@"\n'})
+    program.chmod(0o755)
+    assert "completion" in table.SUMMARIES
+    script = run("completion", "bash").out + (
+        f"COMP_WORDS=({program} comple); COMP_CWORD=1; _patchkit; echo ${{COMPREPLY[@]}}\n"
+        f"COMP_WORDS=({program} completion z); COMP_CWORD=2; _patchkit; echo ${{COMPREPLY[@]}}\n"
+    )
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True)
+    assert done.stdout == "completion\nzsh\n"
