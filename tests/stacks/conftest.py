@@ -1,0 +1,66 @@
+"""The real upstream trees of the shipped manifests, before and after our patches.
+
+They come through patchkit itself: one `apply` per manifest and test run, in a copy of manifests/
+and patches/. Without a package index (or, for git upstreams, without PATCHKIT_TEST_UPSTREAM=1 in
+the environment) the tests that need them are skipped, and say so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import ExitCode
+from tests.support.commands import run_process
+from tests.support.repos import git_in
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A workspace in which a manifest's stacks are applied."""
+
+    workspace: Path
+
+    def before(self, checkout: str, path: str) -> str:
+        """A file as upstream has it, without any patch."""
+        return self._show(checkout, "refs/patchkit/base", path)
+
+    def after(self, checkout: str, path: str) -> str:
+        """A file with all patches of the stack."""
+        return self._show(checkout, "HEAD", path)
+
+    def _show(self, checkout: str, revision: str, path: str) -> str:
+        return git_in(self.workspace / checkout, "show", f"{revision}:{path}").decode()
+
+
+@pytest.fixture(scope="session")
+def index_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    """verl-npu-index.yaml, applied."""
+    return _applied(tmp_path_factory.mktemp("index"), "verl-npu-index", ())
+
+
+@pytest.fixture(scope="session")
+def git_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    """The components of qwen3-vl-npu.yaml that carry our own patches, applied."""
+    if not os.environ.get("PATCHKIT_TEST_UPSTREAM"):
+        pytest.skip("set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams")
+    components = ("megatron-lm", "megatron-bridge", "mindspeed")
+    return _applied(tmp_path_factory.mktemp("git"), "qwen3-vl-npu", components)
+
+
+def _applied(folder: Path, manifest: str, components: tuple[str, ...]) -> Stack:
+    for name in ("manifests", "patches"):
+        shutil.copytree(ROOT / name, folder / name)
+    chosen = [argument for name in components for argument in ("--component", name)]
+    argv = ("apply", "--manifest", manifest, *chosen, "--cache", str(folder / "cache"))
+    ran = run_process(*argv, cwd=folder, timeout=300)
+    if ran.code == ExitCode.ENVIRONMENT:
+        pytest.skip(f"the upstreams cannot be reached: {ran.err.strip()}")
+    ran.ok()
+    return Stack(folder / "workspace")

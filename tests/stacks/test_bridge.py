@@ -1,0 +1,164 @@
+"""Our Megatron-Bridge patches, executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.stacks.conftest import Stack
+from tests.stacks.stubs import Stub, execute, torch_for
+
+MAPPING = "src/megatron/bridge/models/conversion/param_mapping.py"
+BLOCK = "src/megatron/bridge/models/qwen_vl/modelling_qwen3_vl/transformer_block.py"
+
+FUSED = "MindSpeedTELayerNormColumnParallelLinear"
+MINDSPEED = {
+    ("MindSpeedTEColumnParallelLinear", "weight"): "column",
+    (FUSED, "weight"): "column",
+    (FUSED, "layer_norm_weight"): "replicated",
+    ("MindSpeedTEColumnParallelGroupedLinear", "weight0"): "column",
+    ("MindSpeedTERowParallelGroupedLinear", "weight0"): "row",
+    ("MindSpeedTEDotProductAttention", "softmax_offset"): "column",
+    ("MindSpeedTELinear", "weight"): "replicated",
+}
+TRANSFORMER_ENGINE = {
+    ("TEColumnParallelLinear", "weight"): "column",
+    ("TELayerNormColumnParallelLinear", "weight"): "column",
+    ("TELayerNormColumnParallelLinear", "layer_norm_bias"): "replicated",
+    ("TERowParallelGroupedLinear", "weight0"): "row",
+    ("TERowParallelLinear", "weight"): "row",
+    ("TENorm", "weight"): "replicated",
+}
+
+
+def parallelism(source: str, kind: str, parameter: str, **attributes: object) -> str:
+    """What AutoMapping says about a parameter of a layer of that class."""
+    module = execute(source, "megatron.bridge.models.conversion.param_mapping")
+    mapping = object.__new__(module.AutoMapping)
+    mapping.megatron_param = f"decoder.layers.0.{parameter}"
+    layer = type(kind, (), attributes)()
+    return str(mapping._detect_parallelism_type(layer))
+
+
+@pytest.mark.index
+class TestModuleTypes:
+    @pytest.mark.parametrize(("kind", "parameter"), MINDSPEED)
+    def test_mindspeed_classes_are_known(
+        self, index_stack: Stack, kind: str, parameter: str
+    ) -> None:
+        source = index_stack.after("megatron-bridge", MAPPING)
+        assert parallelism(source, kind, parameter) == MINDSPEED[kind, parameter]
+
+    def test_upstream_does_not_know_them(self, index_stack: Stack) -> None:
+        source = index_stack.before("megatron-bridge", MAPPING)
+        for kind in {kind for kind, _ in MINDSPEED} - {FUSED}:
+            with pytest.raises(ValueError, match="Cannot determine parallelism type"):
+                parallelism(source, kind, "weight")
+
+    def test_upstream_takes_the_fused_layers_weight_for_replicated(
+        self, index_stack: Stack
+    ) -> None:
+        assert parallelism(index_stack.before("megatron-bridge", MAPPING), FUSED, "weight") == (
+            "replicated"
+        )
+
+    @pytest.mark.parametrize(("kind", "parameter"), TRANSFORMER_ENGINE)
+    def test_transformer_engine_classes_stay(
+        self, index_stack: Stack, kind: str, parameter: str
+    ) -> None:
+        for source in (
+            index_stack.before("megatron-bridge", MAPPING),
+            index_stack.after("megatron-bridge", MAPPING),
+        ):
+            assert parallelism(source, kind, parameter) == TRANSFORMER_ENGINE[kind, parameter]
+
+    @pytest.mark.parametrize("mode", ["column", "row", "duplicated"])
+    def test_te_linear_is_read_as_before(self, index_stack: Stack, mode: str) -> None:
+        before, after = (
+            parallelism(source, "TELinear", "weight", parallel_mode=mode)
+            for source in (
+                index_stack.before("megatron-bridge", MAPPING),
+                index_stack.after("megatron-bridge", MAPPING),
+            )
+        )
+        assert before == after == ("replicated" if mode == "duplicated" else mode)
+
+
+class Tensor(str):
+    """Stands for a tensor: its value says what was done to it."""
+
+    __slots__ = ()
+
+
+def checkpoint(function: Callable[..., Any], distribute: bool, *arguments: object) -> Any:
+    """Megatron's activation checkpointing, as far as its arguments go (save_for_backward)."""
+    for argument in arguments:
+        if not (argument is None or isinstance(argument, Tensor)):
+            raise TypeError(f"save_for_backward can only save variables, not {argument!r}")
+    return function(*arguments)
+
+
+def forward(source: str, embeds: list[Tensor] | None, method: str) -> str:
+    """The block's checkpointed forward over three layers; what came out tells the story."""
+    parallel: Any = Stub("megatron.core.tensor_parallel")
+    parallel.checkpoint = checkpoint
+    core: Any = Stub("megatron.core")
+    core.tensor_parallel = parallel
+    modules = {
+        "torch": torch_for("cuda"),
+        "megatron.core": core,
+        "megatron.core.tensor_parallel": parallel,
+    }
+    name = "megatron.bridge.models.qwen_vl.modelling_qwen3_vl.transformer_block"
+    module = execute(source, name, modules, missing=["transformer_engine"])
+    block = object.__new__(module.Qwen3VLTransformerBlock)
+    block.config = SimpleNamespace(
+        fp8=None,
+        distribute_saved_activations=False,
+        recompute_method=method,
+        recompute_num_layers=2,
+    )
+    block.num_layers_per_pipeline_rank = 3
+    block.pre_process = True
+    block._get_layer = lambda index: _Layer(index + 1) if index < 3 else pytest.fail("no layer")
+    block._deepstack_process = lambda hidden, mask, embed: Tensor(f"{hidden}+{embed}")
+    return str(
+        block._checkpointed_forward(
+            Tensor("h"), None, None, None, None, None, None, False, Tensor("mask"), embeds
+        )
+    )
+
+
+class _Layer:
+    def __init__(self, number: int) -> None:
+        self.layer_number = number
+
+    def __call__(self, *, hidden_states: Tensor, **kwargs: object) -> tuple[Tensor, None]:
+        return Tensor(f"{hidden_states}>{self.layer_number}"), None
+
+
+@pytest.mark.index
+@pytest.mark.parametrize("method", ["uniform", "block"])
+class TestDeepStack:
+    def test_embeddings_reach_their_layers(self, index_stack: Stack, method: str) -> None:
+        source = index_stack.after("megatron-bridge", BLOCK)
+        embeds = [Tensor("a"), Tensor("b")]
+        assert forward(source, embeds, method) == "h>1+a>2+b>3"
+
+    def test_upstream_hands_over_a_list(self, index_stack: Stack, method: str) -> None:
+        source = index_stack.before("megatron-bridge", BLOCK)
+        with pytest.raises(TypeError, match="save_for_backward"):
+            forward(source, [Tensor("a")], method)
+
+    def test_without_images_nothing_changes(self, index_stack: Stack, method: str) -> None:
+        before, after = (
+            forward(source, None, method)
+            for source in (
+                index_stack.before("megatron-bridge", BLOCK),
+                index_stack.after("megatron-bridge", BLOCK),
+            )
+        )
+        assert before == after == "h>1>2>3"

@@ -1,0 +1,183 @@
+"""Our MindSpeed patches, executed."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.stacks.conftest import Stack
+from tests.stacks.stubs import Stub, execute, stubbed, torch_for
+
+ADAPTOR = "mindspeed/megatron_adaptor.py"
+ROPE = "mindspeed/core/fusions/fused_rope.py"
+ATTENTION = "mindspeed/te/pytorch/attention/dot_product_attention/dot_product_attention.py"
+
+
+def repatched(source: str, arguments: object) -> SimpleNamespace:
+    """The arguments with which MindSpeed's features are applied again."""
+    own = SimpleNamespace(kept=1, changed=1)
+    utils: Any = Stub("mindspeed.args_utils")
+    utils.get_full_args = lambda: own
+    deprecate: Any = Stub("mindspeed.deprecate")
+    deprecate.AutoExecuteFunction = lambda function: lambda: None
+    features: Any = Stub("mindspeed.features_manager.features_manager")
+    manager = features.MindSpeedFeaturesManager
+    manager.remove_patches = staticmethod(lambda: None)
+    manager.apply_features_pre_patches = staticmethod(lambda args: None)
+    seen: list[Any] = []
+    manager.apply_features_patches = staticmethod(seen.append)
+    modules = {each.__name__: each for each in (utils, deprecate, features)}
+    execute(source, "mindspeed.megatron_adaptor", modules).repatch(arguments)
+    assert isinstance(seen[0], SimpleNamespace)
+    return seen[0]
+
+
+@pytest.mark.upstream
+class TestRepatch:
+    def test_a_namespace_is_as_good_as_a_dict(self, git_stack: Stack) -> None:
+        source = git_stack.after("MindSpeed", ADAPTOR)
+        for arguments in (Namespace(changed=2), {"changed": 2}):
+            assert repatched(source, arguments) == SimpleNamespace(kept=1, changed=2)
+
+    def test_upstream_takes_a_dict_only(self, git_stack: Stack) -> None:
+        source = git_stack.before("MindSpeed", ADAPTOR)
+        assert repatched(source, {"changed": 2}) == SimpleNamespace(kept=1, changed=2)
+        with pytest.raises(AttributeError, match="items"):
+            repatched(source, Namespace(changed=2))
+
+
+def rope_call(source: str, **arguments: object) -> dict[str, Any]:
+    """The keywords with which Megatron's RoPE for packed sequences is called."""
+    seen: dict[str, Any] = {}
+    rope: Any = Stub("megatron.core.models.common.embeddings.rope_utils")
+    rope._apply_rotary_pos_emb_thd = lambda *args, **kwargs: seen.update(kwargs)
+    rope._apply_rotary_pos_emb_bshd = lambda *args, **kwargs: seen.update(kwargs)
+    state: Any = Stub("megatron.core.parallel_state")
+    state.get_context_parallel_group = lambda: "the current group"
+    core: Any = Stub("megatron.core")
+    core.parallel_state = state
+    embeddings: Any = Stub("megatron.core.models.common.embeddings")
+    embeddings.rope_utils = rope
+    modules = {each.__name__: each for each in (rope, core, embeddings, state)}
+    module = execute(source, "mindspeed.core.fusions.fused_rope", modules, missing=["apex"])
+    config = SimpleNamespace(
+        apply_rope_fusion=False, rotary_interleaved=False, multi_latent_attention=False
+    )
+    with stubbed(modules):
+        module.apply_rotary_pos_emb("t", "freqs", config, **arguments)
+    return seen
+
+
+@pytest.mark.upstream
+class TestFusedRope:
+    def test_the_group_is_passed_on(self, git_stack: Stack) -> None:
+        source = git_stack.after("MindSpeed", ROPE)
+        assert rope_call(source, cu_seqlens="c", cp_group="g")["cp_group"] == "g"
+        assert rope_call(source, cu_seqlens="c")["cp_group"] == "the current group"
+
+    def test_upstream_drops_it(self, git_stack: Stack) -> None:
+        source = git_stack.before("MindSpeed", ROPE)
+        assert "cp_group" not in rope_call(source, cu_seqlens="c", cp_group="g")
+
+    def test_whole_batches_are_as_before(self, git_stack: Stack) -> None:
+        before = rope_call(git_stack.before("MindSpeed", ROPE), cp_group="g")
+        assert rope_call(git_stack.after("MindSpeed", ROPE), cp_group="g") == before
+
+
+CAUSAL, PADDING_CAUSAL, NO_MASK = "causal", "padding_causal", "no_mask"
+
+
+class Attention:
+    """MindSpeedTEDotProductAttention of a source, without running its constructor."""
+
+    def __init__(self, source: str, mask_type: str = CAUSAL, **config: Any) -> None:
+        torch = torch_for("npu")
+        torch.npu.Stream = object
+        torch.ones = lambda shape, dtype, device: ("ones", shape, device)
+        torch.triu = lambda ones, diagonal: ("compressed", ones[1], ones[2])
+        torch.distributed = Stub("torch.distributed")
+        torch.distributed.get_process_group_ranks = lambda group: ["ranks of", group]
+        enums: Any = Stub("megatron.core.transformer.enums")
+        enums.AttnMaskType = SimpleNamespace(causal=CAUSAL, padding_causal=PADDING_CAUSAL)
+        package = "mindspeed.te.pytorch.attention.dot_product_attention"
+        utils: Any = Stub(f"{package}.utils")
+        utils.get_distributed_world_size = len
+        masks: Any = Stub("mindspeed.core.transformer.flash_attention.generate_mask.generate_mask")
+        masks.get_attention_mask = lambda config: "MindSpeed's mask"
+        modules = {each.__name__: each for each in (torch, torch.distributed, enums, utils, masks)}
+        module = execute(source, f"{package}.dot_product_attention", modules)
+        self.layer = object.__new__(module.MindSpeedTEDotProductAttention)
+        self.layer.__dict__.update(
+            config=SimpleNamespace(**config),
+            attn_mask_type=mask_type,
+            kept_packed_seq_params={"local_cp_size", "cp_group"},
+            qkv_format="sbhd",
+            hidden_size_per_attention_head_k=8,
+            hidden_size_per_attention_head_v=8,
+            num_gqa_groups_per_partition=2,
+            context_parallel=False,
+            cp_size=1,
+            core_attention=lambda *args, **kwargs: (args, kwargs),
+        )
+
+    def __call__(self, mask: object = None, mask_type: str = CAUSAL, **packed: Any) -> Any:
+        tensor = SimpleNamespace(dtype="bf16", shape=(4, 1, 2, 8), device="npu:0")
+        parameters = SimpleNamespace(**packed) if packed else None
+        return self.layer.forward(
+            tensor, tensor, tensor, mask, mask_type, packed_seq_params=parameters
+        )
+
+
+COMPRESSED = ("compressed", (2048, 2048), "npu:0")
+MINDSPEED: dict[str, Any] = {"use_flash_attn": True, "attention_mask_type": "causal"}
+
+
+@pytest.mark.upstream
+class TestAttention:
+    def test_packed_batches_are_accepted(self, git_stack: Stack) -> None:
+        packed: dict[str, Any] = {"local_cp_size": None, "cp_group": None}
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            Attention(git_stack.before("MindSpeed", ATTENTION), **MINDSPEED)(**packed)
+        arguments, _ = Attention(git_stack.after("MindSpeed", ATTENTION), **MINDSPEED)(**packed)
+        assert arguments[3] == "MindSpeed's mask"
+
+    def test_the_batch_chooses_its_group(self, git_stack: Stack) -> None:
+        attention = Attention(git_stack.after("MindSpeed", ATTENTION), **MINDSPEED)
+        attention.layer.__dict__.update(
+            context_parallel=True, cp_size=2, cp_group="ab", cp_global_ranks=[0], cp_stream=None
+        )
+        _, keywords = attention(local_cp_size=2, cp_group="cd")
+        assert keywords["cp_group"] == "cd"
+        assert keywords["cp_global_ranks"] == ["ranks of", "cd"]
+        _, keywords = attention(local_cp_size=2, cp_group=None)
+        assert keywords["cp_group"] == "ab"
+
+    @pytest.mark.parametrize("packed", [{"cp_group": "abcd"}, {"local_cp_size": 4}])
+    def test_another_size_is_refused(self, git_stack: Stack, packed: dict[str, Any]) -> None:
+        attention = Attention(git_stack.after("MindSpeed", ATTENTION), **MINDSPEED)
+        with pytest.raises(NotImplementedError, match="size 1, the batch asks for 4"):
+            attention(**{"local_cp_size": None, "cp_group": None, **packed})
+
+    def test_configurations_of_mindspeed_keep_its_mask(self, git_stack: Stack) -> None:
+        for source in (
+            git_stack.before("MindSpeed", ATTENTION),
+            git_stack.after("MindSpeed", ATTENTION),
+        ):
+            arguments, _ = Attention(source, **MINDSPEED)()
+            assert (arguments[3], arguments[7]) == ("MindSpeed's mask", "causal")
+            arguments, _ = Attention(source, **MINDSPEED)(mask="given")
+            assert arguments[3] == "given"
+
+    def test_configurations_without_its_fields_get_the_compressed_mask(
+        self, git_stack: Stack
+    ) -> None:
+        source = git_stack.after("MindSpeed", ATTENTION)
+        arguments, _ = Attention(source)()
+        assert (arguments[3], arguments[7]) == (COMPRESSED, "causal")
+        arguments, _ = Attention(source, PADDING_CAUSAL)(mask_type=PADDING_CAUSAL)
+        assert arguments[3] == COMPRESSED
+        arguments, _ = Attention(source, NO_MASK)(mask_type=NO_MASK)
+        assert arguments[3] is None
