@@ -53,6 +53,7 @@ _SEALED_CONFIG = (
     "gc.auto=0",  # a collection in the background would outlive the lock
     "maintenance.auto=false",
     "submodule.recurse=false",
+    "protocol.allow=never",  # what GIT_NO_LAZY_FETCH says, for gits that do not know it
     "advice.detachedHead=false",
 )
 

@@ -1,0 +1,99 @@
+"""Pins of a cache repository: the ref that keeps one, and the proof that it is whole.
+
+The ref is written when the last object is in place. Beside it a receipt notes the base and the
+size of every pack, so that the next command knows with a few `stat` calls, and no git process,
+that the pin is here and nobody took a pack away. Without a receipt that fits, git looks.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.partial import absent_blobs, missing_objects
+from patchkit.gitcmd.repository import RefChange, Repository
+from patchkit.model.base import Base
+
+
+def read_pin(repository: Repository, ref: str) -> Base | None:
+    """The pinned commit if it is here with all its files, else None; never raises."""
+    receipt = _read_receipt(_receipt_path(repository, ref))
+    if receipt is not None and receipt[1].items() <= _packs(repository).items():
+        return receipt[0]
+    try:
+        return _examine(repository, ref)
+    except SurroundingsError:  # a repository that git cannot read holds no pin
+        return None
+
+
+def write_pin(repository: Repository, ref: str, commit: str) -> Base:
+    """Record that `commit` is here and whole; the last step of every fetch."""
+    base = read_base(repository, commit)
+    repository.update_refs([RefChange(ref, commit)], reason="patchkit: fetched")
+    _write_receipt(repository, ref, base)
+    return base
+
+
+def read_base(repository: Repository, commit: str) -> Base:
+    """The base that a commit is; GitFailureError if it is not here."""
+    form = "--format=%T%n%cd"
+    out = repository.git("log", "-1", "--no-show-signature", "--date=raw", form, commit).out
+    tree, date = out.decode("ascii").splitlines()
+    return Base(commit, tree, date)
+
+
+def is_damaged(repository: Repository) -> bool:
+    """Whether packs that were here when some pin was recorded are gone or cut short."""
+    packs = _packs(repository)
+    receipts = (_read_receipt(path) for path in _receipt_folder(repository).glob("*.json"))
+    noted = {item for receipt in receipts if receipt for item in receipt[1].items()}
+    return not noted <= packs.items()
+
+
+def _examine(repository: Repository, ref: str) -> Base | None:
+    commit = repository.commit(ref) if repository.exists else None
+    if commit is None:
+        return None
+    if not absent_blobs(repository).issuperset(missing_objects(repository, commit)):
+        return None
+    base = read_base(repository, commit)
+    _write_receipt(repository, ref, base)
+    return base
+
+
+def _packs(repository: Repository) -> dict[str, int]:
+    """The size of every pack and index, by name."""
+    folder = repository.git_dir / "objects" / "pack"
+    files = (path for ending in ("pack", "idx") for path in folder.glob(f"pack-*.{ending}"))
+    return {path.name: path.stat().st_size for path in files}
+
+
+def _receipt_folder(repository: Repository) -> Path:
+    return repository.git_dir / "patchkit-pins"
+
+
+def _receipt_path(repository: Repository, ref: str) -> Path:
+    return _receipt_folder(repository) / (ref.rpartition("/pins/")[2].replace("/", "_") + ".json")
+
+
+def _read_receipt(path: Path) -> tuple[Base, dict[str, int]] | None:
+    try:
+        noted = json.loads(path.read_bytes())
+        return Base(noted["commit"], noted["tree"], noted["date"]), dict(noted["packs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_receipt(repository: Repository, ref: str, base: Base) -> None:
+    path = _receipt_path(repository, ref)
+    noted = {
+        "commit": base.commit,
+        "tree": base.tree,
+        "date": base.date,
+        "packs": _packs(repository),
+    }
+    path.parent.mkdir(exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(noted, indent=2, sort_keys=True) + "\n")
+    draft.replace(path)

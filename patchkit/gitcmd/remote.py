@@ -1,0 +1,273 @@
+"""Talk to git servers: fetch with progress, and a reason when it fails.
+
+GitPython reads the streams (`handle_process_output`) and understands the progress lines
+(`RemoteProgress`). The process is started here and not by `Git.execute`, because that one always
+hands on the whole of os.environ, GIT_DIR and GIT_TRACE included. GitPython is imported on the
+first fetch: it costs more than most commands of ours take.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, cast
+
+from patchkit.errors import Problem, SurroundingsError
+from patchkit.gitcmd.process import git_program, network_environment
+from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.urls import readable_url
+from patchkit.model.stop import Stop
+
+if TYPE_CHECKING:
+    from git.util import RemoteProgress
+
+#: Called with (done, total) of the step that git names; the total may be unknown.
+Listener = Callable[[str, int, int | None], None]
+
+# Whatever a URL or an `insteadOf` names, no other helper is ever run: `ext::` would run a command.
+_PROTOCOLS = ("file", "git", "http", "https", "ssh")
+
+_NETWORK_CONFIG = (
+    "core.hooksPath=" + os.devnull,  # reference-transaction would run
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.prune=false",
+    "fetch.writeCommitGraph=false",
+    "fetch.unpackLimit=1",  # always one pack, never loose objects: packs move in one rename
+    "protocol.version=2",  # servers that speak it let us name any commit
+)
+
+# A connection that carries less than this for a minute is dead; the user's own values win.
+_STALL = {"GIT_HTTP_LOW_SPEED_LIMIT": "100", "GIT_HTTP_LOW_SPEED_TIME": "60"}
+
+
+class Trouble(Enum):
+    """Why a fetch failed, as far as what to do next depends on it."""
+
+    ABSENT = "absent"  # the server answers: it does not have that commit
+    REFUSED = "refused"  # the server does not do it this way: ask in a plainer way
+    UNREACHABLE = "unreachable"
+    DENIED = "denied"
+    NO_REPOSITORY = "no repository"
+    DISK = "disk"
+    DAMAGED = "damaged"  # the server's repository lacks an object that it should have
+    BROKEN = "broken"  # the connection broke half-way
+    OTHER = "other"
+
+
+# First match wins; what git (2.34 to 2.52), curl and ssh say in the C locale.
+_SIGNS = tuple(
+    (trouble, re.compile(pattern, re.IGNORECASE))
+    for trouble, pattern in (
+        (Trouble.DISK, r"no space left on device|disk quota exceeded"),
+        (Trouble.DAMAGED, r"possible repository corruption|unable to read [0-9a-f]{40}"),
+        (Trouble.ABSENT, r"not our ref|couldn't find remote ref|no such ref"),
+        (
+            Trouble.REFUSED,
+            r"does not allow request for unadvertised|does not support shallow"
+            r"|dumb http transport does not support|want \S+ not valid|shallow file has changed",
+        ),
+        (
+            Trouble.DENIED,
+            r"could not read (username|password)|authentication failed|permission denied"
+            r"|terminal prompts disabled|host key verification failed|error: 40[13]\b",
+        ),
+        (
+            Trouble.NO_REPOSITORY,
+            r"repository not found|does not appear to be a git repository|does not exist"
+            r"|repository '[^']*' not found|error: 404\b|not a git repository|no such file",
+        ),
+        (
+            Trouble.UNREACHABLE,
+            r"could not resolve|couldn't connect|failed to connect|connection refused|timed out"
+            r"|unable to connect|unable to look up|network is unreachable|no route to host"
+            r"|name or service not known|temporary failure in name resolution|ssl certificate"
+            r"|certificate verif|error: 5\d\d\b",
+        ),
+        (
+            Trouble.BROKEN,
+            r"early eof|rpc failed|hung up|unexpected disconnect|index-pack failed"
+            r"|connection reset|transfer closed|low speed|operation too slow|invalid index-pack",
+        ),
+    )
+)
+
+_HINTS = {
+    Trouble.ABSENT: "check the pin; if it was pushed away upstream, add a mirror that has it",
+    Trouble.UNREACHABLE: "check the network, the proxy and the URL, or add a mirror",
+    Trouble.DENIED: "give git credentials by a credential helper or an ssh key; patchkit never asks",
+    Trouble.NO_REPOSITORY: "check the URL; a private repository needs credentials",
+    Trouble.DISK: "make room, or put the cache elsewhere with --cache DIR",
+    Trouble.DAMAGED: "tell the owner of the repository, or add a mirror",
+    Trouble.BROKEN: "run the command again, or add a mirror",
+}
+
+
+class RemoteError(SurroundingsError):
+    """A fetch that failed; `trouble` says in which way, `said` is every line that git said."""
+
+    def __init__(self, trouble: Trouble, url: str, what: str, said: str = "") -> None:
+        self.trouble = trouble
+        self.said = said
+        shown = readable_url(url)
+        super().__init__(Problem(f"{shown}: {what}", hint=_HINTS.get(trouble, "")))
+
+
+def fetch(
+    into: Repository,
+    url: str,
+    refspecs: Sequence[str],
+    *,
+    options: Sequence[str] = (),
+    remote: str | None = None,
+    afresh: bool = False,
+    listener: Listener | None = None,
+    stop: Stop | None = None,
+) -> None:
+    """Fetch `refspecs` from `url` in the user's network environment; RemoteError if it fails.
+
+    `remote` is the name by which the configuration of `into` knows the URL, where it must. `afresh`
+    does not tell the server what is here: it would leave out blobs of a commit that is.
+    On disk: packs and refs in `into`, and its `shallow` file; no tags, no FETCH_HEAD.
+    """
+    run_network(
+        into,
+        [
+            *(("-c", "fetch.negotiationAlgorithm=noop") if afresh else ()),
+            "fetch",
+            "--progress",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-write-fetch-head",
+            "--refmap=",
+            "--force",
+            *options,
+            "--end-of-options",
+            remote or url,
+            *refspecs,
+        ],
+        url=url,
+        listener=listener,
+        stop=stop,
+    )
+
+
+def run_network(
+    repository: Repository,
+    args: Sequence[str],
+    *,
+    url: str,
+    listener: Listener | None = None,
+    stop: Stop | None = None,
+) -> bytes:
+    """Run a git command that may talk to `url`; its stdout, or RemoteError."""
+    from git.cmd import handle_process_output  # noqa: PLC0415  (slow to import)
+
+    command = [git_program(), f"--git-dir={repository.git_dir}"]
+    for setting in _NETWORK_CONFIG:
+        command += ["-c", setting]
+    progress = _progress(listener)
+    out: list[bytes] = []
+    stop = stop or Stop()
+    stop.check()
+    # Its own session: no terminal to ask on, and one signal ends the helpers of git, too.
+    process = subprocess.Popen(
+        [*command, *args],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=_environment(),
+        cwd="/",
+        start_new_session=True,
+    )
+    # Only what git tells is text: its progress lines end in a bare carriage return.
+    told: Any = io.TextIOWrapper(cast("io.BufferedReader", process.stderr), errors="replace")
+    process.stderr = told
+    try:
+        with stop.killing(lambda: _kill(process)):
+            handle_process_output(
+                process,
+                cast("Callable[[str], None]", out.append),  # bytes, as decode_streams says
+                progress.new_message_handler(),
+                decode_streams=False,
+            )
+            code = process.wait()
+    finally:
+        _kill(process)
+    stop.check()
+    if code != 0:
+        raise _failure(url, progress, code)
+    return b"".join(out)
+
+
+def _environment() -> dict[str, str]:
+    environment = network_environment()
+    allowed = environment.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
+    environment["GIT_ALLOW_PROTOCOL"] = ":".join(p for p in _PROTOCOLS if p in allowed) or "https"
+    return _STALL | environment
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        # TERM, not KILL: git then removes its temporary packs and lock files
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _progress(listener: Listener | None) -> RemoteProgress:
+    from git.util import RemoteProgress  # noqa: PLC0415  (slow to import)
+
+    class _Told(RemoteProgress):
+        def update(
+            self,
+            op_code: int,
+            cur_count: str | float,
+            max_count: str | float | None = None,
+            message: str = "",
+        ) -> None:
+            step = _STEPS.get(op_code & self.OP_MASK)
+            if listener is not None and step is not None:
+                listener(step, int(cur_count or 0), int(max_count) if max_count else None)
+
+    return _Told()
+
+
+# RemoteProgress's operation codes; its own names cannot be read without importing it
+_STEPS = {32: "receiving objects", 64: "resolving deltas"}
+
+
+def _failure(url: str, progress: RemoteProgress, code: int) -> RemoteError:
+    said = [*progress.other_lines, *progress.error_lines]
+    text = "\n".join(said)
+    trouble = next((t for t, sign in _SIGNS if sign.search(text)), Trouble.OTHER)
+    telling = [line for line in said if _SIGN_OF[trouble].search(line)] or said
+    what = _plain(telling[0]) if telling else f"git exits with {code}"
+    return RemoteError(trouble, url, _WORDS.get(trouble, "") + what, text)
+
+
+_SIGN_OF = dict(_SIGNS) | {Trouble.OTHER: re.compile("^fatal:")}
+
+_WORDS = {
+    Trouble.UNREACHABLE: "cannot be reached: ",
+    Trouble.DENIED: "authentication needed: ",
+    Trouble.DISK: "no disk space: ",
+    Trouble.DAMAGED: "its repository is damaged: ",
+    Trouble.BROKEN: "the connection broke: ",
+}
+
+
+def _plain(line: str) -> str:
+    """A line of git's or the server's without its label, control characters and passwords."""
+    line = re.sub(r"^((fatal|error|remote):\s*)+", "", line, flags=re.IGNORECASE)
+    line = re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", "", line)
+    return re.sub(r"://[^/\s@']+@", "://", line).strip()

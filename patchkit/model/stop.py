@@ -1,0 +1,50 @@
+"""A way to end work in other threads: ^C reaches the main thread only.
+
+Every download looks at `Stop.check`, every child process registers how to kill it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+
+class StoppedError(Exception):
+    """The work was given up because somebody asked to stop; never shown to the user."""
+
+
+class Stop:
+    """Shared by the threads of one operation."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._asked = False
+        self._kills: list[Callable[[], None]] = []
+
+    def ask(self) -> None:
+        """End everything that runs, and whatever is about to start."""
+        with self._lock:
+            self._asked = True
+            kills = list(self._kills)
+        for kill in kills:
+            kill()
+
+    def check(self) -> None:
+        """Raise StoppedError once `ask` was called."""
+        if self._asked:
+            raise StoppedError
+
+    @contextmanager
+    def killing(self, kill: Callable[[], None]) -> Iterator[None]:
+        """`kill` ends what runs inside the block; it may be called more than once."""
+        with self._lock:
+            self._kills.append(kill)
+            asked = self._asked
+        try:
+            if asked:
+                kill()
+            yield
+        finally:
+            with self._lock:
+                self._kills.remove(kill)

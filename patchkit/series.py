@@ -1,0 +1,227 @@
+"""A component's patches as its manifest lists them, read, verified and parsed.
+
+`load_series` goes through the entries in order: files of the project, a series file with the
+patches beside it, files of other pinned repositories (from the store). It collects every problem
+before it gives up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
+from patchkit.manifest.values import (
+    Component,
+    LocalPatch,
+    LocalSeries,
+    Location,
+    Manifest,
+    PatchEntry,
+    PinnedPatch,
+)
+from patchkit.model.mail import parse_patch
+from patchkit.model.patch import PatchFile
+from patchkit.model.progress import Progress
+from patchkit.model.series import Series, parse_series
+from patchkit.stack import SeriesPatch
+from patchkit.store import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPatch:
+    """One patch of a component.
+
+    `origin` is the manifest entry that brought it; `path` is the file in the project, None for one
+    of another repository. `where` is for messages: the path relative to the project's root, or what
+    the manifest says. `strip` and `subdirectory` are the ones in force.
+    """
+
+    name: str
+    data: bytes = field(repr=False)
+    file: PatchFile = field(repr=False)
+    origin: PatchEntry
+    path: Path | None
+    where: str
+    strip: int
+    subdirectory: str
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the file's bytes, in hex."""
+        return sha256(self.data).hexdigest()
+
+    @property
+    def series_patch(self) -> SeriesPatch:
+        """What the stack is built from."""
+        return SeriesPatch(self.name, self.file, self.strip, self.subdirectory)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSeries:
+    """A component's patches in the order in which they apply.
+
+    `unlisted` are .patch files beside a series file that it does not list, as paths relative to the
+    project's root.
+    """
+
+    patches: tuple[LoadedPatch, ...]
+    unlisted: tuple[str, ...] = ()
+
+    @property
+    def series_patches(self) -> tuple[SeriesPatch, ...]:
+        """What the stack is built from."""
+        return tuple(patch.series_patch for patch in self.patches)
+
+
+def load_series(
+    manifest: Manifest, component: Component, store: Store, progress: Progress
+) -> LoadedSeries:
+    """Read and parse the component's patches; fetches those of other repositories.
+
+    BadInputError has all problems of all patches (a file that is missing, a name that cannot be, a
+    patch that cannot be parsed, a wrong hash); SurroundingsError if only the fetching failed.
+    """
+    loading = _Loading(manifest, component, store, progress)
+    patches = tuple(loading.patches())
+    loading.finish()
+    return LoadedSeries(patches, _unlisted(manifest, component))
+
+
+def series_path(manifest: Manifest, component: Component) -> Path | None:
+    """The component's series file, None if its manifest names none; need not exist."""
+    for entry in component.patches:
+        if isinstance(entry, LocalSeries):
+            return manifest.root / entry.path
+    return None
+
+
+class _Loading:
+    """The entries of one component on their way to patches; collects what is wrong."""
+
+    def __init__(
+        self, manifest: Manifest, component: Component, store: Store, progress: Progress
+    ) -> None:
+        self._manifest = manifest
+        self._component = component
+        self._store = store
+        self._progress = progress
+        self._errors: list[PatchkitError] = []
+        self._names: dict[str, str] = {}
+
+    def patches(self) -> Iterator[LoadedPatch]:
+        """Every patch that is in order."""
+        for entry in self._component.patches:
+            if isinstance(entry, LocalSeries):
+                yield from self._of_series(entry)
+            elif isinstance(entry, LocalPatch):
+                yield from self._local(entry, entry.path, entry.where, None)
+            else:
+                yield from self._pinned(entry)
+
+    def finish(self) -> None:
+        """Raise what was wrong, if anything was."""
+        if self._errors:
+            bad = any(isinstance(error, BadInputError) for error in self._errors)
+            kind = BadInputError if bad else SurroundingsError
+            raise kind(*(problem for error in self._errors for problem in error.problems))
+
+    def _of_series(self, entry: LocalSeries) -> Iterator[LoadedPatch]:
+        series = self._tried(lambda: read_series(self._manifest, entry))
+        folder = entry.path.rpartition("/")[0]
+        for line in series.entries if series is not None else ():
+            where = Location(Path(entry.path), line.line)
+            path = f"{folder}/{line.name}" if folder else line.name
+            yield from self._local(entry, path, where, line.strip)
+
+    def _local(
+        self, entry: PatchEntry, path: str, where: Location, strip: int | None
+    ) -> Iterator[LoadedPatch]:
+        file = self._manifest.root / path
+        data = self._tried(lambda: _read(file, path, where))
+        if data is not None:
+            yield from self._parsed(
+                entry, data, name=path.rpartition("/")[2], where=path, path=file, strip=strip
+            )
+
+    def _pinned(self, entry: PinnedPatch) -> Iterator[LoadedPatch]:
+        data = self._tried(
+            lambda: self._store.pinned_file(self._manifest, self._component, entry, self._progress)
+        )
+        if data is not None:
+            place = f"{entry.component or entry.git}:{entry.path}"
+            yield from self._parsed(
+                entry, data, name=entry.patch_name, where=place, path=None, strip=entry.strip
+            )
+
+    def _parsed(
+        self,
+        entry: PatchEntry,
+        data: bytes,
+        *,
+        name: str,
+        where: str,
+        path: Path | None,
+        strip: int | None,
+    ) -> Iterator[LoadedPatch]:
+        file = self._tried(lambda: parse_patch(data, name=where))
+        taken = self._names.setdefault(name.casefold(), where)
+        if taken != where:
+            hint = "give one of them another name"
+            problem = Problem(f"{name} is the name of two patches: {taken} and this", where, hint)
+            self._errors.append(BadInputError(problem))
+        elif file is not None:
+            yield LoadedPatch(
+                name=name,
+                data=data,
+                file=file,
+                origin=entry,
+                path=path,
+                where=where,
+                strip=self._component.strip if strip is None else strip,
+                subdirectory=self._component.subdirectory,
+            )
+
+    def _tried(self, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except PatchkitError as error:
+            self._errors.append(error)
+            return None
+
+
+def read_series(manifest: Manifest, entry: LocalSeries) -> Series:
+    """The series file of an entry; BadInputError with every line that is wrong."""
+    data = _read(manifest.root / entry.path, entry.path, entry.where)
+    return parse_series(data, name=entry.path)
+
+
+def _read(file: Path, path: str, where: Location) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        hint = "create it, or take it off the list"
+        raise BadInputError(Problem(f"{path} {what}", str(where), hint)) from error
+
+
+def _unlisted(manifest: Manifest, component: Component) -> tuple[str, ...]:
+    """The .patch files beside the component's series that no entry of it names."""
+    entries = [e for e in component.patches if isinstance(e, LocalSeries)]
+    listed = {e.path for e in component.patches if isinstance(e, LocalPatch)}
+    found: list[str] = []
+    for entry in entries:
+        folder = entry.path.rpartition("/")[0]
+        listed |= {_beside(folder, name) for name in read_series(manifest, entry).names}
+        files = sorted((manifest.root / folder).glob("*.patch"))
+        found += [_beside(folder, file.name) for file in files]
+    return tuple(path for path in found if path not in listed)
+
+
+def _beside(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

@@ -1,0 +1,235 @@
+"""The store: every upstream as git objects, once, whatever it came from.
+
+One bare repository per upstream below the cache folder, shared by all manifests:
+
+    repos/<name>-<hash>.git   refs/patchkit/pins/<pin> for each pin that was fetched
+    files/<sha256>            verified files of other repositories: published patches
+    downloads/                archives on their way, resumed after an interruption
+    locks/                    one lock file for each of them; a lock vanishes with its process
+    scratch/                  what is being fetched; nothing here is ever believed
+
+The pin's ref is written last. A pin that has one is whole and is never asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from pathlib import Path
+
+from patchkit.atomic import replace_file
+from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
+from patchkit.gitcmd.partial import absent_blobs
+from patchkit.gitcmd.pins import is_damaged, read_pin, write_pin
+from patchkit.gitcmd.repository import Repository, init_repository
+from patchkit.gitcmd.staging import discard
+from patchkit.gitcmd.urls import folder_name, readable_url
+from patchkit.manifest.values import Component, GitSource, Manifest, PinnedPatch
+from patchkit.model.base import Base
+from patchkit.model.progress import Progress
+from patchkit.model.stop import Stop
+from patchkit.sources.fetching import Fetching, about, fetch_pin
+from patchkit.sources.files import fetch_files, read_file
+from patchkit.sources.identity import commit_ref, pin_ref, upstream_key
+from patchkit.sources.locking import locked
+
+# How many components are fetched at once: they mostly wait for the network.
+_AT_ONCE = 6
+
+
+class Store:
+    """The cache folder; safe to use from several threads and processes at once."""
+
+    def __init__(self, cache: Path, *, offline: bool = False) -> None:
+        self.cache = cache
+        self.offline = offline
+        self.stop = Stop()
+
+    def repository(self, component: Component) -> Repository:
+        """Where the component's upstream is kept; need not exist yet."""
+        return self._repository(upstream_key(component.source))
+
+    def cached_base(self, component: Component) -> Base | None:
+        """The component's base if its pin is here and whole; asks nobody."""
+        return read_pin(self.repository(component), pin_ref(component))
+
+    def base(self, component: Component, progress: Progress) -> Base:
+        """The component's base, fetched if it is not here; every problem names the component."""
+        base = self.cached_base(component)
+        if base is not None:
+            return base
+        self._require_network(component.name, f"{component.pin} is not in the cache")
+        repository = self.repository(component)
+        with self._locked(repository.git_dir.stem, component.name, progress):
+            base = self.cached_base(component)  # somebody else may have brought it meanwhile
+            return base if base is not None else self._build(component, progress)
+
+    def absent_blobs(self, component: Component) -> frozenset[str]:
+        """Blobs of the upstream that no server gives, because its repository is damaged."""
+        return absent_blobs(self.repository(component))
+
+    def cached_file(self, entry: PinnedPatch) -> bytes | None:
+        """The file's bytes if they are here and verified; asks nobody."""
+        try:
+            data = self._file(entry.sha256).read_bytes()
+        except FileNotFoundError:
+            return None
+        return data if _fits(entry, data) else None
+
+    def pinned_file(
+        self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
+    ) -> bytes:
+        """The bytes of a file in another pinned repository, verified; fetched if they aren't here.
+
+        With it come all files that the manifest names at the same commit. BadInputError if the
+        file is not there or is another one.
+        """
+        data = self.cached_file(entry)
+        if data is not None:
+            return data
+        if entry.component is not None:
+            data = self._file_of_component(manifest, entry, progress)
+        else:
+            data = self._file_of_git(manifest, component, entry, progress)
+        self._keep(entry, data)
+        return data
+
+    def _build(self, component: Component, progress: Progress) -> Base:
+        """Fetch the component's pin and record it; the caller holds the lock."""
+        repository, ref = self.repository(component), pin_ref(component)
+        if is_damaged(repository) or (repository.exists and repository.refs(ref)):
+            progress.step(component.name, "the cached copy is damaged, fetching it again")
+            discard(repository, self.cache / "scratch")
+        progress.step(component.name, "fetching")
+        with about(component.name):
+            init_repository(repository.git_dir)
+            commit = fetch_pin(component, repository, self._fetching(component.name, progress))
+            return write_pin(repository, ref, commit)
+
+    def _file_of_component(
+        self, manifest: Manifest, entry: PinnedPatch, progress: Progress
+    ) -> bytes:
+        other = manifest.component(entry.component or "")
+        if other is None:
+            raise BadInputError(Problem(f"{entry.component} is no component", str(entry.where)))
+        base = self.base(other, progress)
+        return _found(entry, read_file(self.repository(other), base.commit, entry.path))
+
+    def _file_of_git(
+        self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
+    ) -> bytes:
+        source, commit = GitSource(entry.git or ""), entry.commit or ""
+        repository = self._repository(upstream_key(source))
+        if read_pin(repository, commit_ref(commit)) is not None:
+            return _found(entry, read_file(repository, commit, entry.path))
+        self._require_network(component.name, f"{entry.path} of {commit} is not in the cache")
+        with self._locked(f"files-{repository.git_dir.stem}", component.name, progress):
+            data = self.cached_file(entry)  # somebody else may have brought it meanwhile
+            if data is not None:
+                return data
+            progress.step(component.name, f"fetching {entry.path}")
+            entries = _entries_at(manifest, source.url, commit) or (entry,)
+            fetching = self._fetching(component.name, progress)
+            with about(component.name):
+                files = fetch_files(source.url, commit, {each.path for each in entries}, fetching)
+            for each in entries:  # a wrong one among them is told when its own turn comes
+                if each.path in files and _fits(each, files[each.path]):
+                    self._keep(each, files[each.path])
+            return _found(entry, files.get(entry.path))
+
+    def _keep(self, entry: PinnedPatch, data: bytes) -> None:
+        """Verify the bytes and put them into the cache."""
+        if not _fits(entry, data):
+            raise BadInputError(
+                Problem(
+                    f"{entry.path} has sha256 {sha256(data).hexdigest()},"
+                    f" the manifest says {entry.sha256}",
+                    str(entry.where),
+                    "look at the file at that commit; if it is the one you mean, correct sha256",
+                )
+            )
+        path = self._file(entry.sha256)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data)
+
+    def _file(self, digest: str) -> Path:
+        return self.cache / "files" / digest
+
+    def _repository(self, key: str) -> Repository:
+        return Repository(self.cache / "repos" / f"{folder_name(key)}.git")
+
+    def _require_network(self, name: str, lacking: str) -> None:
+        if self.offline:
+            hint = "run patchkit fetch without --offline first"
+            raise SurroundingsError(Problem(lacking, name, hint))
+
+    def _locked(self, what: str, name: str, progress: Progress) -> AbstractContextManager[None]:
+        """Hold the lock of one upstream; waits for whoever has it, and says so."""
+
+        def waiting() -> None:
+            progress.step(name, "waiting for another patchkit that fetches it")
+
+        return locked(self.cache / "locks" / f"{what}.lock", self.stop, waiting)
+
+    def _fetching(self, name: str, progress: Progress) -> Fetching:
+        return Fetching(name, self.cache, progress, self.stop)
+
+
+def fetch_all(
+    manifest: Manifest,
+    store: Store,
+    progress: Progress,
+    *,
+    components: Sequence[Component] | None = None,
+) -> dict[str, Base | PatchkitError]:
+    """The base of every component (or of those given), in parallel; one's error stops no other.
+
+    Published patches that the components take by reference are fetched with them. A
+    KeyboardInterrupt ends all fetches before it goes on.
+    """
+    chosen = manifest.components if components is None else components
+
+    def fetch_one(component: Component) -> Base | PatchkitError:
+        try:
+            base = store.base(component, progress)
+            for entry in component.patches:
+                if isinstance(entry, PinnedPatch):
+                    store.pinned_file(manifest, component, entry, progress)
+        except PatchkitError as error:
+            progress.finish(component.name, "failed")
+            return error
+        progress.finish(component.name, "ready")
+        return base
+
+    with ThreadPoolExecutor(_AT_ONCE, "fetch") as pool:
+        futures = {each.name: pool.submit(fetch_one, each) for each in chosen}
+        try:
+            return {name: future.result() for name, future in futures.items()}
+        except BaseException:
+            store.stop.ask()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _entries_at(manifest: Manifest, url: str, commit: str) -> tuple[PinnedPatch, ...]:
+    """Every file that the manifest names in that repository at that commit."""
+    return tuple(
+        entry
+        for component in manifest.components
+        for entry in component.patches
+        if isinstance(entry, PinnedPatch) and (entry.git, entry.commit) == (url, commit)
+    )
+
+
+def _fits(entry: PinnedPatch, data: bytes) -> bool:
+    return sha256(data).hexdigest() == entry.sha256
+
+
+def _found(entry: PinnedPatch, data: bytes | None) -> bytes:
+    if data is None:
+        place = f"{readable_url(entry.git)} at {entry.commit}" if entry.git else entry.component
+        hint = "look up the file's path at that commit"
+        raise BadInputError(Problem(f"{entry.path} is not in {place}", str(entry.where), hint))
+    return data
