@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
 from patchkit.errors import Problem
-from patchkit.gitcmd.urls import readable_url
 from patchkit.manifest.nodes import Items, Node, Reading, Scalar, Table
 from patchkit.manifest.shapes import (
     Choice,
@@ -20,8 +18,15 @@ from patchkit.manifest.shapes import (
     Shape,
     Text,
 )
+from patchkit.manifest.urls import without_secret
 
 _KINDS: dict[type[Node], str] = {Items: "a list", Table: "a mapping"}
+
+_HOW_TO_WRITE = {
+    "a list": "write each item after `- ` on a line of its own, or all in [ ]",
+    "a mapping": "write `key: value` lines, or all in { }",
+    "a number": "decimal digits only",
+}
 
 
 def check_shape(node: Node, shape: Shape, *, partial: bool = False) -> list[Problem]:
@@ -41,7 +46,7 @@ def choose(node: Node | None, choice: Choice) -> Record | None:
 
 def shown(text: str) -> str:
     """A value for a message: short, on one line, without credentials."""
-    text = readable_url(text)
+    text = without_secret(text)
     if not text.isprintable():
         text = ascii(text)[1:-1]
     return text if len(text) <= 72 else text[:69] + "..."
@@ -99,16 +104,17 @@ class _Checker:
     def _complain(self, node: Scalar, shape: Text, name: str) -> None:
         complaint = shape.check(node.text) if shape.check is not None else None
         if complaint is not None:
-            self._add(f"{name} {shown(node.text)} {complaint.what}", node, complaint.hint)
+            self._add(f"{name}: {shown(node.text)} {complaint.what}", node, complaint.hint)
         elif shape.pattern and not re.fullmatch(shape.pattern, node.text):
-            self._add(f"{name} {shown(node.text)} is not {shape.what}", node, _example(shape))
+            self._add(f"{name}: {shown(node.text)} is not {shape.what}", node, _example(shape))
 
     def _mangled(self, node: Scalar, shape: Text, name: str) -> None:
-        hint = f'quote it: "{shown(node.text)}"'
         complaint = shape.check(node.text) if shape.check is not None else None
-        if complaint is not None:
-            hint += f"; it also {complaint.what}: {complaint.hint}"
-        self._add(f"{name} {shown(node.text)} is {node.reading.value} to YAML", node, hint)
+        if complaint is None:
+            hint = f'quote it: "{shown(node.text)}"'
+        else:
+            hint = f"quote it, and {complaint.hint}"
+        self._add(f"{name}: {shown(node.text)} is {node.reading.value} to YAML", node, hint)
 
     def _number(self, node: Node, shape: Number, name: str) -> None:
         if not isinstance(node, Scalar):
@@ -116,19 +122,15 @@ class _Checker:
         elif node.reading is Reading.NULL:
             self._empty(node, name)
         elif node.style and node.text.isdecimal():
-            self._add(f'{name} "{shown(node.text)}" is quoted', node, "a number: no quotes")
+            self._add(f'{name}: "{shown(node.text)}" is quoted', node, "a number: no quotes")
         elif node.reading is not Reading.INTEGER or not node.text.isdecimal():
             self._add(
-                f"{name} {shown(node.text)} is {node.reading.value}, not a whole number",
+                f"{name}: {shown(node.text)} is not a plain whole number",
                 node,
-                f"digits only, {shape.minimum} to {shape.maximum}",
+                f"decimal digits only, {_range(shape)}",
             )
         elif not shape.minimum <= int(node.text) <= shape.maximum:
-            self._add(
-                f"{name} {shown(node.text)} is out of range",
-                node,
-                f"{shape.minimum} to {shape.maximum}",
-            )
+            self._add(f"{name}: {shown(node.text)} is out of range", node, _range(shape))
 
     def _list(self, node: Node, shape: ListOf, name: str) -> None:
         if not isinstance(node, Items):
@@ -146,7 +148,7 @@ class _Checker:
             self._add(f"{name} is empty", node, "there must be at least one")
         for key, value in node.entries:
             if key.reading is Reading.TEXT:
-                self._words(key, shape.key, f"{name}:")
+                self._words(key, shape.key, name)
             self.check(value, shape.of, f"{name}.{shown(key.text)}")
 
     def _record(self, node: Node, shape: Record, name: str) -> None:
@@ -194,7 +196,7 @@ class _Checker:
         if isinstance(wanted, Record) and isinstance(value, Scalar):
             keys = " and ".join(field.key for field in wanted.fields)
             self._add(
-                f"{name} {shown(value.text)} is not a mapping",
+                f"{name}: {shown(value.text)} is not a mapping",
                 value,
                 f"the pin of {_article(option.first)} source has {keys}",
             )
@@ -219,11 +221,11 @@ class _Checker:
     def _missing(self, node: Table, shape: Record, name: str) -> None:
         for field in shape.fields:
             if field.required and node.get(field.key) is None:
-                self._add(f"{_join(name, field.key)} is missing", node, field.description)
+                self._add(f"{_join(name, field.key)} is missing", node, _what_to_write(field))
 
-    def _unknown(self, key: Scalar, fields: Iterable[Field], name: str) -> None:
+    def _unknown(self, key: Scalar, fields: tuple[Field, ...], name: str) -> None:
         keys = [field.key for field in fields]
-        near = _near([key.text], keys)
+        near = _synonym(key.text, fields) or _near([key.text], keys)
         hint = f"did you mean {near}?" if near else f"keys here: {', '.join(keys)}"
         self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
 
@@ -233,9 +235,10 @@ class _Checker:
             if node.reading is Reading.NULL:
                 self._empty(node, name)
                 return
-            self._add(f"{name} {shown(node.text)} is not {wanted}", node, "")
+            what = f"{name}: {shown(node.text)} is not {wanted}"
         else:
-            self._add(f"{name} is {_KINDS[type(node)]}, not {wanted}", node, "")
+            what = f"{name} is {_KINDS[type(node)]}, not {wanted}"
+        self._add(what, node, _HOW_TO_WRITE.get(wanted, "write one value, without brackets"))
 
     def _empty(self, node: Scalar, name: str) -> None:
         self._add(f"{name or 'the manifest'} has no value", node, "write one, or delete the key")
@@ -253,11 +256,30 @@ def _join(name: str, key: str) -> str:
 
 
 def _near(words: Iterable[str], keys: list[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
+
     for word in words:
-        close = difflib.get_close_matches(word.lower(), keys, n=1)
+        close = get_close_matches(word.lower(), keys, n=1)
         if close:
             return close[0]
     return ""
+
+
+def _synonym(word: str, fields: tuple[Field, ...]) -> str:
+    return next((field.key for field in fields if word.lower() in field.synonyms), "")
+
+
+def _what_to_write(field: Field) -> str:
+    what = field.description.partition(". ")[0].rstrip(".")
+    if what[1:2].islower():
+        what = what[0].lower() + what[1:]
+    return f"write `{field.key}:`, {what}"
+
+
+def _range(shape: Number) -> str:
+    if shape.minimum == shape.maximum:
+        return f"it must be {shape.minimum}"
+    return f"{shape.minimum} to {shape.maximum}"
 
 
 def _article(word: str) -> str:
@@ -265,4 +287,4 @@ def _article(word: str) -> str:
 
 
 def _example(shape: Text) -> str:
-    return f"like {shape.example}" if shape.example else ""
+    return f"like {shape.example}" if shape.example else f"write {shape.what}"

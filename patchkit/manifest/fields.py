@@ -20,6 +20,7 @@ from patchkit.manifest.words import (
     check_folder_name,
     check_inner_path,
     check_manifest_path,
+    check_package,
     check_patch_name,
     check_patch_path,
     check_series_path,
@@ -39,7 +40,7 @@ _COMMIT = Text("a full commit id", COMMIT_PATTERN, check_commit)
 _SHA256 = Text("a SHA-256", SHA256_PATTERN, check_sha256)
 _GIT_URL = Text("a git URL", GIT_PATTERN, check_url, example="https://host/project.git")
 _ARCHIVE_URL = Text("an archive's URL", ARCHIVE_PATTERN, check_url, example="https://host/a.tar.gz")
-_PACKAGE = Text("a package name", PACKAGE_PATTERN)
+_PACKAGE = Text("a package name", PACKAGE_PATTERN, check_package, example="megatron-core")
 _COMPONENT = Text("a component name", COMPONENT_NAME.pattern, check_component_name)
 _INNER_FOLDER = Text("a folder", r"(?![/~-])[^\\]*", check_inner_path, empty=True)
 _INNER_FILE = Text("a file's path", r"(?![/~-])[^\\]*[^/\\]", check_file_path)
@@ -208,6 +209,7 @@ _STEP = Record(
             _PROSE,
             "Shell commands.",
             required=True,
+            synonyms=("command", "shell", "cmd"),
         ),
         Field("name", _LINE, "What the step does, for the output.", default="the command"),
         Field(
@@ -215,6 +217,7 @@ _STEP = Record(
             _INNER_FOLDER,
             "Folder of the checkout to run in.",
             default="the checkout's root",
+            synonyms=("cwd", "dir", "folder", "workdir"),
         ),
     ),
     "One step of the installation.",
@@ -226,7 +229,7 @@ _ENVIRONMENT = Record(
         Field(
             "versions",
             MapOf(
-                Text("a name", PACKAGE_PATTERN),
+                Text("a name", PACKAGE_PATTERN, example="torch-npu"),
                 Text("a version specifier", SPECIFIER_PATTERN, check_specifier, example="==2.8.0"),
             ),
             "What must be there, as version specifiers: python, cann, hdk or a package's name.",
@@ -234,14 +237,14 @@ _ENVIRONMENT = Record(
         Field(
             "variables",
             MapOf(
-                Text("a variable's name", VARIABLE_PATTERN),
+                Text("a variable's name", VARIABLE_PATTERN, example="HCCL_PORT"),
                 Text("text", empty=True),
             ),
             "Environment variables to set.",
         ),
         Field(
             "unsupported",
-            MapOf(Text("a package name", PACKAGE_PATTERN), _PROSE),
+            MapOf(_PACKAGE, _PROSE),
             "Packages known not to work here, each with the reason.",
         ),
     ),
@@ -252,30 +255,40 @@ _COMPONENT_RECORD = Record(
     "component",
     (
         Field("description", _PROSE, "What this upstream is here for."),
-        Field("source", _SOURCE, "Where the upstream comes from.", required=True),
+        Field(
+            "source",
+            _SOURCE,
+            "Where the upstream comes from.",
+            required=True,
+            synonyms=("git", "url", "repo", "repository", "upstream", "index", "archive"),
+        ),
         Field(
             "pin",
             _PIN,
             "Exactly what is taken: a full commit id (git), version and sha256 (index), or "
             "sha256 (archive). Never a branch or a range.",
             required=True,
+            synonyms=("commit", "rev", "revision", "ref", "sha", "version", "tag"),
         ),
         Field(
             "track",
             Text("a branch, tag or pattern", r"[^\s~^:\\]+", check_track),
             "Branch, tag or pattern of tags that `bump` and `drift` look at; not used by `apply`.",
+            synonyms=("branch", "follow"),
         ),
         Field(
             "checkout",
             Text("a folder name", FOLDER_NAME_PATTERN, check_folder_name),
             "Folder of the checkout in the workspace.",
             default="the component's name",
+            synonyms=("path", "folder", "directory", "dir", "dest"),
         ),
         Field(
             "strip",
             _STRIP,
             "Leading folders to take off the paths in patches, as `patch -p`.",
             default="1",
+            synonyms=("p", "level", "strip-level"),
         ),
         Field(
             "subdirectory",
@@ -287,9 +300,15 @@ _COMPONENT_RECORD = Record(
             "patches",
             ListOf(_PATCH, "patch entry"),
             "The stack, in order: what is listed first is applied first.",
+            synonyms=("series", "patch", "stack"),
         ),
         Field("install", ListOf(_STEP, "step"), "How to install the patched checkout."),
-        Field("environment", _ENVIRONMENT, "What this component needs beyond the manifest's."),
+        Field(
+            "environment",
+            _ENVIRONMENT,
+            "What this component needs beyond the manifest's.",
+            synonyms=("env",),
+        ),
     ),
     "One upstream.",
 )
@@ -305,13 +324,20 @@ MANIFEST = Record(
                 Text("a manifest's path", r"(?![/~])[^\\]+\.ya?ml", check_manifest_path), "file"
             ),
             "Shared parts, by paths from this file's folder; what this file says wins.",
+            synonyms=("include", "import", "inherits", "base", "parts"),
         ),
-        Field("environment", _ENVIRONMENT, "What the whole stack runs in."),
+        Field(
+            "environment",
+            _ENVIRONMENT,
+            "What the whole stack runs in.",
+            synonyms=("env", "versions", "variables", "unsupported"),
+        ),
         Field(
             "components",
             MapOf(_COMPONENT, _COMPONENT_RECORD, minimum=1),
             "The upstreams by name, in the order in which they are shown and installed.",
             required=True,
+            synonyms=("upstreams", "projects", "repos", "repositories"),
         ),
     ),
 )

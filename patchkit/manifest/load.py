@@ -30,6 +30,7 @@ from patchkit.manifest.nodes import (
 )
 from patchkit.manifest.rules import check_rules, find_warnings, is_inside
 from patchkit.manifest.values import Manifest
+from patchkit.manifest.words import check_manifest_path
 
 __all__ = [
     "Inspection",
@@ -139,7 +140,7 @@ class _Reader:
         return whole
 
     def _part(self, item: Node, chain: tuple[Path, ...]) -> Table | None:
-        if not isinstance(item, Scalar) or item.reading is not Reading.TEXT:
+        if not _is_text(item) or check_manifest_path(item.text) is not None:
             self.incomplete = True
             return None
         path = Path(os.path.normpath(item.where.file.parent / item.text))
@@ -163,7 +164,9 @@ class _Reader:
             return Problem(f"{name} extends this file, directly or not", where, "break the circle")
         if len(chain) >= MAXIMUM_EXTENDS:
             return Problem(
-                f"{name} is the end of a chain of more than {MAXIMUM_EXTENDS} files", where, ""
+                f"{name} is the end of a chain of more than {MAXIMUM_EXTENDS} files",
+                where,
+                "extend fewer",
             )
         return None
 
@@ -201,6 +204,10 @@ def _require_version(table: Table, path: Path) -> None:
         raise BadInputError(
             Problem(f"version {shown(node.text)} is not supported", str(node.where), hint)
         )
+
+
+def _is_text(node: Node) -> TypeGuard[Scalar]:
+    return isinstance(node, Scalar) and node.reading is Reading.TEXT
 
 
 def _is_number(node: Node) -> TypeGuard[Scalar]:

@@ -9,7 +9,7 @@ make one edit change two values, and without them no file can grow while it is r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -122,7 +122,7 @@ def parse(text: str, file: Path) -> Node:
     try:
         return _Composer(text, file).document()
     except yaml.MarkedYAMLError as error:
-        raise BadInputError(_syntax_problem(error, file)) from error
+        raise BadInputError(_syntax_problem(error, text, file)) from error
 
 
 class _Composer:
@@ -158,7 +158,7 @@ class _Composer:
             return self._scalar(event)
         self._depth += 1
         if self._depth > MAXIMUM_DEPTH:
-            self._refuse(f"nested more than {MAXIMUM_DEPTH} deep", event, "")
+            self._refuse(f"nested more than {MAXIMUM_DEPTH} deep", event, "no manifest needs that")
         build = self._table if isinstance(event, yaml.MappingStartEvent) else self._items
         node = build(event)
         self._depth -= 1
@@ -214,30 +214,28 @@ class _Composer:
 
 _SHARING = "manifests share parts by `extends`, not inside a file"
 
-_READINGS: tuple[tuple[Reading, Callable[[str], object]], ...] = tuple(
-    (reading, re.compile(pattern).fullmatch)
-    for reading, pattern in (
-        (Reading.NULL, r"~|null|Null|NULL|"),
-        (Reading.MERGE, r"<<"),
-        (
-            Reading.BOOLEAN,
-            r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF|[yYnN]",
-        ),
-        (Reading.OCTAL, r"[-+]?0o?[0-7_]+"),
-        (Reading.INTEGER, r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)"),
-        (Reading.SEXAGESIMAL, r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?"),
-        (
-            Reading.FLOAT,
-            r"[-+]?([0-9][0-9_]*)?\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+"
-            r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        ),
-        (
-            Reading.DATE,
-            r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-            r"([Tt \t]+[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]*)?"
-            r"([ \t]*(Z|[-+][0-9]{1,2}(:[0-9]{2})?))?)?",
-        ),
-    )
+# Compiled when first needed: most scalars begin with a letter and are asked nothing.
+_READINGS = (
+    (Reading.NULL, r"~|null|Null|NULL|"),
+    (Reading.MERGE, r"<<"),
+    (
+        Reading.BOOLEAN,
+        r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF|[yYnN]",
+    ),
+    (Reading.OCTAL, r"[-+]?0o?[0-7_]+"),
+    (Reading.INTEGER, r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)"),
+    (Reading.SEXAGESIMAL, r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?"),
+    (
+        Reading.FLOAT,
+        r"[-+]?([0-9][0-9_]*)?\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+"
+        r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+    ),
+    (
+        Reading.DATE,
+        r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+        r"([Tt \t]+[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]*)?"
+        r"([ \t]*(Z|[-+][0-9]{1,2}(:[0-9]{2})?))?)?",
+    ),
 )
 
 # How a scalar begins that YAML may take for something else; nearly none does.
@@ -248,8 +246,8 @@ def reading_of(text: str) -> Reading:
     """What YAML 1.1 or 1.2 takes the unquoted `text` for."""
     if text[:1] not in _SUSPICIOUS:
         return Reading.TEXT
-    for reading, matches in _READINGS:
-        if matches(text):
+    for reading, pattern in _READINGS:
+        if re.fullmatch(pattern, text):
             return reading
     return Reading.TEXT
 
@@ -263,19 +261,26 @@ def _forbidden(match: re.Match[str], text: str, file: Path) -> Problem:
     )
 
 
-def _syntax_problem(error: yaml.MarkedYAMLError, file: Path) -> Problem:
+def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: Path) -> Problem:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark is not None else 1
-    what = (error.problem or error.context or "cannot be read").replace("'\\t'", "tab")
-    hint = next((hint for words, hint in _SYNTAX_HINTS if words in what), "")
+    what = error.problem or error.context or "cannot be read"
+    if mark is not None and "cannot start any token" in what:
+        character = text[mark.index : mark.index + 1]
+        what = "a tab" if character == "\t" else f"{character} cannot begin a value"
+    hint = next((hint for words, hint in _SYNTAX_HINTS if words in what), _SYNTAX_HINT)
     return Problem(f"not YAML: {what}", f"{file}:{line}", hint)
 
+
+_SYNTAX_HINT = "the line above it may be the one that is wrong"
 
 _SYNTAX_HINTS = (
     ("mapping values are not allowed", "quote a value that contains `: `"),
     ("tab", "indent with spaces"),
-    ("found character '@'", "quote a value that begins with @ or `"),
+    ("cannot begin a value", "quote the value"),
     ("could not find expected ':'", "is a colon missing, or a quote not closed?"),
     ("unexpected end of stream", "a quote or bracket is not closed"),
+    ("did not find expected node content", "is a value missing, or a bracket not closed?"),
     ("did not find expected key", "lines of one level begin in the same column"),
+    ("incompatible YAML document", "delete the %YAML line"),
 )

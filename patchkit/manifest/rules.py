@@ -14,6 +14,7 @@ from pathlib import Path
 from patchkit.errors import Problem
 from patchkit.manifest.nodes import Items, Node, Scalar, Table
 from patchkit.manifest.urls import holds_secret, is_local
+from patchkit.manifest.words import check_inner_path
 from patchkit.model.names import is_patch_name
 
 
@@ -119,6 +120,8 @@ def _patch_name(entry: Table, names: dict[str, Table]) -> Iterator[Problem]:
     if not isinstance(node, Scalar):
         return
     name = node.text.rpartition("/")[2]
+    if not name:
+        return  # a folder, told already
     if node is entry.get("path") and not is_patch_name(name):
         yield Problem(
             f"{name} cannot name a patch",
@@ -159,7 +162,9 @@ def _places(table: Table, root: Path) -> Iterator[Problem]:
     """Local paths that leave the project through a symbolic link."""
     for entry in _entries(table):
         node = entry.get("series") or entry.get("patch")
-        if isinstance(node, Scalar) and not is_inside(root / node.text, root):
+        if not isinstance(node, Scalar) or check_inner_path(node.text) is not None:
+            continue
+        if not is_inside(root / node.text, root):
             yield Problem(
                 f"{node.text} leads out of the project",
                 str(node.where),

@@ -62,13 +62,14 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One key of a record."""
+    """One key of a record; `synonyms` are words that people try instead."""
 
     key: str
     shape: Shape
     description: str
     required: bool = False
     default: str = ""
+    synonyms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from urllib.parse import quote
 
 from patchkit.manifest.shapes import Complaint
 
@@ -42,6 +41,8 @@ def resolve_url(url: str, root: Path) -> str:
     """`url` with a relative path made a file URL; `root` is the project's folder."""
     if not _RELATIVE.fullmatch(url):
         return url
+    from urllib.parse import quote  # noqa: PLC0415 (3 ms, and rarely needed)
+
     return "file://" + quote(os.path.normpath(root.absolute() / url))
 
 
@@ -51,6 +52,11 @@ def holds_secret(url: str) -> bool:
     if match is None:
         return False
     return ":" in match["user"] or match["scheme"].startswith("http")
+
+
+def without_secret(text: str) -> str:
+    """A text with what could be a secret in a URL left out, for messages."""
+    return re.sub(r"((?<=http://)|(?<=https://))[^/@]*@|(?<=://)[^/@:]*:[^/@]*@", "", text)
 
 
 def check_url(text: str) -> Complaint | None:

@@ -23,12 +23,11 @@ _VERSION = (
     r"(?:[-_.]?dev[-_.]?[0-9]*)?"
 )
 _LOCAL_VERSION = r"(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?"
-_EXACT = re.compile(_VERSION + _LOCAL_VERSION, re.IGNORECASE)
+_EXACT = _VERSION + _LOCAL_VERSION
 # PEP 440: a wildcard goes with == and != only, a local version too, and ~= needs two numbers
-_CLAUSE = re.compile(
+_CLAUSE = (
     rf"(?:[=!]=\s*{_VERSION}(?:{_LOCAL_VERSION}|\.\*)|~=\s*(?=v?[0-9!]*[0-9]+\.[0-9]){_VERSION}"
-    rf"|[<>]=?\s*{_VERSION}|===\s*[^\s,]+)",
-    re.IGNORECASE,
+    rf"|[<>]=?\s*{_VERSION}|===\s*[^\s,]+)"
 )
 #: What JSON Schema can say of a specifier without losing its reader.
 SPECIFIER_PATTERN = (
@@ -49,6 +48,15 @@ def check_commit(text: str) -> Complaint | None:
     return Complaint(
         "is no commit id", "a branch or tag can move; `git ls-remote URL NAME` tells its commit"
     )
+
+
+def check_package(text: str) -> Complaint | None:
+    """A project on the package index."""
+    if re.match(r"[A-Za-z0-9._-]+\s*[=<>!~]=", text):
+        return Complaint("has a version", "only the name; the version goes into the pin")
+    if "://" in text:
+        return Complaint("is a URL", "only the name; pip's or uv's configuration says which index")
+    return None
 
 
 def check_sha256(text: str) -> Complaint | None:
@@ -90,21 +98,19 @@ def check_folder_name(text: str) -> Complaint | None:
 
 def check_inner_path(text: str) -> Complaint | None:
     """A path that stays below where it starts."""
-    if text.startswith("/") or re.match("[A-Za-z]:", text):
+    if text.startswith(("/", "~")) or re.match("[A-Za-z]:", text):
         return Complaint(
-            "is an absolute path", "write it from the root of the project or repository"
+            "is no relative path", "write it from the root of the project or repository"
         )
-    if "\\" in text:
-        return Complaint("has a backslash", "write forward slashes")
-    if text.startswith("~"):
-        return Complaint("begins with ~", "write it from the root of the project or repository")
-    parts = text.split("/")
-    if ".." in parts:
-        return Complaint("leads outside by `..`", "no `..` in paths")
-    if ".git" in (part.lower() for part in parts):
-        return Complaint("enters .git", "")
     if text.startswith("-"):
         return Complaint("begins with -, which programs read as an option", f"write ./{text}")
+    if "://" in text:
+        return Complaint("is a URL", "a patch from elsewhere: git, commit, path and sha256")
+    if "\\" in text:
+        return Complaint("has a backslash", "write forward slashes")
+    parts = text.lower().split("/")
+    if ".." in parts or ".git" in parts:
+        return Complaint("has a `..` or `.git` in it", "paths lead inwards, and never into .git")
     return None
 
 
@@ -152,23 +158,23 @@ def check_patch_name(text: str) -> Complaint | None:
 
 def check_version(text: str) -> Complaint | None:
     """One exact version."""
-    if _EXACT.fullmatch(text):
+    if _matches(_EXACT, text):
         return None
     bare = text.lstrip("=~<>! ")
-    if bare != text and _EXACT.fullmatch(bare):
+    if bare != text and _matches(_EXACT, bare):
         return Complaint("is a range", f'a pin is one version: "{bare}"')
     return Complaint("is no version", "as the package index writes it, like 0.16.0 or 1.2.0rc1")
 
 
 def check_specifier(text: str) -> Complaint | None:
     """A version specifier as in PEP 440."""
-    wrong = [clause for clause in text.split(",") if not _CLAUSE.fullmatch(clause.strip())]
+    wrong = [clause for clause in text.split(",") if not _matches(_CLAUSE, clause.strip())]
     if not wrong:
         return None
     clause = wrong[0].strip()
-    if _EXACT.fullmatch(clause):
+    if _matches(_EXACT, clause):
         return Complaint("says no comparison", f'write "=={clause}", or ">={clause}"')
-    if clause.startswith("=") and _EXACT.fullmatch(clause[1:].strip()):
+    if clause.startswith("=") and _matches(_EXACT, clause[1:].strip()):
         return Complaint("has a single =", f'write "={clause}"')
     return Complaint("is no version specifier", 'as pip takes it: ">=3.11,<3.12", "==8.5.*"')
 
@@ -178,3 +184,7 @@ def check_track(text: str) -> Complaint | None:
     if re.search(r"[\s~^:\\]|\.\.|@\{|//", text) or text.startswith(("-", "/")):
         return Complaint("cannot name a branch or tag", "like main, v*, or refs/tags/core_v*")
     return None
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.fullmatch(pattern, text, re.IGNORECASE) is not None
