@@ -1,0 +1,102 @@
+#!/bin/sh
+# The tour that `make demo` gives: the stack verl-npu-index.yaml on its real upstreams.
+#
+# Needs a package index and nothing else. Works on a copy of manifests/ and patches/ in .demo/, so
+# the project's own files stay as they are; .demo/cache is kept, so a second run needs no network.
+# Every step says what it shows, and the script stops at the first thing that is not as it says.
+set -eu
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+demo=$here/.demo
+patchkit=${PATCHKIT:-patchkit}
+manifest=verl-npu-index
+steps=8
+step=0
+
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+    bold=$(printf '\033[1m') faint=$(printf '\033[2m') plain=$(printf '\033[0m')
+else
+    bold='' faint='' plain=''
+fi
+
+say() {
+    step=$((step + 1))
+    printf '\n%s%s of %s. %s%s\n' "$bold" "$step" "$steps" "$1" "$plain"
+    shift
+    [ $# -eq 0 ] || printf '   %s\n' "$@"
+}
+
+fail() {
+    printf '\nThe demo stops here: %s\n' "$*" >&2
+    exit 1
+}
+
+# run CODE COMMAND...: show the command, run it, insist on its exit code.
+run() {
+    expected=$1
+    shift
+    printf '\n%s$ %s%s\n' "$faint" "$*" "$plain"
+    code=0
+    "$@" || code=$?
+    [ "$code" -eq "$expected" ] || fail "exit code $code, not $expected, from: $*"
+}
+
+patchkit() { command $patchkit "$@"; }
+
+started=$(date +%s)
+export PATCHKIT_CACHE="$demo/cache"
+rm -rf "$demo/manifests" "$demo/patches" "$demo/workspace"
+mkdir -p "$demo"
+cp -R "$here/manifests" "$here/patches" "$demo/"
+rm -f "$demo"/manifests/*.lock.json
+cd "$demo"
+
+say 'Fetch and apply' \
+    'Five upstreams as source distributions from the package index, checked against their SHA-256,' \
+    'become git checkouts in .demo/workspace; each patch of ours becomes one commit.'
+run 0 patchkit apply --manifest "$manifest"
+run 0 git -C workspace/megatron-core log --oneline --decorate
+
+say 'Apply again' 'Nothing has changed, so nothing is touched, and nothing is asked of the network.'
+run 0 patchkit apply --manifest "$manifest" --offline
+
+say 'Check' 'The same verdict without a checkout: what a CI job runs.'
+run 0 patchkit check --manifest "$manifest"
+run 0 patchkit status --manifest "$manifest"
+
+say 'Who did this?' 'The patch that last touched a line of a checkout.'
+run 0 patchkit blame --manifest "$manifest" workspace/megatron-core/megatron/core/jit.py:17
+
+say 'Edit a checkout' \
+    'A function of ours gets a better name. patchkit finds the patch that the lines belong to;' \
+    '--dry-run shows the plan, refresh writes it.'
+edited=workspace/megatron-core/megatron/core/jit.py
+sed 's/_on_npu/_npu_is_there/' "$edited" > edited.tmp && cat edited.tmp > "$edited" && rm edited.tmp
+run 0 patchkit status --manifest "$manifest"
+run 0 patchkit refresh --manifest "$manifest" --dry-run
+run 0 patchkit refresh --manifest "$manifest"
+run 1 diff -ru "$here/patches" patches
+
+say 'Take it back' 'The edit undone in the checkout, the patch files are what they were, to the byte.'
+sed 's/_npu_is_there/_on_npu/' "$edited" > edited.tmp && cat edited.tmp > "$edited" && rm edited.tmp
+run 0 patchkit refresh --manifest "$manifest"
+run 0 diff -r "$here/patches" patches
+
+say 'A drift' \
+    'Someone moves the pin of megatron-bridge from 0.3.1 to 0.4.0. One patch still fits, at other' \
+    'lines; the other does not. check says so (exit code 1), where, and what stands there now.'
+sed -e 's/version: "0.3.1"/version: "0.4.0"/' \
+    -e 's/3d5b7400fcabd6e49ae2dfabebd6db2a6a5de3bb6c2b2f96c02e2c825301a763/a66f5c6ac7fe62c4b19cc4ede90d1b9105e74d553541d96e0b60fca08626ddef/' \
+    "$here/manifests/$manifest.yaml" > "manifests/$manifest.yaml"
+run 1 diff "$here/manifests/$manifest.yaml" "manifests/$manifest.yaml"
+run 1 patchkit check --manifest "$manifest" --component megatron-bridge
+
+say 'Nothing is half done' 'apply refuses as well, and leaves the checkout where it was.'
+before=$(git -C workspace/megatron-bridge rev-parse HEAD)
+run 1 patchkit apply --manifest "$manifest" --component megatron-bridge
+[ "$(git -C workspace/megatron-bridge rev-parse HEAD)" = "$before" ] || fail 'the checkout has moved'
+cp "$here/manifests/$manifest.yaml" manifests/
+run 0 patchkit check --manifest "$manifest"
+
+printf '\nThat was all, in %s seconds. The checkouts are in .demo/workspace: look around.\n' \
+    "$(($(date +%s) - started))"
