@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from patchkit.cli.catalog import COMMANDS, split_command
 from patchkit.cli.complete_names import names_of_kind
-from patchkit.cli.table import ARGUMENTS, OPTIONS, SUMMARIES
+from patchkit.cli.table import OPTIONS, PARAMETERS, SUMMARIES
 
 
 def complete(words: list[str]) -> int:
@@ -51,8 +51,8 @@ def _commands(before: list[str], typed: str) -> Iterator[str]:
 
 
 def _in_command(name: str, before: list[str], typed: str) -> Iterator[str]:
-    options = OPTIONS.get(name, ())
-    kinds = {each: kind for names, kind, _ in options for each in names}
+    rows = PARAMETERS.get(name, ())
+    kinds = {each: row[2] for row in rows for each in row[1]}
     if typed.startswith("--") and "=" in typed:
         option, _, value = typed.partition("=")
         for candidate in _values(kinds.get(option, ""), before, value):
@@ -63,19 +63,16 @@ def _in_command(name: str, before: list[str], typed: str) -> Iterator[str]:
         yield from _options(name, before, typed)
     else:
         given = _arguments_given(before, kinds)
-        arguments = ARGUMENTS.get(name, ())
+        arguments = [row[2] for row in rows if not row[1]]
         if arguments:
             yield from _values(arguments[min(given, len(arguments) - 1)], before, typed)
 
 
 def _options(name: str, before: list[str], typed: str) -> Iterator[str]:
-    for names, _, text in OPTIONS.get(name, ()):
-        used = any(each in before for each in names) and names[-1] not in (
-            "--component",
-            "--manifest",
-        )
-        if names[-1].startswith(typed) and not used:
-            yield f"{names[-1]}\t{text}"
+    for _, names, _, _, repeatable, *_ in PARAMETERS.get(name, ()):
+        used = any(each in before for each in names) and not repeatable
+        if names and names[-1].startswith(typed) and not used:
+            yield f"{names[-1]}\t{OPTIONS[name][names[-1]]}"
     if "--help".startswith(typed):
         yield "--help\tHow the command works, with examples"
 

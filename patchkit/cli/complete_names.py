@@ -15,7 +15,7 @@ _MANIFEST_FOLDER = "manifests"
 def names_of_kind(kind: str, before: list[str]) -> list[str]:
     """What can stand for a metavar of `patchkit.cli.options`, after the words `before`.
 
-    Choices are the kind themselves, with "|" between them.
+    Choices are the metavar themselves, each followed by "|".
     """
     if kind == "MANIFEST":
         return [name for folder in _manifest_folders() for name in _yaml_files(folder)]
@@ -24,7 +24,7 @@ def names_of_kind(kind: str, before: list[str]) -> list[str]:
     if kind == "PATCH":
         folders = [join("patches", each) for each in _list("patches")]
         return [name for each in folders for name in _list(each) if name.endswith(".patch")]
-    return kind.split("|") if "|" in kind else []
+    return [each for each in kind.split("|") if each] if "|" in kind else []
 
 
 def component_names(path: str, depth: int = 0) -> list[str]:

@@ -7,15 +7,10 @@ import traceback
 from datetime import datetime, timezone
 from pathlib import Path
 
-import typer
-
 from patchkit import __version__
 from patchkit.cli.places import log_folder
 from patchkit.cli.terminal import Terminal
-from patchkit.errors import ExitCode, PatchkitError, SurroundingsError, UsageError
-
-# The base of typer's usage errors; typer carries its own copy of click, which has no public name.
-_CommandLineError = typer.BadParameter.__mro__[2]
+from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
 
 
 def report_failure(error: BaseException, argv: list[str]) -> int:
@@ -24,7 +19,7 @@ def report_failure(error: BaseException, argv: list[str]) -> int:
     if isinstance(error, KeyboardInterrupt):
         terminal.problem("interrupted")
         return ExitCode.INTERRUPTED
-    expected = _as_expected(error, argv)
+    expected = _as_expected(error)
     if expected is None:
         return _report_bug(terminal, error, argv)
     terminal.error(expected)
@@ -35,26 +30,14 @@ def report_failure(error: BaseException, argv: list[str]) -> int:
     return expected.exit_code
 
 
-def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
+def _as_expected(error: BaseException) -> PatchkitError | None:
     """The error as one of ours; None for a bug."""
     if isinstance(error, PatchkitError):
         return error
-    if isinstance(error, _CommandLineError):
-        return _usage_error(error, argv)
     if isinstance(error, OSError):
         place = error.filename or "the system"
         return SurroundingsError(f"{place}: {error.strerror or error}")
     return None
-
-
-def _usage_error(error: BaseException, argv: list[str]) -> UsageError:
-    from patchkit.cli.catalog import split_command
-
-    found = split_command(argv)
-    name = f"patchkit {found[0]}" if found else "patchkit"
-    message = error.format_message() if hasattr(error, "format_message") else str(error)
-    message = message[:1].lower() + message[1:].removesuffix(".")
-    return UsageError(message, hint=f"see `{name} --help`")
 
 
 def _report_bug(terminal: Terminal, error: BaseException, argv: list[str]) -> int:

@@ -64,32 +64,27 @@ def _help_asked(argv: list[str]) -> list[str]:
 
 
 def _run_command(name: str, arguments: list[str]) -> int:
-    import typer
-
     from patchkit.cli.command import load_command
+    from patchkit.cli.plain import parse_plain
 
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command()(load_command(name))
-    try:
-        code = typer.main.get_command(app).main(
-            arguments, prog_name=f"patchkit {name}", standalone_mode=False
-        )
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    except typer.Exit as ended:
-        return ended.exit_code
-    return int(code)
+    body = load_command(name)
+    values = parse_plain(name, arguments)
+    if values is None:
+        from patchkit.cli.typer_command import parse_with_typer
+
+        values = parse_with_typer(name, body, arguments)
+    return int(body(**values))
 
 
 def _guarded(argv: list[str], body: Callable[[], int]) -> int:
     """Run the body; every exception becomes a message and an exit code."""
-    from patchkit.cli.failure import report_failure
-
     try:
         return body()
     except BrokenPipeError:
         raise
     except (Exception, KeyboardInterrupt) as error:
+        from patchkit.cli.failure import report_failure
+
         return report_failure(error, argv)
 
 

@@ -1,19 +1,15 @@
-"""The options that several commands share, with one name, one help text and one default each.
-
-The metavar decides what the shell completes: MANIFEST, COMPONENT, PATCH, DIR, FILE; other words
-complete nothing.
-"""
+"""The options that several commands share, with one name, one help text and one default each."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from patchkit.cli.declare import Option
 
 ManifestOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--manifest",
         "-m",
         metavar="MANIFEST",
@@ -23,7 +19,7 @@ ManifestOption = Annotated[
 ]
 ManifestsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--manifest",
         "-m",
         metavar="MANIFEST",
@@ -33,7 +29,7 @@ ManifestsOption = Annotated[
 ]
 ComponentsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--component",
         "-c",
         metavar="COMPONENT",
@@ -42,7 +38,7 @@ ComponentsOption = Annotated[
 ]
 OneComponentOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--component",
         "-c",
         metavar="COMPONENT",
@@ -51,7 +47,7 @@ OneComponentOption = Annotated[
 ]
 WorkspaceOption = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--workspace",
         "-w",
         metavar="DIR",
@@ -63,7 +59,7 @@ WORKSPACE = Path("workspace")
 
 CacheOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--cache",
         metavar="DIR",
         envvar="PATCHKIT_CACHE",
@@ -71,27 +67,27 @@ CacheOption = Annotated[
     ),
 ]
 OfflineOption = Annotated[
-    bool, typer.Option("--offline", help="Use only what is cached; never ask the network.")
+    bool, Option("--offline", help="Use only what is cached; never ask the network.")
 ]
 JobsOption = Annotated[
     int,
-    typer.Option("--jobs", "-j", metavar="N", min=1, help="How many components at once."),
+    Option("--jobs", "-j", metavar="N", minimum=1, help="How many components at once."),
 ]
 JOBS = 4
 
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print the result as JSON (docs/reference/json.md).")
+    bool, Option("--json", help="Print the result as JSON (docs/reference/json.md).")
 ]
 QuietOption = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Print only what is wrong; the exit code says the rest."),
+    Option("--quiet", "-q", help="Print only what is wrong; the exit code says the rest."),
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", "-n", help="Say what would be done, and change nothing.")
+    bool, Option("--dry-run", "-n", help="Say what would be done, and change nothing.")
 ]
 ForceOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--force",
         help="Go on where local work is in the way; it is saved under a ref that is named.",
     ),

@@ -5,15 +5,10 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
-
-from typer.models import ArgumentInfo, OptionInfo
 
 from patchkit.cli.catalog import GROUPS
 from patchkit.cli.command import About, Body, about, is_written, load_command
+from patchkit.cli.parameters import parameters
 from patchkit.errors import ExitCode
 
 _WIDTH = 80
@@ -29,41 +24,6 @@ SHARED_EXITS = {
     ExitCode.BUG: "a bug; the path of a log with the details is printed",
     ExitCode.INTERRUPTED: "interrupted",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One option or argument as the user sees it.
-
-    `names` are the option's, short ones first, empty for an argument. `metavar` is "" for a flag.
-    `default` is "" where there is none to show.
-    """
-
-    names: tuple[str, ...]
-    metavar: str
-    help: str
-    default: str
-    required: bool
-    repeatable: bool
-    choices: tuple[str, ...]
-    variable: str
-
-    @property
-    def label(self) -> str:
-        """As it stands at the left of the page."""
-        if not self.names:
-            return f"{self.metavar}{'...' if self.repeatable else ''}"
-        indent = "" if not self.names[0].startswith("--") else "    "
-        return f"{indent}{', '.join(self.names)} {self.metavar}".rstrip()
-
-    @property
-    def description(self) -> str:
-        """The help text with what else there is to know."""
-        notes = [f"one of {', '.join(self.choices)}"] if self.choices else []
-        notes += ["required"] if self.required and self.names else []
-        notes += [f"default: {self.default}"] if self.default else []
-        notes += [f"or ${self.variable}"] if self.variable else []
-        return self.help + (f" [{'; '.join(notes)}]" if notes else "")
 
 
 def overview() -> str:
@@ -96,15 +56,6 @@ def command_page(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def parameters(body: Body) -> list[Parameter]:
-    """The options and arguments of a command, in the order declared."""
-    hints = get_type_hints(body, include_extras=True)
-    return [
-        _parameter(name, hints[name], each.default)
-        for name, each in inspect.signature(body).parameters.items()
-    ]
-
-
 def summary(body: Body) -> str:
     """The first line of a command's docstring, without the full stop."""
     return paragraphs(body)[0].removesuffix(".")
@@ -120,55 +71,6 @@ def exits(told: About) -> list[tuple[int, str]]:
     """(code, meaning) of every code that the command names, and of usage errors."""
     codes = {ExitCode.USAGE: SHARED_EXITS[ExitCode.USAGE]} | dict(told.exits)
     return sorted((int(code), meaning) for code, meaning in codes.items())
-
-
-def _parameter(name: str, hint: object, default: object) -> Parameter:
-    assert get_origin(hint) is Annotated, f"{name}: declare it as Annotated[..., typer.Option(...)]"
-    kind, info = get_args(hint)[:2]
-    assert isinstance(info, OptionInfo | ArgumentInfo)
-    flag = kind is bool
-    is_option = isinstance(info, OptionInfo)
-    names = sorted(_declared_names(info), key=len) if is_option else []
-    choices = _choices(kind)
-    return Parameter(
-        names=tuple(names),
-        metavar="" if flag else info.metavar or _metavar(name, choices),
-        help=info.help or "",
-        default=_default(default),
-        required=default is inspect.Parameter.empty,
-        repeatable=_is_list(kind),
-        choices=choices,
-        variable=str(info.envvar or ""),
-    )
-
-
-def _declared_names(info: OptionInfo | ArgumentInfo) -> list[str]:
-    # within Annotated the first name lands where a default would stand
-    names = (info.default, *(info.param_decls or ()))
-    return [each for each in names if isinstance(each, str)]
-
-
-def _metavar(name: str, choices: tuple[str, ...]) -> str:
-    return "WORD" if choices else name.upper()
-
-
-def _default(default: object) -> str:
-    if default in (inspect.Parameter.empty, None, False, ()):
-        return ""
-    if isinstance(default, Enum):
-        return str(default.value)
-    return default.as_posix() if isinstance(default, Path) else str(default)
-
-
-def _choices(kind: Any) -> tuple[str, ...]:
-    for each in (kind, *get_args(kind)):
-        if isinstance(each, type) and issubclass(each, Enum):
-            return tuple(str(member.value) for member in each)
-    return ()
-
-
-def _is_list(kind: Any) -> bool:
-    return any(get_origin(each) is list for each in (kind, *get_args(kind)))
 
 
 def _usage(name: str, body: Body) -> str:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from pprint import pformat
+from typing import Any
 
 from patchkit.cli.catalog import COMMANDS, GROUPS
-from patchkit.cli.command import about, is_written, load_command
+from patchkit.cli.command import Body, about, is_written, load_command
 from patchkit.cli.pages import (
     SHARED_EXITS,
-    Parameter,
     command_page,
     exits,
     overview,
     paragraphs,
-    parameters,
     summary,
 )
+from patchkit.cli.parameters import parameters
 from patchkit.cli.shapes import json_reference
 
 _ROOT = Path(__file__).parent.parent.parent
@@ -58,21 +58,39 @@ def table_module() -> str:
     names = _ready()
     pages = {"": overview()} | {name: command_page(name) for name in names}
     summaries = {name: summary(load_command(name)) for name in names}
-    options = {name: _option_rows(name) for name in names}
-    arguments = {
-        name: tuple(_kind(each) for each in parameters(load_command(name)) if not each.names)
-        for name in names
-    }
+    rows = {name: parameter_rows(load_command(name)) for name in names}
+    options = {name: _option_helps(name) for name in names}
     parts = [
         _TABLE_HEAD,
         "#: command -> its summary line\n" + _literal("SUMMARIES", "dict[str, str]", summaries),
-        "#: command -> (names, what it takes, help) of each option; takes nothing: a flag\n"
-        + _literal("OPTIONS", "dict[str, tuple[tuple[tuple[str, ...], str, str], ...]]", options),
-        "#: command -> what each argument takes\n"
-        + _literal("ARGUMENTS", "dict[str, tuple[str, ...]]", arguments),
+        "#: command -> its parameters, each a `patchkit.cli.plain.Row`\n"
+        + _literal(
+            "PARAMETERS",
+            "dict[str, tuple[tuple[str, tuple[str, ...], str, str, bool, bool, str, int], ...]]",
+            rows,
+        ),
+        "#: command -> option -> what it is for, in a sentence\n"
+        + _literal("OPTIONS", "dict[str, dict[str, str]]", options),
         '#: command -> its help page; "": the overview\n' + _pages(pages),
     ]
     return "\n".join(parts)
+
+
+def parameter_rows(body: Body) -> tuple[tuple[Any, ...], ...]:
+    """A command's parameters, each as the values of a `patchkit.cli.plain.Row`."""
+    return tuple(
+        (
+            each.keyword,
+            each.names,
+            "|".join((*each.choices, "")) if each.choices else each.metavar,
+            each.kind,
+            each.repeatable,
+            each.required,
+            each.variable,
+            each.minimum or 0,
+        )
+        for each in parameters(body)
+    )
 
 
 def cli_reference() -> str:
@@ -128,15 +146,9 @@ def _results() -> dict[str, str]:
     return {name: result for name, result in results.items() if result}
 
 
-def _option_rows(name: str) -> tuple[tuple[tuple[str, ...], str, str], ...]:
+def _option_helps(name: str) -> dict[str, str]:
     options = [each for each in parameters(load_command(name)) if each.names]
-    return tuple((each.names, _kind(each), each.help.split(". ")[0]) for each in options)
-
-
-def _kind(parameter: Parameter) -> str:
-    if parameter.choices:
-        return "|".join(parameter.choices) + ("|" if len(parameter.choices) == 1 else "")
-    return parameter.metavar
+    return {each.names[-1]: each.help.split(". ")[0].removesuffix(".") for each in options}
 
 
 def _literal(name: str, kind: str, value: object) -> str:

@@ -7,12 +7,12 @@
 SUMMARIES: dict[str, str] = {'completion': "Print the script that makes a shell complete patchkit's command line",
  'version': 'Say which patchkit, git and Python run'}
 
-#: command -> (names, what it takes, help) of each option; takes nothing: a flag
-OPTIONS: dict[str, tuple[tuple[tuple[str, ...], str, str], ...]] = {'completion': (),
- 'version': ((('--json',), '', 'Print the result as JSON (docs/reference/json.md).'),)}
+#: command -> its parameters, each a `patchkit.cli.plain.Row`
+PARAMETERS: dict[str, tuple[tuple[str, tuple[str, ...], str, str, bool, bool, str, int], ...]] = {'completion': (('shell', (), 'bash|zsh|fish|', '', False, True, '', 0),),
+ 'version': (('json', ('--json',), '', 'flag', False, False, '', 0),)}
 
-#: command -> what each argument takes
-ARGUMENTS: dict[str, tuple[str, ...]] = {'completion': ('bash|zsh|fish',), 'version': ()}
+#: command -> option -> what it is for, in a sentence
+OPTIONS: dict[str, dict[str, str]] = {'completion': {}, 'version': {'--json': 'Print the result as JSON (docs/reference/json.md)'}}
 
 #: command -> its help page; "": the overview
 PAGES: dict[str, str] = {}

@@ -116,12 +116,14 @@ class Terminal:
         problem = Problem(problem) if isinstance(problem, str) else problem
         where: list[Piece] = [Painted(problem.where, Paint.STRONG), ": "] if problem.where else []
         first, *more = problem.what.split("\n")
-        lines: list[list[Piece]] = [[label, " ", *where, first], *(["  ", text] for text in more)]
+        self._complain([label, " ", *where, first])
+        for text in more:
+            self._complain(["  ", text])
         if problem.hint:
-            hint, *rest = problem.hint.split("\n")
-            lines += [[Painted("hint:", Paint.PLACE), " ", hint], *(["      ", t] for t in rest)]
-        for line in lines:
-            self._write(self._err, render(line, colour=self._colour_err))
+            self._complain([Painted("hint:", Paint.PLACE), " ", problem.hint])
+
+    def _complain(self, line: Line) -> None:
+        self._write(self._err, render(line, colour=self._colour_err))
 
     def _write(self, stream: TextIO, text: str) -> None:
         if not (stream.encoding or "").lower().replace("-", "").startswith("utf"):

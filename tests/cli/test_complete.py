@@ -46,14 +46,17 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(complete, "SUMMARIES", {"apply": "Apply.", "manifest lint": "Lint."})
     rows = (
-        (("-m", "--manifest"), "MANIFEST", "M."),
-        (("-c", "--component"), "COMPONENT", "C."),
-        (("--only",), "red|green", "O."),
-        (("--into",), "DIR", "D."),
-        (("--force",), "", "F."),
+        ("manifest", ("-m", "--manifest"), "MANIFEST", "text", False, False, "", 0),
+        ("component", ("-c", "--component"), "COMPONENT", "text", True, False, "", 0),
+        ("only", ("--only",), "red|green|", "", False, False, "", 0),
+        ("into", ("--into",), "DIR", "path", False, False, "", 0),
+        ("force", ("--force",), "", "flag", False, False, "", 0),
+        ("patch", (), "PATCH", "text", False, True, "", 0),
+        ("file", (), "FILE", "path", True, False, "", 0),
     )
-    monkeypatch.setattr(complete, "OPTIONS", {"apply": rows})
-    monkeypatch.setattr(complete, "ARGUMENTS", {"apply": ("PATCH", "FILE")})
+    helps = {"--manifest": "M", "--component": "C", "--only": "O", "--into": "D", "--force": "F"}
+    monkeypatch.setattr(complete, "PARAMETERS", {"apply": rows})
+    monkeypatch.setattr(complete, "OPTIONS", {"apply": helps})
 
 
 def _asked(*words: str) -> list[str]:
@@ -68,9 +71,9 @@ def test_commands_and_groups_come_with_their_summaries() -> None:
 
 
 def test_options_are_offered_once_unless_they_repeat() -> None:
-    assert _asked("apply", "--fo") == ["--force\tF."]
+    assert _asked("apply", "--fo") == ["--force\tF"]
     assert _asked("apply", "--force", "--fo") == []
-    assert _asked("apply", "-c", "x", "--comp") == ["--component\tC."]
+    assert _asked("apply", "-c", "x", "--comp") == ["--component\tC"]
     assert "--help\tHow the command works, with examples" in _asked("apply", "-")
 
 

@@ -1,0 +1,141 @@
+"""The laws of the source tree: imports point one way, names say what things are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import patchkit
+
+ROOT = Path(patchkit.__file__).parent
+MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
+
+#: Layers from the ground up; a module imports from its own layer and from those before it.
+LAYERS = ("errors", "model", "gitcmd", "stages", "ops", "report", "cli")
+
+#: Stages in the order of the flow: a stage imports none that comes after it.
+FLOW = (
+    "atomic",
+    "transaction",
+    "manifest",
+    "sources",
+    "store",
+    "series",
+    "stack",
+    "carry",
+    "explain",
+    "export",
+    "lock",
+    "workspace",
+)
+
+
+def _imports(module: str) -> Iterator[str]:
+    """The full names that a module imports, wherever it does."""
+    for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _own(module: str) -> set[str]:
+    """The first names below `patchkit` that a module imports ("ops", "errors")."""
+    names = (name.split(".") for name in _imports(module))
+    return {parts[1] for parts in names if parts[0] == "patchkit" and len(parts) > 1}
+
+
+def _top(module: str) -> str:
+    return module.split("/", maxsplit=1)[0].removesuffix(".py")
+
+
+def _layer(name: str) -> int:
+    if name in ("__init__", "__version__"):
+        return 0
+    if name == "__main__":
+        return len(LAYERS)
+    return LAYERS.index(name if name in LAYERS else "stages")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_one_way(module: str) -> None:
+    mine = _layer(_top(module))
+    above = sorted(name for name in _own(module) if _layer(name) > mine)
+    assert above == [], f"{module} is in the layer {LAYERS[min(mine, len(LAYERS) - 1)]}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if _top(m) in FLOW])
+def test_stages_import_in_the_order_of_the_flow(module: str) -> None:
+    place = FLOW.index(_top(module))
+    later = sorted(name for name in _own(module) if name in FLOW and FLOW.index(name) > place)
+    assert later == []
+
+
+@pytest.mark.parametrize(
+    ("library", "home"),
+    [
+        ("typer", "cli/"),
+        ("rich", "cli/"),
+        ("platformdirs", "cli/"),
+        ("git", "gitcmd/"),
+        ("jinja2", "report/"),
+        ("yaml", "manifest/"),
+    ],
+)
+def test_a_library_has_one_home(library: str, home: str) -> None:
+    users = [m for m in MODULES if library in {name.split(".")[0] for name in _imports(m)}]
+    assert [m for m in users if not m.startswith(home)] == []
+
+
+def test_click_is_never_imported() -> None:
+    assert [m for m in MODULES if "click" in {n.split(".")[0] for n in _imports(m)}] == []
+
+
+def test_only_gitcmd_and_sources_spawn() -> None:
+    spawners = {m for m in MODULES if {"subprocess", "os.system", "pty"} & set(_imports(m))}
+    # sources/index.py runs the user's pip or uv
+    assert {m for m in spawners if not m.startswith("gitcmd/")} <= {"sources/index.py"}
+
+
+def test_the_model_is_pure() -> None:
+    impure = {
+        "os",
+        "pathlib",
+        "subprocess",
+        "time",
+        "datetime",
+        "random",
+        "sys",
+        "socket",
+        "shutil",
+    }
+    used = {m: impure & set(_imports(m)) for m in MODULES if m.startswith("model/")}
+    assert {m: names for m, names in used.items() if names} == {}
+
+
+def test_only_the_command_line_prints() -> None:
+    printing = re.compile(r"^\s*print\(|\bsys\.std(out|err)\b", re.MULTILINE)
+    printers = [m for m in MODULES if printing.search((ROOT / m).read_text(encoding="utf-8"))]
+    assert [m for m in printers if not m.startswith("cli/")] == []
+
+
+def test_names_say_what_a_module_is_for() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "misc", "base_utils", "tools"}
+    assert [m for m in MODULES if vague & set(m.removesuffix(".py").split("/"))] == []
+
+
+def test_modules_stay_readable() -> None:
+    lengths = {m: len((ROOT / m).read_text(encoding="utf-8").splitlines()) for m in MODULES}
+    generated = {"cli/table.py"}
+    assert {m: n for m, n in lengths.items() if n > 400 and m not in generated} == {}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    trees = {m: ast.parse((ROOT / m).read_text(encoding="utf-8")) for m in MODULES}
+    assert [m for m, tree in trees.items() if not ast.get_docstring(tree)] == []
