@@ -72,8 +72,9 @@ class FileChange:
     numbers (0o100644, 0o100755, 0o120000, 0o160000), None where the patch does not say. Blob ids
     are as written in the `index` line, possibly abbreviated, all zeros for an absent side, None
     where there is no such line. `binary` is (forward, reverse or None); `binary_differs` marks a
-    "Binary files differ" that carries no payload. `line` is where the change starts in the patch
-    file.
+    "Binary files differ" that carries no payload. `plain` marks a diff without git's header:
+    it names no modes, and whether it adds a file or fills an empty one only the tree can tell.
+    `line` is where the change starts in the patch file.
     """
 
     kind: Kind
@@ -87,6 +88,7 @@ class FileChange:
     similarity: int | None = None
     binary: tuple[BinaryHunk, BinaryHunk | None] | None = None
     binary_differs: bool = False
+    plain: bool = False
     line: int = 1
 
     @property
@@ -129,7 +131,8 @@ class PatchFile:
 
     `preamble` is every byte above the diff, `diff` every byte from the first file change on
     (including whatever stands between changes), `signature` the mail signature below, if any;
-    preamble + diff + signature is the file again. `header` is None for a raw diff.
+    preamble + diff + signature is the file again. `header` is None for a raw diff. `strip` is how
+    many leading folders were taken off the paths of `changes`, as `git apply -p` counts.
     """
 
     preamble: bytes
@@ -137,6 +140,7 @@ class PatchFile:
     signature: bytes
     header: Header | None
     changes: tuple[FileChange, ...] = field(repr=False)
+    strip: int = 1
 
     @property
     def data(self) -> bytes:

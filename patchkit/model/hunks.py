@@ -1,0 +1,229 @@
+"""Place hunks in a file as `git apply` does: byte for byte, at the nearest place, zero fuzz.
+
+The rules, as git has them: a hunk that starts at line 1 (or 0) must match at the beginning of the
+file; one without trailing context must match at its end; otherwise the search starts at the line
+where the hunk wants to be afterwards and goes outward, forward first. Lines that an earlier hunk
+put in place, context included, are not matched again. All places are looked up in the original
+bytes: git's image is the original with some ranges replaced, and only original lines may match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from patchkit.model.patch import Hunk
+
+_NEWLINE = 10
+_PLUS = 43
+_MINUS = 45
+_BLANKS = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A hunk that has no place.
+
+    `number` is its 1-based place among the hunks, `found` the lines of the file that stand where
+    it should go, from line `found_at` on (1-based), moved by the offset of the hunk before it.
+    """
+
+    number: int
+    hunk: Hunk
+    found: tuple[bytes, ...]
+    found_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What came of placing hunks.
+
+    `data` is the new contents, None if a hunk has no place. `offsets` has one entry per hunk that
+    has one: how many lines from its recorded place it was found.
+    """
+
+    data: bytes | None
+    offsets: tuple[int, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
+
+
+def place_hunks(data: bytes, hunks: Sequence[Hunk]) -> Placement:
+    """Apply `hunks` to `data`; the ones that fit are placed even where others do not."""
+    image = _Image(data)
+    offsets: list[int] = []
+    misfits: list[Misfit] = []
+    for number, hunk in enumerate(hunks, 1):
+        offset = image.place(hunk)
+        if offset is None:
+            misfits.append(_misfit(data, hunk, number, offsets[-1] if offsets else 0))
+        else:
+            offsets.append(offset)
+    return Placement(None if misfits else image.contents(), tuple(offsets), tuple(misfits))
+
+
+@dataclass(slots=True)
+class _Span:
+    """A replaced range of the original bytes; `line` is its first line there, 0-based."""
+
+    start: int
+    end: int
+    line: int
+    old_lines: int
+    new_lines: int
+    text: bytes
+
+
+@dataclass(slots=True)
+class _Image:
+    """The file while hunks are put in; `spans` are in the order of the file."""
+
+    data: bytes
+    spans: list[_Span] = field(default_factory=list)
+    _lines: int = -1
+
+    def place(self, hunk: Hunk) -> int | None:
+        """Put one hunk in and say its offset; None, and no change, if it has no place."""
+        lines = hunk.lines
+        # a text without anything after the marker is an empty line that lost even its newline
+        old = [text[1:] for text in lines if text[0] != _PLUS and len(text) > 1]
+        new = [text[1:] for text in lines if text[0] != _MINUS and len(text) > 1]
+        wanted = max(hunk.new_start - 1, 0)
+        needle = b"".join(old)
+        if any(text[-1] != _NEWLINE for text in old[:-1]):
+            return None  # "no newline" in the middle: no file looks like that
+        at_start = hunk.old_start <= 1
+        at_end = not lines or lines[-1][0] in (_PLUS, _MINUS)
+        found = None
+        if not at_start and not at_end:
+            found = self._expected(needle, wanted, len(old))
+        if found is None:
+            found = self._nearest(needle, wanted, len(old), at_start=at_start, at_end=at_end)
+        if found is None:
+            return None
+        start, end, line, current = found
+        self._insert(_Span(start, end, line, len(old), len(new), b"".join(new)))
+        return current - wanted
+
+    def contents(self) -> bytes:
+        """The bytes as they now are."""
+        pieces = []
+        at = 0
+        for span in self.spans:
+            pieces.append(self.data[at : span.start])
+            pieces.append(span.text)
+            at = span.end
+        pieces.append(self.data[at:])
+        return b"".join(pieces)
+
+    def _insert(self, span: _Span) -> None:
+        index = len(self.spans)
+        while index and self.spans[index - 1].start > span.start:
+            index -= 1
+        self.spans.insert(index, span)
+
+    def _expected(self, needle: bytes, wanted: int, lines: int) -> tuple[int, int, int, int] | None:
+        """The recorded place, if it lies behind all earlier hunks and the lines stand there."""
+        cursor = line = grown = 0
+        if self.spans:
+            last = self.spans[-1]
+            cursor, line = last.end, last.line + last.old_lines
+            grown = sum(span.new_lines - span.old_lines for span in self.spans)
+        for start in self._occurrences(needle, cursor):
+            line += self.data.count(b"\n", cursor, start)
+            cursor = start
+            if line + grown == wanted:
+                end = self._line_end(needle, start)
+                return None if end is None else (start, end, line, wanted)
+            if line + grown > wanted:
+                return None
+        return None
+
+    def _nearest(
+        self, needle: bytes, wanted: int, lines: int, *, at_start: bool, at_end: bool
+    ) -> tuple[int, int, int, int] | None:
+        """The best place, as git's outward search would come upon it."""
+        total = self._total()
+        if at_start:
+            wanted = 0
+        elif at_end:
+            wanted = total - lines
+        if not 0 <= wanted <= total:
+            wanted = total  # git compares unsigned: before the first line is behind the last
+        best = None
+        best_key = (total + 1, False)
+        for place in self._places(needle, lines):
+            current = place[3]
+            if (at_start and current) or (at_end and current + lines != total):
+                continue
+            if at_end and needle and place[0] + len(needle) != place[1]:
+                continue
+            key = (abs(current - wanted), current < wanted)
+            if key < best_key:
+                best, best_key = place, key
+        return best
+
+    def _places(self, needle: bytes, lines: int) -> Iterator[tuple[int, int, int, int]]:
+        """Every place where the lines stand untouched: start, end, original and current line."""
+        if not lines:
+            yield from self._gaps()
+            return
+        cursor = line = 0
+        for start in self._occurrences(needle, 0):
+            line += self.data.count(b"\n", cursor, start)
+            cursor = start
+            end = self._line_end(needle, start)
+            if end is not None and not self._touched(start, end):
+                yield start, end, line, line + self._growth_before(start)
+
+    def _gaps(self) -> Iterator[tuple[int, int, int, int]]:
+        """Both ends of the file: the only places for a hunk that neither removes nor keeps."""
+        yield 0, 0, 0, 0
+        size = len(self.data)
+        original = _count_lines(self.data)
+        yield size, size, original, self._total()
+
+    def _occurrences(self, needle: bytes, start: int) -> Iterator[int]:
+        """Where `needle` begins a line, from `start` on."""
+        data = self.data
+        at = data.find(needle, start)
+        while at >= 0:
+            if at == 0 or data[at - 1] == _NEWLINE:
+                yield at
+            at = data.find(needle, at + 1)
+
+    def _line_end(self, needle: bytes, start: int) -> int | None:
+        """Where the matched lines end; None if the last one goes on.
+
+        git compares bytes up to the end of the hunk and, of the last line, a hash that ignores
+        blanks: a last line that the patch knows without its newline matches one with blanks or a
+        newline behind it, and replaces it whole.
+        """
+        end = start + len(needle)
+        if needle.endswith(b"\n") or end == len(self.data):
+            return end
+        stop = self.data.find(b"\n", end)
+        stop = len(self.data) if stop < 0 else stop + 1
+        return None if self.data[end:stop].strip(_BLANKS) else stop
+
+    def _touched(self, start: int, end: int) -> bool:
+        return any(span.start < end and start < span.end for span in self.spans)
+
+    def _growth_before(self, start: int) -> int:
+        return sum(s.new_lines - s.old_lines for s in self.spans if s.end <= start)
+
+    def _total(self) -> int:
+        if self._lines < 0:
+            self._lines = _count_lines(self.data)
+        return self._lines + sum(span.new_lines - span.old_lines for span in self.spans)
+
+
+def _count_lines(data: bytes) -> int:
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+
+
+def _misfit(data: bytes, hunk: Hunk, number: int, offset: int) -> Misfit:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    first = max(hunk.old_start - 1 + offset, 0)
+    found = [line for line in lines[first : first + hunk.old_count] if line]
+    return Misfit(number, hunk, tuple(found), first + 1)

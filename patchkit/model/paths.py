@@ -1,0 +1,45 @@
+"""Which paths a patch must not name: those that leave the tree or enter git's own folder.
+
+The rules are those of git's index (`verify_path`), with core.protectNTFS and core.protectHFS on
+everywhere: a stack that can be applied on one machine can be on every other.
+"""
+
+from __future__ import annotations
+
+import re
+
+from patchkit.model.objects import SYMLINK_MODE
+
+# HFS+ ignores these in names: ".g\u200cit" opens ".git".
+_IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+# NTFS drops dots and blanks at the end of a name, has short names, and streams after a colon.
+_GIT_ON_NTFS = re.compile(r"(?:\.git|git~1)[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
+_GITMODULES_ON_NTFS = re.compile(
+    r"(?:\.gitmodules|gitmod~[1-4]|gi7eba~[1-9]|gi7eb~[1-9][0-9]|gi7e~[1-9][0-9]{2}"
+    r"|gi7~[1-9][0-9]{3}|gi~[1-9][0-9]{4}|g~[1-9][0-9]{5})[ .]*(?::.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def unsafe_path(path: str, mode: int | None = None) -> str | None:
+    """Why `path` must not be written, None if it may be; `mode` is what would be put there."""
+    if path.startswith("/"):
+        return "absolute path"
+    if "\x00" in path:
+        return "path with a NUL byte"
+    faults = (_unsafe_part(part, mode) for part in path.split("/"))
+    return next((fault for fault in faults if fault is not None), None)
+
+
+def _unsafe_part(part: str, mode: int | None) -> str | None:
+    if part in ("", "."):
+        return "path with an empty or '.' component"
+    if part == "..":
+        return "path that leaves the tree"
+    # a backslash separates folders on Windows
+    pieces = [_IGNORED_BY_HFS.sub("", piece) for piece in part.split("\\")]
+    if any(_GIT_ON_NTFS.fullmatch(piece) for piece in pieces):
+        return "path inside a .git folder"
+    if mode == SYMLINK_MODE and any(_GITMODULES_ON_NTFS.fullmatch(piece) for piece in pieces):
+        return "symlink in the place of .gitmodules"
+    return None
