@@ -1,0 +1,92 @@
+"""Where a component's checkout is, and the names that patchkit gives to things in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import Component
+
+#: The branch that a checkout is on.
+BRANCH = "refs/heads/patchkit"
+#: The base commit of the stack that patchkit last made here.
+BASE_REF = "refs/patchkit/base"
+#: The tip of the stack as patchkit last made it.
+APPLIED_REF = "refs/patchkit/applied"
+#: Work of the user's that --force moved out of the way: one ref for each time.
+SAVED_REFS = "refs/patchkit/saved/"
+#: The folder for what patchkit itself keeps: in a workspace (locks, half-built checkouts).
+OWN_FOLDER = ".patchkit"
+
+# How long to wait for another patchkit on the same checkout; it holds the lock for a few seconds.
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """The place of a component's checkout; nothing need be there yet. `path` is absolute."""
+
+    workspace: Path
+    path: Path
+    name: str
+
+    @property
+    def git_dir(self) -> Path:
+        """Its git directory."""
+        return self.path / ".git"
+
+    @property
+    def repository(self) -> Repository:
+        """Its repository."""
+        return Repository(self.git_dir, self.path)
+
+    @property
+    def own_folder(self) -> Path:
+        """Where patchkit keeps a journal and the files to move, inside the git directory."""
+        return self.git_dir / "patchkit"
+
+    @property
+    def draft(self) -> Path:
+        """Where the checkout is built before it is moved into place."""
+        return self.workspace / OWN_FOLDER / f"{self.name}.new"
+
+
+def checkout_of(workspace: Path, component: Component) -> Checkout:
+    """The checkout of a component in a workspace."""
+    workspace = workspace.absolute()
+    folder = component.checkout or component.name
+    return Checkout(workspace, workspace / folder, folder.replace("/", "+"))
+
+
+@contextmanager
+def locked(checkout: Checkout) -> Iterator[None]:
+    """Keep every other patchkit away from the checkout; SurroundingsError if one does not end.
+
+    On disk: a lock file in the workspace, which stays.
+    """
+    with locked_file(checkout.workspace / OWN_FOLDER / f"{checkout.name}.lock", checkout.path):
+        yield
+
+
+@contextmanager
+def locked_file(path: Path, what: Path) -> Iterator[None]:
+    """Hold the lock file `path`, which guards `what`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=_PATIENCE)
+    except Timeout:
+        raise SurroundingsError(
+            f"{what} is locked by another patchkit",
+            hint=f"wait for it to end, or find it with: fuser {path}",
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

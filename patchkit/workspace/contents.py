@@ -1,0 +1,99 @@
+"""What stands at a path of a worktree, as bytes on disk: no attribute or filter is looked at."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
+
+from patchkit.model.objects import decode_path, encode_path
+
+FILE = "file"
+EXECUTABLE = "executable"
+LINK = "link"
+FOLDER = "folder"
+SPECIAL = "special"
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The kind of thing at a path, and the blob id of its bytes ("" but for files and links)."""
+
+    kind: str
+    oid: str = ""
+
+
+def full_path(root: Path, path: str) -> Path:
+    """Where `path` of a tree is on disk: the same bytes, whatever the locale."""
+    return root / os.fsdecode(encode_path(path))
+
+
+def contents_at(root: Path, path: str) -> Contents | None:
+    """What stands at `path` below `root`; None for nothing, or if a parent is no real folder."""
+    if blocking_parent(root, path) is not None:
+        return None
+    return contents_of(full_path(root, path))
+
+
+def contents_of(place: Path) -> Contents | None:
+    """What stands at a place, symbolic links not followed."""
+    try:
+        mode = place.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISDIR(mode):
+        return Contents(FOLDER)
+    if stat.S_ISLNK(mode):
+        # not Path.readlink, which tidies the target up
+        return Contents(LINK, blob_id(os.fsencode(os.readlink(place))))  # noqa: PTH115
+    if stat.S_ISREG(mode):
+        return Contents(EXECUTABLE if mode & stat.S_IXUSR else FILE, _file_id(place))
+    return Contents(SPECIAL)
+
+
+def blocking_parent(root: Path, path: str) -> str | None:
+    """The first parent of `path` that is there and is no real folder (a file, a link)."""
+    parts = path.split("/")
+    for end in range(1, len(parts)):
+        parent = "/".join(parts[:end])
+        try:
+            mode = full_path(root, parent).lstat().st_mode
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISDIR(mode):
+            return parent
+    return None
+
+
+def files_below(root: Path, folder: str) -> list[str]:
+    """Every path below a folder that is no folder, links not followed; in no order."""
+    found: list[str] = []
+    for entry in os.scandir(full_path(root, folder)):
+        path = f"{folder}/{decode_path(os.fsencode(entry.name))}"
+        if entry.is_dir(follow_symlinks=False):
+            found += files_below(root, path)
+        else:
+            found.append(path)
+    return found
+
+
+def is_there(place: Path) -> bool:
+    """Whether anything stands at a place, be it a link that leads nowhere."""
+    return os.path.lexists(place)
+
+
+def blob_id(data: bytes) -> str:
+    """The id of a blob with these bytes."""
+    return sha1(b"blob %d\x00%s" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+def _file_id(place: Path) -> str:
+    with place.open("rb") as stream:
+        digest = sha1(b"blob %d\x00" % os.fstat(stream.fileno()).st_size, usedforsecurity=False)
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,243 @@
+"""Bring a checkout to a stack, whatever state it is in: make it, move it, leave it, or refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import GitObject
+from patchkit.workspace.checkout import Checkout, locked
+from patchkit.workspace.contents import SPECIAL, contents_at, files_below, is_there
+from patchkit.workspace.create import bring_objects, create_checkout
+from patchkit.workspace.move import Target, move_checkout
+from patchkit.workspace.plan import TreeChange, absent_objects, obstacles, tree_changes
+from patchkit.workspace.recover import abandon, recover
+from patchkit.workspace.save import Saved, end_operation, read_worktree, save_work, stamp
+from patchkit.workspace.staging import edited_in_secret
+from patchkit.workspace.state import Snapshot, State, inspect
+
+
+class Action(str, Enum):
+    """What became of a checkout."""
+
+    CREATED = "created"
+    MOVED = "moved"
+    UNCHANGED = "unchanged"  # it was there already, nothing was touched
+    REFUSED = "refused"  # work of the user's is in the way
+
+
+class Cause(str, Enum):
+    """Why a checkout was left alone."""
+
+    EDITED = "edited"  # tracked files with uncommitted changes
+    AHEAD = "ahead"  # commits of the user's
+    CONFLICTED = "conflicted"  # an unfinished merge or the like
+    FOREIGN = "foreign"  # another branch, or not patchkit's
+    INTERRUPTED = "interrupted"  # changed since an apply was killed
+    IN_THE_WAY = "in the way"  # untracked files where the stack has files
+    UNSAVABLE = "unsavable"  # in the way, and no commit can hold it: a repository, a socket
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a checkout was left alone: the cause, and the paths or words that say more."""
+
+    cause: Cause
+    detail: str = ""
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """What became of a checkout.
+
+    `before` is what was found; `changed` counts the files written or removed; `left_out` are
+    paths that no server has the contents of; `saved` is where --force put the user's work,
+    `moved_aside` the folder that it renamed because it was no checkout of patchkit's.
+    """
+
+    action: Action
+    before: Snapshot
+    changed: int = 0
+    left_out: tuple[str, ...] = ()
+    saved: Saved | None = None
+    moved_aside: Path | None = None
+    refusal: Refusal | None = None
+    finished: bool = False  # a move that was killed earlier was finished first
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """A stack to enter: its commits, the objects that are new with them, where the rest is."""
+
+    base: str
+    tip: str
+    objects: tuple[GitObject, ...]
+    source: Repository
+
+    @property
+    def target(self) -> Target:
+        """The commits alone."""
+        return Target(self.base, self.tip)
+
+
+def enter_stack(checkout: Checkout, stack: Stacked, *, when: int, force: bool = False) -> Entered:
+    """Bring a checkout to a stack.
+
+    Nothing of the user's is ever lost: it is refused over, or with `force` saved under a ref first.
+    `when` names that ref, in seconds since the epoch. A checkout that is there already is not
+    touched at all. Raises SurroundingsError; the checkout is then as it was.
+    """
+    with locked(checkout):
+        return _enter(checkout, stack, when=when, force=force)
+
+
+def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Entered:
+    """What `enter_stack` would do, as far as can be told without writing anything."""
+    before = inspect(checkout)
+    if before.state is State.ABSENT:
+        return Entered(Action.CREATED, before)
+    if _is_there(before, stack):
+        return Entered(Action.UNCHANGED, before)
+    refusal = _refusal(before, stack)
+    if refusal is not None and not force:
+        return Entered(Action.REFUSED, before, refusal=refusal)
+    return Entered(Action.MOVED, before)
+
+
+def _enter(checkout: Checkout, stack: Stacked, *, when: int, force: bool) -> Entered:
+    before = inspect(checkout)
+    if before.state is State.ABSENT:
+        return _create(checkout, stack, before)
+    if not before.ours and before.state is State.FOREIGN:
+        return _replace(checkout, stack, before, when) if force else _refuse(before, stack)
+    finished = before.state is State.INTERRUPTED
+    left = recover(checkout)
+    if left is not None:
+        if not force:
+            paths = tuple(left)
+            return Entered(
+                Action.REFUSED, before, refusal=Refusal(Cause.INTERRUPTED, before.detail, paths)
+            )
+        abandon(checkout)
+    if finished:
+        before = inspect(checkout)
+    entered = _enter_ours(checkout, stack, before, when=when, force=force)
+    return replace(entered, finished=finished)
+
+
+def _create(checkout: Checkout, stack: Stacked, before: Snapshot) -> Entered:
+    moved = create_checkout(checkout, stack.source, stack.target, stack.objects)
+    return Entered(Action.CREATED, before, moved.changed, moved.left_out)
+
+
+def _replace(checkout: Checkout, stack: Stacked, before: Snapshot, when: int) -> Entered:
+    """Rename what is no checkout of ours, and make one in its place."""
+    aside = _free_name(checkout.path, f"saved-{stamp(when)}")
+    checkout.path.rename(aside)
+    return replace(_create(checkout, stack, before), moved_aside=aside)
+
+
+def _enter_ours(
+    checkout: Checkout, stack: Stacked, before: Snapshot, *, when: int, force: bool
+) -> Entered:
+    if _is_there(before, stack):
+        return Entered(Action.UNCHANGED, before)
+    refusal = _refusal(before, stack)
+    if refusal is not None and not force:
+        return Entered(Action.REFUSED, before, refusal=refusal)
+    _bring(checkout, stack)
+    if refusal is None:
+        assert before.head is not None
+        changes = tree_changes(checkout.repository, before.head, stack.tip)
+        refusal = _endangered(checkout, changes)
+        if refusal is None:
+            moved = move_checkout(checkout, before, stack.target, changes)
+            return Entered(Action.MOVED, before, moved.changed, moved.left_out)
+    if not force:
+        return Entered(Action.REFUSED, before, refusal=refusal)
+    return _save_and_move(checkout, stack, before, when)
+
+
+def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: int) -> Entered:
+    worktree = read_worktree(checkout)
+    changes = tree_changes(checkout.repository, worktree.tree, stack.tip)
+    blocks = obstacles(checkout.path, changes)
+    if lost := [path for path in blocks if _cannot_be_saved(checkout.path, path)]:
+        refusal = Refusal(Cause.UNSAVABLE, paths=tuple(lost))
+        return Entered(Action.REFUSED, before, refusal=refusal)
+    saved = save_work(checkout, before, worktree, in_the_way=blocks, when=when)
+    end_operation(checkout, saved.ref)
+    coming = {change.path for change in changes}
+    moved = move_checkout(
+        checkout,
+        before,
+        stack.target,
+        changes,
+        index=worktree.index,
+        extra=[path for path in blocks if path.rstrip("/") not in coming],
+    )
+    return Entered(Action.MOVED, before, moved.changed, moved.left_out, saved=saved)
+
+
+def _bring(checkout: Checkout, stack: Stacked) -> None:
+    """Make sure that the stack's commits and all that they need are in the checkout."""
+    absent = absent_objects(checkout.repository, [stack.base, stack.tip])
+    if stack.base in absent:
+        bring_objects(stack.source, checkout.repository, stack.objects)
+    elif stack.tip in absent:
+        write_objects(checkout.repository, stack.objects)
+
+
+def _is_there(before: Snapshot, stack: Stacked) -> bool:
+    return (
+        before.state in (State.PRISTINE, State.APPLIED)
+        and before.head == before.applied == stack.tip
+        and before.base == stack.base
+    )
+
+
+def _refuse(before: Snapshot, stack: Stacked) -> Entered:
+    return Entered(Action.REFUSED, before, refusal=_refusal(before, stack))
+
+
+def _refusal(before: Snapshot, stack: Stacked) -> Refusal | None:
+    """What of the user's stands against moving, as far as the snapshot shows it."""
+    if before.state.movable or before.state is State.INTERRUPTED:
+        return None
+    if before.state is State.AHEAD and before.head == stack.tip and not before.edited:
+        return None  # the very stack: a refresh was killed before it moved the refs
+    return Refusal(Cause(before.state.value), before.detail, before.edited)
+
+
+def _endangered(checkout: Checkout, changes: Sequence[TreeChange]) -> Refusal | None:
+    """What of the user's would be overwritten that the snapshot does not show."""
+    if hidden := edited_in_secret(checkout.repository, checkout.path, changes):
+        return Refusal(Cause.EDITED, "git was told not to look at it", tuple(hidden))
+    if blocks := obstacles(checkout.path, changes):
+        return Refusal(Cause.IN_THE_WAY, paths=tuple(blocks))
+    return None
+
+
+def _cannot_be_saved(root: Path, path: str) -> bool:
+    """Whether no commit can hold what is there: a repository of its own, a socket."""
+    name = path.rstrip("/")
+    inside = files_below(root, name) if path.endswith("/") else [name]
+    return any("/.git/" in f"/{each}/" or _is_special(root, each) for each in inside)
+
+
+def _is_special(root: Path, path: str) -> bool:
+    actual = contents_at(root, path)
+    return actual is not None and actual.kind == SPECIAL
+
+
+def _free_name(path: Path, ending: str) -> Path:
+    name, number = path.with_name(f"{path.name}.{ending}"), 1
+    while is_there(name):
+        number += 1
+        name = path.with_name(f"{path.name}.{ending}-{number}")
+    return name

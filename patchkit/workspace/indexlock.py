@@ -1,0 +1,59 @@
+"""Hold git's own lock on a checkout's index while its files move.
+
+As long as `.git/index.lock` is there no `git add`, `commit` or `checkout` of the user's starts.
+Ours has contents that git never writes, so that one which a killed run left is known as ours.
+"""
+
+from __future__ import annotations
+
+import os
+
+from patchkit.errors import Problem, SurroundingsError
+from patchkit.workspace.checkout import Checkout
+
+_OURS = b"held by patchkit while it moves this checkout\n"
+
+
+def hold_index(checkout: Checkout) -> None:
+    """Take the lock; one of ours that a killed run left counts. SurroundingsError if git has it."""
+    lock = checkout.git_dir / "index.lock"
+    draft = checkout.own_folder / "index.lock"
+    draft.write_bytes(_OURS)
+    try:
+        # by a link, so that the lock is never seen without its contents
+        os.link(draft, lock)
+    except FileExistsError:
+        if lock.read_bytes() != _OURS:
+            raise _taken(checkout) from None
+    except OSError:
+        _create(checkout)  # a file system without hard links
+    finally:
+        draft.unlink()
+
+
+def release_index(checkout: Checkout) -> None:
+    """Give the lock back, if it is ours."""
+    lock = checkout.git_dir / "index.lock"
+    try:
+        if lock.read_bytes() == _OURS:
+            lock.unlink()
+    except FileNotFoundError:
+        return
+
+
+def _create(checkout: Checkout) -> None:
+    try:
+        with (checkout.git_dir / "index.lock").open("xb") as stream:
+            stream.write(_OURS)
+    except FileExistsError:
+        raise _taken(checkout) from None
+
+
+def _taken(checkout: Checkout) -> SurroundingsError:
+    lock = checkout.git_dir / "index.lock"
+    return SurroundingsError(
+        Problem(
+            f"{checkout.path} is locked by git: {lock} exists",
+            hint=f"wait for the git command there to end; if none runs: rm {lock}",
+        )
+    )

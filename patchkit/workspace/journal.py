@@ -1,0 +1,101 @@
+"""What a move of a checkout is about to do, on disk before the first file changes.
+
+The folder of a move, `.git/patchkit/move/`:
+
+    new/<path>     the files to put in place, already in the form that they have in a worktree
+    old/<number>   the files that they replaced, until the move is through
+    index          the index to end with
+    journal.json   this journal; as long as it is there, the worktree may be half-way
+
+Each path of the journal holds its old or its new contents at any moment. Whatever else is found at
+one of them was written by the user after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from patchkit.errors import SurroundingsError
+from patchkit.workspace.contents import Contents
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One path of a move, relative to the checkout: what stands there and what shall stand."""
+
+    path: str
+    old: Contents | None
+    new: Contents | None
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A move of a checkout from `head` to `tip`, a stack on `base`.
+
+    `branch`, `applied` and `base_before` are what the refs say before it, None where there is no
+    such ref; `index` is the id of the index file's bytes. `folders` are submodules to make a folder
+    for, `dropped` those whose folder goes if it is empty.
+    """
+
+    head: str | None
+    branch: str | None
+    applied: str | None
+    base_before: str | None
+    index: str | None
+    base: str
+    tip: str
+    steps: tuple[Step, ...]
+    folders: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+def move_folder(own_folder: Path) -> Path:
+    """The folder of a move."""
+    return own_folder / "move"
+
+
+def journal_path(own_folder: Path) -> Path:
+    """The journal's file."""
+    return move_folder(own_folder) / "journal.json"
+
+
+def write_journal(own_folder: Path, journal: Journal) -> None:
+    """Put the journal on disk, whole and synced, by one rename."""
+    path = journal_path(own_folder)
+    draft = path.with_suffix(".new")
+    with draft.open("w", encoding="ascii") as stream:
+        json.dump({"version": _VERSION, **asdict(journal)}, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.rename(path)
+
+
+def read_journal(own_folder: Path) -> Journal | None:
+    """The journal of a move that did not end; None if there is none."""
+    path = journal_path(own_folder)
+    try:
+        data = json.loads(path.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise SurroundingsError(f"{path} is damaged: {error}") from None
+    if data.pop("version", None) != _VERSION:
+        raise SurroundingsError(
+            f"{path} is of another version of patchkit",
+            hint="finish the apply with the patchkit that began it",
+        )
+    steps = tuple(
+        Step(each["path"], _contents(each["old"]), _contents(each["new"]))
+        for each in data.pop("steps")
+    )
+    folders, dropped = tuple(data.pop("folders")), tuple(data.pop("dropped"))
+    return Journal(**data, steps=steps, folders=folders, dropped=dropped)
+
+
+def _contents(data: dict[str, str] | None) -> Contents | None:
+    return None if data is None else Contents(**data)

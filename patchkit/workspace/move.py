@@ -1,0 +1,173 @@
+"""Move a checkout from one commit to another so that a crash at any moment loses nothing.
+
+Everything new is written inside the git directory first; then the journal; then each file is
+renamed into place, the index is replaced, and the refs change in one transaction. A failure on the
+way puts all back. What a kill leaves is finished by the next run, see `recover.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.gitcmd.objects import write_objects
+from patchkit.model.objects import GitObject
+from patchkit.workspace.checkout import BRANCH, Checkout
+from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_below
+from patchkit.workspace.indexlock import hold_index
+from patchkit.workspace.journal import Journal, Step, move_folder, write_journal
+from patchkit.workspace.place import put_back, put_in_place, remove_empty_folder
+from patchkit.workspace.plan import TreeChange, absent_objects
+from patchkit.workspace.record import (
+    clean_up,
+    index_id,
+    put_index_back,
+    record,
+    refs_untouched,
+)
+from patchkit.workspace.staging import forget_files, leave_out, prepare_index, stage, tracked_paths
+from patchkit.workspace.state import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a move goes: `tip`, a stack on `base`. Their objects are in the checkout."""
+
+    base: str
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How many files were written or removed, and which were left out: no server has their blob."""
+
+    changed: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+def move_checkout(
+    checkout: Checkout,
+    snapshot: Snapshot,
+    target: Target,
+    changes: Sequence[TreeChange],
+    *,
+    index: Path | None = None,
+    extra: Sequence[str] = (),
+) -> Moved:
+    """Bring worktree, index and refs to the target. All or nothing, unless the process is killed.
+
+    `changes` lead from what the worktree holds to the target's tree; whatever stands at their
+    paths is replaced, so the caller has made sure that it is saved or in a commit. `index` knows
+    the files that stay (default: the checkout's). `extra` are untracked files, saved too, that go.
+    """
+    folder = move_folder(checkout.own_folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    hold_index(checkout)
+    try:
+        start = index or checkout.git_dir / "index"
+        prepare_index(checkout.repository, start, folder / "index", target.tip)
+        absent = _absent(checkout, changes)
+        leave_out(checkout.repository, folder / "index", absent)
+        steps = _steps(checkout, changes, set(absent))
+        steps += [Step(path, contents_at(checkout.path, path), None) for path in extra]
+        journal = _journal(checkout, snapshot, target, changes, steps)
+        write_journal(checkout.own_folder, journal)
+    except BaseException:
+        clean_up(checkout)
+        raise
+    _carry_out(checkout, journal)
+    return Moved(len(steps), tuple(absent))
+
+
+def _carry_out(checkout: Checkout, journal: Journal) -> None:
+    """Do what a journal says; all is put back if a step fails."""
+    folder = move_folder(checkout.own_folder)
+    try:
+        put_in_place(checkout.path, folder, journal.steps)
+        record(checkout, journal)
+    except BaseException:
+        # once a ref has moved there is no way back: the next run finishes it
+        if refs_untouched(checkout, journal):
+            put_back(checkout.path, folder, journal.steps)
+            for path in journal.folders:
+                remove_empty_folder(checkout.path, path)
+            put_index_back(checkout)
+            clean_up(checkout)
+        raise
+    clean_up(checkout)
+
+
+def _absent(checkout: Checkout, changes: Sequence[TreeChange]) -> list[str]:
+    wanted = {each.path: each.new_file.oid for each in changes if each.new_file is not None}
+    absent = absent_objects(checkout.repository, wanted.values()) if wanted else set()
+    return [path for path, oid in wanted.items() if oid in absent]
+
+
+def _steps(checkout: Checkout, changes: Sequence[TreeChange], absent: set[str]) -> list[Step]:
+    """The files that have to move; those to come are staged."""
+    folder = move_folder(checkout.own_folder)
+    coming = [c.path for c in changes if c.new_file is not None and c.path not in absent]
+    paths = [c.path for c in changes if c.old_file is not None or c.new_file is not None]
+    if any(path.rpartition("/")[2] == ".gitattributes" for path in paths):
+        others = _unchanged(checkout, folder / "index", set(paths))
+        paths += others
+        coming += others
+    stage(checkout.repository, folder / "index", folder / "new", coming)
+    tracked = {change.path for change in changes if change.old_file is not None}
+    staged = {path: contents_at(folder / "new", path) for path in coming}
+    steps = [Step(path, _old(checkout, path, tracked), staged.get(path)) for path in paths]
+    steps = [step for step in steps if step.old != step.new]
+    known = {change.path for change in changes}
+    restyled = [step.path for step in steps if step.path not in known]
+    forget_files(checkout.repository, folder / "index", restyled)
+    return steps
+
+
+def _unchanged(checkout: Checkout, index: Path, changed: set[str]) -> list[str]:
+    """The other files on disk: when attributes change, they may look different, too."""
+    paths = [path for path in tracked_paths(checkout.repository, index) if path not in changed]
+    return [path for path in paths if contents_at(checkout.path, path) is not None]
+
+
+def _old(checkout: Checkout, path: str, tracked: set[str]) -> Contents | None:
+    old = contents_at(checkout.path, path)
+    if old is not None and old.kind == FOLDER:
+        # a folder of tracked files goes when they go, by steps of their own
+        below = files_below(checkout.path, path)
+        return None if all(each in tracked for each in below) else old
+    return old
+
+
+def _journal(
+    checkout: Checkout,
+    snapshot: Snapshot,
+    target: Target,
+    changes: Sequence[TreeChange],
+    steps: Sequence[Step],
+) -> Journal:
+    on_branch = snapshot.branch == BRANCH
+    return Journal(
+        head=snapshot.head,
+        branch=snapshot.head if on_branch else checkout.repository.resolve(BRANCH),
+        base_before=snapshot.base,
+        applied=snapshot.applied,
+        index=index_id(checkout),
+        base=target.base,
+        tip=target.tip,
+        steps=tuple(steps),
+        folders=tuple(c.path for c in changes if c.new is not None and c.new_file is None),
+        dropped=tuple(c.path for c in changes if c.old is not None and c.old_file is None),
+    )
+
+
+def settle(
+    checkout: Checkout, snapshot: Snapshot, target: Target, objects: Sequence[GitObject] = ()
+) -> None:
+    """Make the target what the checkout is at, without touching a file; `objects` are new with it.
+
+    What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked.
+    The caller holds `locked(checkout)`, and no merge or rebase waits there.
+    """
+    write_objects(checkout.repository, objects)
+    move_checkout(checkout, snapshot, target, ())

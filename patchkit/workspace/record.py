@@ -1,0 +1,119 @@
+"""The end of a move, once its files are in place: submodule folders, index, refs, journal.
+
+Each function may be called again after a kill and then does what is left.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from patchkit.gitcmd.repository import ZERO, RefChange
+from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout
+from patchkit.workspace.contents import contents_of
+from patchkit.workspace.indexlock import release_index
+from patchkit.workspace.journal import Journal, journal_path, move_folder
+from patchkit.workspace.place import discard, make_folder, remove_empty_folder
+from patchkit.workspace.staging import refresh_index
+
+# How long a git that was killed with us, or is about to end, may hold the lock of a ref.
+_PATIENCE = 2.0
+
+
+def record(checkout: Checkout, journal: Journal) -> None:
+    """Make the checkout's git agree with the files: index, then refs, then HEAD."""
+    for path in journal.dropped:
+        remove_empty_folder(checkout.path, path)
+    for path in journal.folders:
+        make_folder(checkout.path, path)
+    _replace_index(checkout)
+    _move_refs(checkout, journal)
+
+
+def clean_up(checkout: Checkout) -> None:
+    """Forget the move."""
+    # The lock of the index goes first: a journal whose move is done is finished at no cost, a lock
+    # without a journal would keep the user's git away.
+    release_index(checkout)
+    journal_path(checkout.own_folder).unlink(missing_ok=True)
+    discard(move_folder(checkout.own_folder))
+
+
+def put_index_back(checkout: Checkout) -> None:
+    """Undo the replacement of the index, if it came to that."""
+    folder = move_folder(checkout.own_folder)
+    before = folder / "index.before"
+    if before.exists() and not (folder / "index").exists():
+        before.replace(checkout.git_dir / "index")
+
+
+def index_id(checkout: Checkout) -> str | None:
+    """What tells one index from another: the id of its bytes; None if there is none."""
+    contents = contents_of(checkout.git_dir / "index")
+    return None if contents is None else contents.oid
+
+
+def ref_changes(journal: Journal) -> list[RefChange]:
+    """What a move does to refs; `old` is never None."""
+    return [
+        RefChange(BRANCH, journal.tip, journal.branch or ZERO),
+        RefChange(BASE_REF, journal.base, journal.base_before or ZERO),
+        RefChange(APPLIED_REF, journal.tip, journal.applied or ZERO),
+    ]
+
+
+def refs_known(checkout: Checkout, journal: Journal) -> bool:
+    """Whether every ref is where the move found it or where it puts it."""
+    now = _refs(checkout)
+    return all(now.get(c.name, ZERO) in (c.old, c.new) for c in ref_changes(journal))
+
+
+def refs_untouched(checkout: Checkout, journal: Journal) -> bool:
+    """Whether every ref is where the move found it."""
+    now = _refs(checkout)
+    return all(now.get(c.name, ZERO) == c.old for c in ref_changes(journal))
+
+
+def free_refs(checkout: Checkout) -> None:
+    """Remove the locks of refs that a killed git left.
+
+    Only while the index is locked: whoever commits needs both, so none of them is in use.
+    """
+    names = ("HEAD", BRANCH, BASE_REF, APPLIED_REF, "packed-refs")
+    locks = [checkout.git_dir / f"{name}.lock" for name in names]
+    deadline = time.monotonic() + _PATIENCE
+    while (left := [lock for lock in locks if lock.exists()]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for lock in left:
+        lock.unlink(missing_ok=True)
+
+
+def _replace_index(checkout: Checkout) -> None:
+    folder = move_folder(checkout.own_folder)
+    new, index = folder / "index", checkout.git_dir / "index"
+    if not new.exists():
+        return
+    refresh_index(checkout.repository, new)
+    _copy(index, folder / "index.before")
+    new.replace(index)
+
+
+def _copy(index: Path, before: Path) -> None:
+    if index.exists():
+        draft = before.with_suffix(".draft")
+        draft.write_bytes(index.read_bytes())
+        draft.replace(before)
+
+
+def _move_refs(checkout: Checkout, journal: Journal) -> None:
+    repository = checkout.repository
+    now = _refs(checkout)
+    if changes := [each for each in ref_changes(journal) if now.get(each.name) != each.new]:
+        repository.update_refs(changes, reason="patchkit: move to the stack")
+    if repository.head_branch() != BRANCH:
+        repository.git("symbolic-ref", "-m", "patchkit: move to the stack", "HEAD", BRANCH)
+
+
+def _refs(checkout: Checkout) -> dict[str, str]:
+    repository = checkout.repository
+    return repository.refs("refs/heads/") | repository.refs("refs/patchkit/")

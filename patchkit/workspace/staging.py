@@ -1,0 +1,120 @@
+"""Bring the files of a tree into the form that they have in a worktree, in a folder beside it.
+
+Git does the writing, with the attributes of the tree itself: line ends, encodings, filters, modes
+and symbolic links come out as in a fresh checkout.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import decode_path, encode_path
+from patchkit.workspace.contents import (
+    EXECUTABLE,
+    FILE,
+    contents_at,
+)
+from patchkit.workspace.plan import TreeChange
+
+
+def prepare_index(repository: Repository, start: Path, index: Path, tree: str) -> None:
+    """Make `index` an index of `tree` that keeps what `start` knows of files that stay."""
+    if start != index and start.exists():
+        shutil.copyfile(start, index)
+    _index_git(repository, index, "read-tree", "--reset", tree)
+
+
+def leave_out(repository: Repository, index: Path, paths: Sequence[str]) -> None:
+    """Mark paths whose blob nobody has: they are in the commit, and not in the worktree."""
+    if paths:
+        _index_git(
+            repository, index, "update-index", "--skip-worktree", "-z", "--stdin", paths=paths
+        )
+
+
+def stage(repository: Repository, index: Path, folder: Path, paths: Sequence[str]) -> None:
+    """Write files of an index below `folder`, at their paths."""
+    folder.mkdir(exist_ok=True)
+    # The folder is the worktree, so that attributes come from it or else from the index, never
+    # from the worktree as it is now.
+    there = Repository(repository.git_dir, folder)
+    _index_git(there, index, "checkout-index", "--force", "--quiet", "-z", "--stdin", paths=paths)
+    for path in paths:
+        if contents_at(folder, path) is None:
+            raise SurroundingsError(f"git did not write {path}")
+
+
+def forget_files(repository: Repository, index: Path, paths: Sequence[str]) -> None:
+    """Forget what an index knows of files on disk: their bytes change, their blobs do not.
+
+    Git takes a file of another size for edited without reading it.
+    """
+    if paths:
+        wanted = set(paths)
+        listing = decode_path(_index_git(repository, index, "ls-files", "--stage", "-z"))
+        rows = [row for row in listing.split("\0")[:-1] if row.split("\t", 1)[1] in wanted]
+        _index_git(repository, index, "update-index", "-z", "--index-info", paths=rows)
+
+
+def tracked_paths(repository: Repository, index: Path) -> list[str]:
+    """Every path of an index that has a file, submodules left out."""
+    out = _index_git(repository, index, "ls-files", "--stage", "-z")
+    rows = (row.split("\t", 1) for row in decode_path(out).split("\0")[:-1])
+    return [path for head, path in rows if not head.startswith("160000")]
+
+
+def refresh_index(repository: Repository, index: Path) -> None:
+    """Note in an index which files on disk it stands for, so that git need not read them again."""
+    repository.git(
+        "-c",
+        "core.splitIndex=false",
+        "update-index",
+        "-q",
+        "--refresh",
+        accept=(0, 1),
+        index=index,
+    )
+
+
+def edited_in_secret(
+    repository: Repository, root: Path, changes: Iterable[TreeChange]
+) -> list[str]:
+    """Paths whose bytes on disk are not those of the old tree, whatever git believes.
+
+    Git goes by the time and the size of a file, and `--assume-unchanged` makes it blind.
+    """
+    doubtful: dict[str, str] = {}
+    found = []
+    for change in changes:
+        actual = contents_at(root, change.path)
+        if change.old_file is None or actual is None or actual.oid == change.old_file.oid:
+            continue
+        if actual.kind in (FILE, EXECUTABLE):
+            doubtful[change.path] = change.old_file.oid
+        else:
+            found.append(change.path)
+    return found + _with_other_blob(repository, doubtful)
+
+
+def _with_other_blob(repository: Repository, expected: dict[str, str]) -> list[str]:
+    """The paths whose blob, line ends and filters seen to, is another one."""
+    if not expected:
+        return []
+    rows = b"".join(_quoted(path) + b"\n" for path in expected)
+    out = repository.git("hash-object", "--stdin-paths", stdin=rows).out.decode().split()
+    pairs = zip(expected.items(), out, strict=True)
+    return [path for (path, oid), actual in pairs if oid != actual]
+
+
+def _index_git(repository: Repository, index: Path, *args: str, paths: Sequence[str] = ()) -> bytes:
+    stdin = b"".join(encode_path(path) + b"\0" for path in paths)
+    # a split index would leave half of itself behind when this file is renamed
+    return repository.git("-c", "core.splitIndex=false", *args, stdin=stdin, index=index).out
+
+
+def _quoted(path: str) -> bytes:
+    return b'"' + b"".join(b"\\%03o" % byte for byte in encode_path(path)) + b'"'

@@ -1,0 +1,218 @@
+"""In which state a checkout is. Looking writes nothing and costs two git processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from patchkit.gitcmd.process import GitFailureError
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import decode_path
+from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, SAVED_REFS, Checkout
+from patchkit.workspace.journal import read_journal
+
+_STATUS = (
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "--no-ahead-behind",
+    "-z",
+    "--untracked-files=normal",
+    "--no-renames",
+    "--ignore-submodules=dirty",
+)
+
+# What git leaves in its directory while an operation waits for the user.
+_OPERATIONS = (
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase or am"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("sequencer", "cherry-pick or revert"),
+    ("BISECT_LOG", "bisect"),
+)
+
+#: The same, names only.
+OPERATION_FILES = tuple(name for name, _ in _OPERATIONS)
+
+
+class State(str, Enum):
+    """What stands between a checkout and the next `apply`."""
+
+    ABSENT = "absent"  # nothing there, or an empty folder
+    PRISTINE = "pristine"  # at the base, clean
+    APPLIED = "applied"  # at the stack that patchkit made last, clean
+    EDITED = "edited"  # at the base or the stack, with uncommitted changes of tracked files
+    AHEAD = "ahead"  # commits of the user's own on top of the stack or in place of it
+    CONFLICTED = "conflicted"  # a rebase, merge or am waits for the user
+    FOREIGN = "foreign"  # not patchkit's, or on another branch
+    INTERRUPTED = "interrupted"  # patchkit was killed while it moved the checkout
+
+    @property
+    def movable(self) -> bool:
+        """Whether a stack may be put there without asking."""
+        return self in (State.ABSENT, State.PRISTINE, State.APPLIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What was found in a checkout.
+
+    `head` is the commit checked out; `branch` the full name of the branch it is on; `base` and
+    `applied` what patchkit's refs say; None where there is none. `edited` are tracked paths that
+    differ from `head` in the index or on disk, `untracked` paths that git neither tracks nor
+    ignores (a folder ends in "/"). `ahead` counts commits of `head` that are not in the stack,
+    `dropped` those of the stack that are not in `head`.
+    """
+
+    state: State
+    detail: str = ""
+    head: str | None = None
+    branch: str | None = None
+    base: str | None = None
+    applied: str | None = None
+    edited: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+    ahead: int = 0
+    dropped: int = 0
+    operation: str = ""
+    saved: tuple[str, ...] = ()
+    ours: bool = field(default=False, metadata={"json": False})  # a repository that patchkit made
+
+
+def inspect(checkout: Checkout) -> Snapshot:
+    """The state of a checkout."""
+    early = _without_git(checkout)
+    if early is not None:
+        return early
+    repository = checkout.repository
+    try:
+        status = _parse_status(repository.git(*_STATUS).out)
+        refs = repository.refs("refs/patchkit/")
+    except GitFailureError as error:
+        return Snapshot(State.FOREIGN, f"git cannot read it: {error}")
+    return _judge(checkout, status, refs)
+
+
+def _without_git(checkout: Checkout) -> Snapshot | None:
+    """The answer where git need not be asked, None otherwise."""
+    path = checkout.path
+    if not path.is_symlink() and not path.exists():
+        return Snapshot(State.ABSENT)
+    if not path.is_dir():
+        return Snapshot(State.FOREIGN, "not a folder")
+    if not any(path.iterdir()):
+        return Snapshot(State.ABSENT, "an empty folder")
+    if not checkout.git_dir.is_dir() or not checkout.repository.exists:
+        return Snapshot(State.FOREIGN, "not a git repository of its own")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Status:
+    head: str | None
+    branch: str | None
+    edited: tuple[str, ...]
+    untracked: tuple[str, ...]
+    unmerged: bool
+
+
+def _judge(checkout: Checkout, status: _Status, refs: dict[str, str]) -> Snapshot:
+    operation = _operation(checkout) or ("merge" if status.unmerged else "")
+    state, detail = _place(status, refs, operation)
+    ahead = dropped = 0
+    if state is State.AHEAD:
+        ahead, dropped = _distance(checkout.repository, refs[APPLIED_REF])
+        detail = _words(ahead, dropped)
+    if read_journal(checkout.own_folder) is not None:
+        state, detail = State.INTERRUPTED, "an apply was killed half-way"
+    return Snapshot(
+        state,
+        detail,
+        head=status.head,
+        branch=status.branch,
+        base=refs.get(BASE_REF),
+        applied=refs.get(APPLIED_REF),
+        edited=status.edited,
+        untracked=status.untracked,
+        ahead=ahead,
+        dropped=dropped,
+        operation=operation,
+        saved=tuple(name for name in sorted(refs) if name.startswith(SAVED_REFS)),
+        ours=BASE_REF in refs and APPLIED_REF in refs,
+    )
+
+
+def _place(status: _Status, refs: dict[str, str], operation: str) -> tuple[State, str]:
+    base, applied = refs.get(BASE_REF), refs.get(APPLIED_REF)
+    if base is None or applied is None:
+        return State.FOREIGN, "not made by patchkit"
+    if operation:
+        return State.CONFLICTED, f"in the middle of a {operation}"
+    if status.branch != BRANCH:
+        return State.FOREIGN, _other_place(status)
+    if status.head not in (base, applied):
+        return State.AHEAD, ""
+    if status.edited:
+        return State.EDITED, ""
+    return (State.PRISTINE if status.head == base else State.APPLIED), ""
+
+
+def _other_place(status: _Status) -> str:
+    if status.branch is not None:
+        return f"on branch {status.branch.removeprefix('refs/heads/')}"
+    return f"HEAD is detached at {(status.head or 'nothing')[:12]}"
+
+
+def _distance(repository: Repository, applied: str) -> tuple[int, int]:
+    """(own commits, dropped commits) between the stack and HEAD."""
+    out = repository.git("rev-list", "--left-right", "--count", f"{applied}...HEAD", "--").out
+    dropped, ahead = out.split()
+    return int(ahead), int(dropped)
+
+
+def _words(ahead: int, dropped: int) -> str:
+    own = f"{ahead} own commit{'s' * (ahead != 1)}"
+    if not dropped:
+        return f"{own} on top"
+    gone = f"{dropped} commit{'s' * (dropped != 1)} of the stack"
+    return f"{own} in place of {gone}" if ahead else f"{gone} dropped"
+
+
+def _operation(checkout: Checkout) -> str:
+    return next(
+        (words for name, words in _OPERATIONS if (checkout.git_dir / name).exists()),
+        "",
+    )
+
+
+def _parse_status(out: bytes) -> _Status:
+    """The answer of `git status --porcelain=v2 --branch -z`."""
+    head: str | None = None
+    branch: str | None = None
+    edited: list[str] = []
+    untracked: list[str] = []
+    unmerged = False
+    for row in decode_path(out).split("\0"):
+        kind, _, rest = row.partition(" ")
+        if kind == "#":
+            name, _, value = rest.partition(" ")
+            if name == "branch.oid" and value != "(initial)":
+                head = value
+            elif name == "branch.head" and value != "(detached)":
+                branch = f"refs/heads/{value}"
+        elif kind == "1":
+            if not _only_inside_submodule(rest):
+                edited.append(rest.split(" ", 7)[7])
+        elif kind == "u":
+            unmerged = True
+            edited.append(rest.split(" ", 9)[9])
+        elif kind == "?":
+            untracked.append(rest)
+    return _Status(head, branch, tuple(edited), tuple(untracked), unmerged)
+
+
+def _only_inside_submodule(row: str) -> bool:
+    # "XY sub ...": another commit checked out in a submodule; we never touch what is in there
+    return row[0] == "." and row[3] == "S"

@@ -1,0 +1,117 @@
+"""The lock file: round trip, comparison, refusal of what is no lock."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import BadInputError
+from patchkit.lock import (
+    Lock,
+    LockedComponent,
+    LockedPatch,
+    compare,
+    load_lock,
+    lock_bytes,
+    merge_lock,
+    write_lock,
+)
+
+ONE = LockedPatch("one.patch", "1" * 64, "1" * 40)
+TWO = LockedPatch("two.patch", "2" * 64, "2" * 40)
+DEMO = LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "2" * 40)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "demo.lock.json"
+    assert load_lock(path) is None
+    assert write_lock(path, Lock({"demo": DEMO}))
+    assert load_lock(path) == Lock({"demo": DEMO})
+
+
+def test_the_same_lock_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "demo.lock.json"
+    write_lock(path, Lock({"demo": DEMO}))
+    before = path.stat()
+    assert not write_lock(path, Lock({"demo": DEMO}))
+    assert path.stat() == before
+
+
+def test_the_bytes_do_not_depend_on_the_order() -> None:
+    assert lock_bytes(Lock({"a": DEMO, "b": DEMO})) == lock_bytes(Lock({"b": DEMO, "a": DEMO}))
+
+
+def test_merging_keeps_what_is_not_named() -> None:
+    other = LockedComponent("c" * 40, "d" * 40, (), "d" * 40)
+    lock = Lock({"demo": DEMO, "old": DEMO})
+    assert merge_lock(lock, {"new": other}, drop=["old"]) == Lock({"demo": DEMO, "new": other})
+    assert merge_lock(None, {"new": other}) == Lock({"new": other})
+
+
+@pytest.mark.parametrize(
+    ("actual", "said"),
+    [
+        (LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "2" * 40), []),
+        (
+            LockedComponent("c" * 40, "b" * 40, (ONE, TWO), "2" * 40),
+            [f"the base is {'c' * 40}, the lock says {'a' * 40}"],
+        ),
+        (
+            LockedComponent("a" * 40, "b" * 40, (ONE,), "1" * 40),
+            ["two.patch is in the lock and not in the series"],
+        ),
+        (
+            LockedComponent("a" * 40, "b" * 40, (TWO, ONE), "1" * 40),
+            [
+                "two.patch stands where the lock has one.patch",
+                "one.patch stands where the lock has two.patch",
+            ],
+        ),
+        (
+            LockedComponent(
+                "a" * 40, "b" * 40, (ONE, LockedPatch("two.patch", "3" * 64, "3" * 40)), "3" * 40
+            ),
+            [f"two.patch has other bytes: sha256 {'3' * 64}, the lock says {'2' * 64}"],
+        ),
+        (
+            LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "4" * 40),
+            [f"the resulting tree is {'4' * 40}, the lock says {'2' * 40}"],
+        ),
+    ],
+)
+def test_differences_name_what_is_there_and_what_the_lock_says(
+    actual: LockedComponent, said: list[str]
+) -> None:
+    assert [each.what for each in compare(DEMO, actual)] == said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d.update(version=2), "version 2 of the lock; this patchkit knows 1"),
+        (lambda d: d.pop("version"), "keys components, version"),
+        (lambda d: d["components"].update(demo=[]), "demo is not an object"),
+        (
+            lambda d: d["components"]["demo"]["patches"][1].update(sha256="x"),
+            r"demo.patches\[1\].sha256 is not 64 lower-case hex digits",
+        ),
+        (lambda d: d["components"]["demo"].update(extra=1), "demo is not an object with"),
+    ],
+)
+def test_what_is_no_lock_is_refused(tmp_path: Path, change: object, said: str) -> None:
+    document = json.loads(lock_bytes(Lock({"demo": DEMO})))
+    assert callable(change)
+    change(document)
+    path = tmp_path / "demo.lock.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(BadInputError, match=said):
+        load_lock(path)
+
+
+def test_a_torn_file_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "demo.lock.json"
+    path.write_bytes(lock_bytes(Lock({"demo": DEMO}))[:-20])
+    with pytest.raises(BadInputError, match=r"demo\.lock\.json:\d+: not JSON"):
+        load_lock(path)

@@ -1,0 +1,125 @@
+"""A checkout to experiment with: two bases and two stacks of a small upstream."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.gitcmd.objects import MissingObjectError, ObjectReader, reading
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import GitObject, encode_path
+from patchkit.workspace import (
+    APPLIED_REF,
+    BASE_REF,
+    BRANCH,
+    Checkout,
+    Entered,
+    Snapshot,
+    Stacked,
+    enter_stack,
+    inspect,
+)
+from patchkit.workspace.contents import files_below, full_path
+from tests.support.repos import Files, Upstream, git_in
+
+WHEN = 1767323045
+STAMP = "20260102T030405Z"
+
+BASE: Files = {"a.py": "one\n", "b.py": "two\n", "sub/c.py": "three\n", ".gitignore": "*.log\n"}
+CHANGE: Files = {"a.py": "ONE\n", "new.py": "new\n", "sub/c.py": None}
+
+
+@dataclass
+class Bench:
+    """An upstream with a base and a stack on it, and the place of a checkout."""
+
+    upstream: Upstream
+    checkout: Checkout
+    base: str = ""
+    tip: str = ""
+
+    @property
+    def path(self) -> Path:
+        """The checkout's folder."""
+        return self.checkout.path
+
+    def stack(self, base: Files = BASE, *changes: Files) -> Stacked:
+        """A base that holds `base`, and on it a commit for each of `changes`."""
+        self.base = self.tip = self.upstream.commit(base, "base", parents=())
+        for number, change in enumerate(changes or (CHANGE,)):
+            self.tip = self.upstream.commit(change, f"patch {number}", branch="main")
+        return self.stacked(self.base, self.tip)
+
+    def stacked(self, base: str, tip: str) -> Stacked:
+        """The stack of two commits of the upstream."""
+        self.upstream.git("repack", "-q", "-a", "-d")
+        source = Repository(self.upstream.path)
+        listing = self.upstream.git("rev-list", "--objects", "--no-object-names", f"{base}..{tip}")
+        with reading(source) as reader:
+            objects = tuple(_object(reader, oid) for oid in listing.decode().split())
+        return Stacked(base, tip, objects, source)
+
+    def enter(self, stack: Stacked, *, force: bool = False) -> Entered:
+        """Bring the checkout to a stack."""
+        return enter_stack(self.checkout, stack, when=WHEN, force=force)
+
+    def look(self) -> Snapshot:
+        """The checkout's state."""
+        return inspect(self.checkout)
+
+    def git(self, *args: str, stdin: bytes = b"") -> str:
+        """What git says in the checkout, as a user calls it."""
+        return git_in(self.path, *args, stdin=stdin).decode("utf-8", "surrogateescape").strip()
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        """Write a file in the checkout as a user does."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def assert_at(self, stack: Stacked) -> None:
+        """Files, index and refs are exactly those of the stack; git finds nothing wrong."""
+        assert self.git("rev-parse", "HEAD", BRANCH, APPLIED_REF, BASE_REF).split() == [
+            *[stack.tip] * 3,
+            stack.base,
+        ]
+        assert self.git("symbolic-ref", "HEAD") == BRANCH
+        assert self.git("status", "--porcelain", "--untracked-files=no") == ""
+        assert self.git("write-tree") == self.git("rev-parse", f"{stack.tip}^{{tree}}")
+        assert disk_files(self.path) >= committed_files(self.path, stack.tip)
+        assert not (self.path / ".git/index.lock").exists()
+        assert not (self.path / ".git/patchkit/move").exists()
+
+
+def _object(reader: ObjectReader, oid: str) -> GitObject:
+    for kind in ("commit", "tree", "blob"):
+        try:
+            return GitObject(kind, oid, reader.read(oid, kind))
+        except MissingObjectError:
+            continue
+    raise AssertionError(oid)
+
+
+def disk_files(folder: Path) -> set[tuple[bytes, bytes]]:
+    """(path, contents) of every file below a folder but .git; a symlink's contents: its target."""
+    below = files_below(folder, ".")
+    paths = [path.removeprefix("./") for path in below if not path.startswith("./.git/")]
+    return {(encode_path(path), _bytes(full_path(folder, path))) for path in paths}
+
+
+def _bytes(path: Path) -> bytes:
+    return os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+
+
+def committed_files(repository: Path, revision: str) -> set[tuple[bytes, bytes]]:
+    """(path, contents as in a worktree) of every file of a commit."""
+    archive = git_in(repository, "ls-tree", "-r", "-z", "--name-only", revision)
+    kinds = git_in(repository, "ls-tree", "-r", "-z", revision).split(b"\0")[:-1]
+    names = archive.split(b"\0")[:-1]
+    return {
+        (name, git_in(repository, "cat-file", "--filters", f"{revision}:{os.fsdecode(name)}"))
+        for name, kind in zip(names, kinds, strict=True)
+        if not kind.startswith(b"160000")
+    }

@@ -1,0 +1,335 @@
+"""Bringing a checkout to a stack."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import SurroundingsError
+from patchkit.workspace import Action, Cause, State
+from tests.support.repos import Files, Submodule, Symlink, executable, git_in
+from tests.workspace.bench import BASE, STAMP, Bench, committed_files, disk_files
+
+SAVED = f"refs/patchkit/saved/{STAMP}"
+
+
+def traces(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """What changes when a file is touched: inode, size and time of every file, .git included."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        found[str(path)] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def test_first_time_makes_an_ordinary_repository_at_the_stack(bench: Bench) -> None:
+    stack = bench.stack()
+    entered = bench.enter(stack)
+    assert (entered.action, entered.before.state) == (Action.CREATED, State.ABSENT)
+    bench.assert_at(stack)
+    assert disk_files(bench.path) == committed_files(bench.path, stack.tip)
+    assert bench.git("log", "--format=%s") == "patch 0\nbase"
+
+
+def test_second_time_touches_nothing_at_all(bench: Bench) -> None:
+    stack = bench.stack()
+    bench.enter(stack)
+    before = traces(bench.checkout.workspace)
+    assert bench.enter(stack).action is Action.UNCHANGED
+    assert traces(bench.checkout.workspace) == before
+
+
+def test_only_files_that_differ_are_written(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    old = traces(bench.path)
+    stack = bench.stacked(bench.base, bench.upstream.commit({"b.py": "TWO\n"}))
+    entered = bench.enter(stack)
+    assert (entered.action, entered.changed) == (Action.MOVED, 1)
+    bench.assert_at(stack)
+    new = traces(bench.path)
+    touched = {name for name in new if new[name] != old.get(name) and "/.git" not in name}
+    assert touched == {str(bench.path / "b.py")}
+
+
+def test_moves_to_another_base_and_back(bench: Bench) -> None:
+    first = bench.stack()
+    bench.enter(first)
+    second = bench.stack({"other.py": "x\n", "a.py": "one\n"}, {"a.py": "1\n"})
+    bench.enter(second)
+    bench.assert_at(second)
+    assert disk_files(bench.path) == committed_files(bench.path, second.tip)
+    bench.enter(first)
+    bench.assert_at(first)
+    assert disk_files(bench.path) == committed_files(bench.path, first.tip)
+
+
+def test_the_checkout_is_whole_without_the_cache(bench: Bench) -> None:
+    stack = bench.stack()
+    bench.enter(stack)
+    git_in(bench.upstream.path, "update-ref", "-d", "refs/heads/main")
+    git_in(bench.upstream.path, "gc", "-q", "--prune=now")
+    assert bench.git("fsck", "--full", "--strict") == ""
+    bench.assert_at(stack)
+
+
+def test_folders_and_files_change_places(bench: Bench) -> None:
+    first = bench.stack({"x": "file\n", "y/deep/z": "folder\n", "y/k": "k\n"}, {"a": "a\n"})
+    bench.enter(first)
+    second = bench.stack({"x/deep/z": "folder\n", "y": Symlink("x")}, {"a": "a\n"})
+    bench.enter(second)
+    bench.assert_at(second)
+    assert disk_files(bench.path) == committed_files(bench.path, second.tip)
+    bench.enter(first)
+    bench.assert_at(first)
+
+
+def test_modes_and_symlinks(bench: Bench) -> None:
+    base = {"run": "x\n", "link": Symlink("run"), "plain": executable("p\n")}
+    bench.enter(bench.stack(base, {"a": "a\n"}))
+    change: Files = {"run": executable("x\n"), "link": "no link\n", "plain": Symlink("/nowhere")}
+    stack = bench.stacked(bench.base, bench.upstream.commit(change))
+    bench.enter(stack)
+    bench.assert_at(stack)
+    assert os.access(bench.path / "run", os.X_OK)
+    assert (bench.path / "plain").readlink() == Path("/nowhere")
+
+
+def test_odd_names(bench: Bench) -> None:
+    names = [
+        "with space",
+        "new\nline",
+        'quo"te',
+        "tab\there",
+        "umlaut-\u00e4",
+        "\udcff-raw",
+        "-dash",
+        ":c",
+    ]
+    base: Files = {f"{name}/{name}": "1\n" for name in names}
+    first = bench.stack(base, {"a": "a\n"})
+    bench.enter(first)
+    change = {f"{n}/{n}": "2\n" for n in names} | {f"{n}.new": "3\n" for n in names}
+    second = bench.stacked(bench.base, bench.upstream.commit(change))
+    bench.enter(second)
+    bench.assert_at(second)
+    assert disk_files(bench.path) == committed_files(bench.path, second.tip)
+
+
+def test_submodule_stays_an_empty_folder_and_its_contents_are_the_users(bench: Bench) -> None:
+    one, two = "1" * 40, "2" * 40
+    bench.enter(bench.stack({**BASE, "mod": Submodule(one)}, {"a.py": "x\n"}))
+    assert list((bench.path / "mod").iterdir()) == []
+    bench.write("mod/mine.txt", "mine\n")
+    change = {"mod": Submodule(two), "other": Submodule(one)}
+    stack = bench.stacked(bench.base, bench.upstream.commit(change))
+    bench.enter(stack)
+    bench.assert_at(stack)
+    assert (bench.path / "mod/mine.txt").read_text() == "mine\n"
+    assert (bench.path / "other").is_dir()
+
+
+def test_line_ends_follow_the_attributes_of_the_new_tree(bench: Bench) -> None:
+    base: Files = {".gitattributes": "*.bat eol=crlf\n", "x.bat": "1\n2\n", "y.txt": "1\n"}
+    first = bench.stack(base, {"z.bat": "3\n"})
+    bench.enter(first)
+    assert (bench.path / "x.bat").read_bytes() == b"1\r\n2\r\n"
+    change = {".gitattributes": "*.txt eol=crlf\n", "z.bat": "4\n"}
+    second = bench.stacked(bench.base, bench.upstream.commit(change))
+    bench.enter(second)
+    bench.assert_at(second)
+    assert (bench.path / "x.bat").read_bytes() == b"1\n2\n"
+    assert (bench.path / "y.txt").read_bytes() == b"1\r\n"
+    assert disk_files(bench.path) == committed_files(bench.path, second.tip)
+
+
+@pytest.mark.parametrize("edit", ["worktree", "index", "deleted", "mode", "added"])
+def test_edits_are_refused_over_and_saved_by_force(bench: Bench, edit: str) -> None:
+    bench.enter(bench.stack())
+    if edit == "mode":
+        (bench.path / "b.py").chmod(0o755)
+    elif edit == "deleted":
+        (bench.path / "b.py").unlink()
+    else:
+        bench.write("mine.py" if edit == "added" else "b.py", "mine\n")
+    if edit in ("index", "added"):
+        bench.git("add", "--all")
+    stack = bench.stacked(bench.base, bench.upstream.commit({"b.py": "TWO\n"}))
+    before = (disk_files(bench.path), (bench.path / ".git/index").read_bytes())
+    refused = bench.enter(stack)
+    assert refused.refusal is not None
+    assert (refused.action, refused.refusal.cause) == (Action.REFUSED, Cause.EDITED)
+    assert (disk_files(bench.path), (bench.path / ".git/index").read_bytes()) == before
+    forced = bench.enter(stack, force=True)
+    assert forced.saved is not None
+    assert forced.saved.ref == SAVED
+    bench.assert_at(stack)
+    assert committed_files(bench.path, SAVED) == before[0]
+    if edit == "mode":
+        assert bench.git("ls-tree", SAVED, "b.py").startswith("100755")
+
+
+def test_saved_edits_come_back_by_the_command_that_is_named(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    bench.write("b.py", "mine\n")
+    bench.write("untracked.txt", "mine too\n")
+    stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
+    forced = bench.enter(stack, force=True)
+    assert forced.saved is not None
+    assert (bench.path / "untracked.txt").read_text() == "mine too\n"
+    (bench.path / "untracked.txt").unlink()
+    assert os.system(forced.saved.restore) == 0
+    assert (bench.path / "b.py").read_text() == "mine\n"
+    assert (bench.path / "untracked.txt").read_text() == "mine too\n"
+
+
+def test_own_commits_are_refused_over_and_saved(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    bench.write("b.py", "mine\n")
+    bench.git("commit", "-q", "-a", "-m", "mine")
+    mine = bench.git("rev-parse", "HEAD")
+    stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
+    refused = bench.enter(stack)
+    assert refused.refusal is not None
+    assert (refused.refusal.cause, refused.refusal.detail) == (Cause.AHEAD, "1 own commit on top")
+    forced = bench.enter(stack, force=True)
+    bench.assert_at(stack)
+    assert mine in bench.git("rev-list", SAVED)
+    assert forced.saved is not None
+    assert os.system(forced.saved.restore) == 0
+    assert bench.git("rev-parse", "HEAD^1") == mine
+
+
+def test_untracked_file_in_the_way(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    bench.write("b.log", "mine\n")  # ignored, and in the way all the same
+    bench.write("d", "mine\n")
+    bench.write("e/f", "mine\n")
+    bench.write("free.txt", "mine\n")
+    before = disk_files(bench.path)
+    change = {"b.log": "theirs\n", "d/x.py": "theirs\n", "e": "theirs\n"}
+    stack = bench.stacked(bench.base, bench.upstream.commit(change))
+    refused = bench.enter(stack)
+    assert refused.refusal is not None
+    assert refused.refusal.cause is Cause.IN_THE_WAY
+    assert set(refused.refusal.paths) == {"b.log", "d", "e/"}
+    assert disk_files(bench.path) == before
+    bench.enter(stack, force=True)
+    bench.assert_at(stack)
+    assert before <= committed_files(bench.path, SAVED)
+    assert (bench.path / "free.txt").read_text() == "mine\n"
+
+
+def test_untracked_file_that_is_the_same_is_not_in_the_way(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    bench.write("n.py", "same\n")
+    stack = bench.stacked(bench.base, bench.upstream.commit({"n.py": "same\n"}))
+    assert bench.enter(stack).action is Action.MOVED
+    bench.assert_at(stack)
+
+
+def test_a_repository_in_the_way_is_refused_even_by_force(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    bench.write("tool/x", "mine\n")
+    git_in(bench.path / "tool", "init", "-q")
+    stack = bench.stacked(bench.base, bench.upstream.commit({"tool": "theirs\n"}))
+    before = disk_files(bench.path)
+    refused = bench.enter(stack, force=True)
+    assert refused.refusal is not None
+    assert refused.refusal.cause is Cause.UNSAVABLE
+    assert disk_files(bench.path) == before
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_an_edit_that_git_was_told_not_to_see(bench: Bench, flag: str) -> None:
+    bench.enter(bench.stack())
+    bench.git("update-index", flag, "b.py")
+    bench.write("b.py", "mine\n")
+    assert bench.look().state is State.APPLIED
+    stack = bench.stacked(bench.base, bench.upstream.commit({"b.py": "TWO\n"}))
+    refused = bench.enter(stack)
+    assert refused.refusal is not None
+    assert (refused.refusal.cause, refused.refusal.paths) == (Cause.EDITED, ("b.py",))
+    bench.enter(stack, force=True)
+    bench.assert_at(stack)
+    assert bench.git("show", f"{SAVED}:b.py") == "mine"
+
+
+def test_a_rebase_that_waits_is_saved_with_the_branch(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    bench.write("a.py", "mine\n")
+    bench.git("commit", "-q", "-a", "-m", "mine")
+    mine = bench.git("rev-parse", "HEAD")
+    git_in(bench.path, "rebase", "--onto", bench.base, "HEAD~1", accept=(1,))
+    stack = bench.stacked(bench.base, bench.upstream.commit({"b.py": "TWO\n"}))
+    refused = bench.enter(stack)
+    assert refused.refusal is not None
+    assert refused.refusal.cause is Cause.CONFLICTED
+    conflicted = (bench.path / "a.py").read_bytes()
+    bench.enter(stack, force=True)
+    bench.assert_at(stack)
+    assert bench.look().state is State.APPLIED
+    assert bench.git("rev-parse", f"{SAVED}-branch") == mine
+    assert bench.git("show", f"{SAVED}:a.py").encode() == conflicted.strip()
+
+
+def test_another_branch_is_left_where_it_is(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    bench.git("switch", "-q", "-c", "mine")
+    bench.write("b.py", "mine\n")
+    bench.git("commit", "-q", "-a", "-m", "mine")
+    mine = bench.git("rev-parse", "HEAD")
+    stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
+    refused = bench.enter(stack)
+    assert refused.refusal is not None
+    assert (refused.refusal.cause, refused.refusal.detail) == (Cause.FOREIGN, "on branch mine")
+    bench.enter(stack, force=True)
+    bench.assert_at(stack)
+    assert bench.git("rev-parse", "mine") == mine
+
+
+@pytest.mark.parametrize("kind", ["folder", "repository", "file", "link"])
+def test_what_is_not_patchkits_is_moved_aside_by_force(bench: Bench, kind: str) -> None:
+    bench.checkout.workspace.mkdir()
+    if kind == "file":
+        bench.path.write_text("mine\n")
+    elif kind == "link":
+        bench.path.symlink_to("nowhere")
+    else:
+        bench.write("mine.txt", "mine\n")
+    if kind == "repository":
+        git_in(bench.path, "init", "-q")
+    stack = bench.stack()
+    refused = bench.enter(stack)
+    assert refused.refusal is not None
+    assert refused.refusal.cause is Cause.FOREIGN
+    forced = bench.enter(stack, force=True)
+    bench.assert_at(stack)
+    aside = forced.moved_aside
+    assert aside == bench.path.with_name(f"demo.saved-{STAMP}")
+    assert aside.is_symlink() or aside.is_file() or (aside / "mine.txt").read_text() == "mine\n"
+
+
+def test_a_lock_of_git_is_respected(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    before = disk_files(bench.path)
+    bench.write(".git/index.lock", "")
+    stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
+    with pytest.raises(SurroundingsError, match=r"index\.lock exists"):
+        bench.enter(stack)
+    assert disk_files(bench.path) == before
+    (bench.path / ".git/index.lock").unlink()
+    bench.enter(stack)
+    bench.assert_at(stack)
+
+
+def test_the_stack_itself_without_our_refs_is_taken_as_applied(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
+    bench.git("fetch", "-q", str(bench.upstream.path), "main")
+    bench.git("reset", "-q", "--hard", stack.tip)
+    assert bench.look().state is State.AHEAD
+    entered = bench.enter(stack)
+    assert (entered.action, entered.changed) == (Action.MOVED, 0)
+    bench.assert_at(stack)
