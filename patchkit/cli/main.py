@@ -50,7 +50,7 @@ def _answer(argv: list[str]) -> int:
         from patchkit.cli.help import print_unknown
 
         return print_unknown(argv)
-    return _guarded(argv, lambda: _run_command(*found))
+    return guarded(argv, lambda: _run_command(*found))
 
 
 def _help_asked(argv: list[str]) -> list[str]:
@@ -65,10 +65,13 @@ def _help_asked(argv: list[str]) -> list[str]:
 
 def _run_command(name: str, arguments: list[str]) -> int:
     from patchkit.cli.command import load_command
-    from patchkit.cli.plain import parse_plain
+    from patchkit.cli.plain import Row, parse_plain
+    from patchkit.cli.table import PARAMETERS
 
     body = load_command(name)
-    values = parse_plain(name, arguments)
+    values = None
+    if name in PARAMETERS:
+        values = parse_plain((Row(*row) for row in PARAMETERS[name]), arguments)
     if values is None:
         from patchkit.cli.typer_command import parse_with_typer
 
@@ -76,13 +79,13 @@ def _run_command(name: str, arguments: list[str]) -> int:
     return int(body(**values))
 
 
-def _guarded(argv: list[str], body: Callable[[], int]) -> int:
+def guarded(argv: list[str], body: Callable[[], int]) -> int:
     """Run the body; every exception becomes a message and an exit code."""
     try:
         return body()
     except BrokenPipeError:
         raise
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
         from patchkit.cli.failure import report_failure
 
         return report_failure(error, argv)

@@ -1,4 +1,4 @@
-"""Parse a plain command line from the generated table, without typer.
+"""Parse a plain command line without typer.
 
 Typer and what it imports cost as much CPU time as all the rest of a small command. So lines made of
 whole option names, their values and arguments are read here; for anything else (an error, `-qn`, a
@@ -9,11 +9,9 @@ both in agreement.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from patchkit.cli.table import PARAMETERS
 
 
 class Row(NamedTuple):
@@ -29,10 +27,10 @@ class Row(NamedTuple):
     least: int
 
 
-def parse_plain(command: str, arguments: list[str]) -> dict[str, Any] | None:
+def parse_plain(rows: Iterable[Row], arguments: list[str]) -> dict[str, Any] | None:
     """Keyword -> value of what is given, here or by a variable; None if typer must decide."""
-    rows = [Row(*row) for row in PARAMETERS.get(command, ())]
-    given = _words(rows, arguments) if command in PARAMETERS else None
+    rows = list(rows)
+    given = _words(rows, arguments)
     if given is None:
         return None
     values: dict[str, Any] = {}

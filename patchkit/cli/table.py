@@ -39,7 +39,7 @@ Options:
 """
 
 PAGES['completion'] = """\
-Usage: patchkit completion WORD
+Usage: patchkit completion SHELL
 
 Print the script that makes a shell complete patchkit's command line.
 
@@ -47,7 +47,7 @@ Commands, options, manifests, components and patches are completed. The script
 asks patchkit itself, so it need not be made again after an update.
 
 Arguments:
-  WORD                    The shell. [one of bash, zsh, fish]
+  SHELL                   The shell. [one of bash, zsh, fish]
 
 Examples:
   eval "$(patchkit completion bash)"

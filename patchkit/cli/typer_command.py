@@ -61,6 +61,6 @@ def _for_typer(parameter: Parameter) -> inspect.Parameter:
 
 
 def _refuse(name: str, error: Any) -> NoReturn:
-    message = error.format_message()
+    message = " ".join(error.format_message().split())
     message = message[:1].lower() + message[1:].removesuffix(".")
     raise UsageError(message, hint=f"see `patchkit {name} --help`") from None

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Any
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.cli import plain
 from patchkit.cli.declare import Argument, Option
-from patchkit.cli.plain import parse_plain
+from patchkit.cli.plain import Row, parse_plain
 from patchkit.cli.reference import parameter_rows
 from patchkit.cli.typer_command import parse_with_typer
 from patchkit.errors import ExitCode, UsageError
@@ -43,14 +41,12 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain, "PARAMETERS", {"do": parameter_rows(_body)})
+_ROWS = [Row(*row) for row in parameter_rows(_body)]
 
 
 def test_whole_names_and_their_values_are_plain() -> None:
     line = ["a", "-c", "x", "--component=y", "--jobs", "3", "b", "-q", "--workspace", "d/e"]
-    assert parse_plain("do", line) == {
+    assert parse_plain(_ROWS, line) == {
         "first": "a",
         "more": [Path("b")],
         "component": ["x", "y"],
@@ -80,11 +76,7 @@ def test_whole_names_and_their_values_are_plain() -> None:
     ],
 )
 def test_the_rest_is_left_to_typer(line: list[str]) -> None:
-    assert parse_plain("do", line) is None
-
-
-def test_an_unknown_command_is_left_to_typer() -> None:
-    assert parse_plain("other", []) is None
+    assert parse_plain(_ROWS, line) is None
 
 
 _VALUES = ["a", "b c", "é", "x=y", "0", "7", "", "-", "--", "-5"]
@@ -93,13 +85,20 @@ _ODD = ["--manifest=q", "--component=", "--jobs=2", "--workspace=w/x", "-qc", "-
 _words = st.sampled_from([*_VALUES, *_OPTIONS, *_ODD])
 
 
+@pytest.fixture
+def _variable_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORK", "")
+
+
+@pytest.mark.usefixtures("_variable_restored")
 @given(st.lists(_words, max_size=6), st.sampled_from([None, "", "from/env"]))
 def test_what_is_plain_means_the_same_to_typer(line: list[str], variable: str | None) -> None:
-    environment = dict(os.environ) | ({} if variable is None else {"WORK": variable})
-    with mock.patch.dict(os.environ, environment):
-        values = parse_plain("do", line)
-        if values is not None:
-            assert _DEFAULTS | values == parse_with_typer("do", _body, line)
+    os.environ.pop("WORK", None)
+    if variable is not None:
+        os.environ["WORK"] = variable
+    values = parse_plain(_ROWS, line)
+    if values is not None:
+        assert _DEFAULTS | values == parse_with_typer("do", _body, line)
 
 
 def test_typers_errors_are_usage_errors() -> None:

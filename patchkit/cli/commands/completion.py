@@ -30,7 +30,7 @@ class Shell(str, Enum):
     ],
     exits={ExitCode.OK: "printed"},
 )
-def completion(shell: Annotated[Shell, Argument(help="The shell.")]) -> ExitCode:
+def completion(shell: Annotated[Shell, Argument(metavar="SHELL", help="The shell.")]) -> ExitCode:
     """Print the script that makes a shell complete patchkit's command line.
 
     Commands, options, manifests, components and patches are completed. The script asks patchkit

@@ -1,0 +1,54 @@
+# Everything below sets up .venv by itself; needed are Python 3.10 or later, git and make.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTEST_OPTIONS ?= -n auto
+
+.PHONY: help demo test check format golden reference bench clean
+
+help:  ## what can be made
+	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+demo: $(VENV)/.runs  ## the tour: apply, check, edit, refresh, a drift that is found
+	PATCHKIT="$(abspath $(BIN)/patchkit)" sh demo/run.sh
+
+test: $(VENV)/.develops  ## the test suite
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+check: $(VENV)/.develops  ## format, lint, types, stale generated files, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m patchkit.cli.reference --check
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+format: $(VENV)/.develops  ## format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+golden: $(VENV)/.develops  ## write tests/golden anew; read the difference
+	$(BIN)/python -m pytest --update-golden tests
+	git diff --stat tests/golden
+
+reference: $(VENV)/.develops  ## write docs/reference and the help table anew
+	$(BIN)/python -m patchkit.cli.reference
+
+bench: $(VENV)/.develops  ## ratios to git and to a bare interpreter
+	$(BIN)/python bench/run.py
+
+clean:  ## away with everything made here
+	rm -rf $(VENV) .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# A stamp is written last, so that a set-up that was cut short is done again.
+$(VENV)/.runs: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "Python 3.10 or later is needed: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+		|| { echo "No virtual environment could be made; on Debian: apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.develops: $(VENV)/.runs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,134 @@
+"""From a command line to an exit code, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from patchkit import __version__
+from patchkit.cli.main import guarded
+from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
+from tests.support.commands import run
+from tests.support.golden import Golden
+
+
+def _raising(error: BaseException) -> Callable[[], int]:
+    def body() -> int:
+        raise error
+
+    return body
+
+
+def test_the_version() -> None:
+    assert run("--version").out == run("-V").out == f"patchkit {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "argv"),
+    [
+        ("unknown-command", ["versoin"]),
+        ("group-alone", ["manifest"]),
+        ("option-first", ["-q", "version"]),
+    ],
+)
+def test_usage_errors(golden: Golden, name: str, argv: list[str]) -> None:
+    ran = run(*argv)
+    assert ran.code == ExitCode.USAGE
+    golden(f"usage-{name}", ran)
+
+
+@pytest.mark.parametrize(
+    ("argv", "offender"),
+    [
+        (["version", "--nope"], "--nope"),
+        (["version", "x"], "x"),
+        (["completion", "tcsh"], "tcsh"),
+        (["completion"], "SHELL"),
+    ],
+)
+def test_usage_errors_that_typer_finds(argv: list[str], offender: str) -> None:
+    ran = run(*argv)
+    assert ran.code == ExitCode.USAGE
+    message, hint = ran.err.splitlines()
+    assert message.startswith("error: ")
+    assert offender in message
+    assert hint == f"hint: see `patchkit {argv[0]} --help`"
+
+
+def test_help_is_the_same_however_it_is_asked_for() -> None:
+    page = run("version", "--help").ok().out
+    assert page.startswith("Usage: patchkit version [OPTIONS]\n")
+    for argv in (["help", "version"], ["version", "-h"], ["--help", "version"]):
+        assert run(*argv).ok().out == page
+    assert run().out == run("--help").out == run("help").out
+
+
+def test_help_of_a_group_is_that_of_its_commands() -> None:
+    page = run("manifest", "--help").ok().out
+    assert "Usage: patchkit manifest lint" in page
+    assert "Usage: patchkit manifest show" in page
+
+
+def test_every_problem_is_printed_with_its_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    error = BadInputError(
+        Problem("version: unknown", where="a.yaml:1", hint="write 1"),
+        Problem("pin: too short", where="a.yaml:2", hint="use 40 digits"),
+        Problem("pin: too short", where="a.yaml:7", hint="use 40 digits"),
+    )
+    assert guarded(["apply"], _raising(error)) == ExitCode.BAD_INPUT
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "error: a.yaml:1: version: unknown\nhint: write 1\n"
+        "error: a.yaml:2: pin: too short\nerror: a.yaml:7: pin: too short\nhint: use 40 digits\n"
+    )
+
+
+def test_errors_are_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    error = SurroundingsError("git is missing", hint="install it")
+    assert guarded(["apply", "--json"], _raising(error)) == ExitCode.ENVIRONMENT
+    captured = capsys.readouterr()
+    assert captured.err == "error: git is missing\nhint: install it\n"
+    assert json.loads(captured.out) == {
+        "schema": "patchkit/error/1",
+        "patchkit": __version__,
+        "exit_code": 5,
+        "problems": [{"what": "git is missing", "where": "", "hint": "install it"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("x"), 2),
+        (KeyboardInterrupt(), 130),
+        (FileNotFoundError(2, "No such file", "x"), 5),
+        (SystemExit(0), 70),
+    ],
+)
+def test_every_exception_has_a_code(error: BaseException, code: int) -> None:
+    assert guarded(["apply"], _raising(error)) == code
+
+
+def test_a_bug_leaves_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(["apply", "-m", "x"], _raising(ZeroDivisionError("oh"))) == ExitCode.BUG
+    err = capsys.readouterr().err
+    assert err.startswith("error: this is a bug in patchkit: ZeroDivisionError: oh\n")
+    (log,) = (tmp_path / "home").rglob("crash-*.log")
+    assert str(log) in err
+    text = log.read_text()
+    assert "arguments: ['apply', '-m', 'x']" in text
+    assert "Traceback" in text
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    script = f"{sys.executable} -m patchkit --help | true; exit ${{PIPESTATUS[0]}}"
+    for _ in range(3):
+        done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
+        assert done.stderr == b""
+        assert done.returncode in (0, 141)

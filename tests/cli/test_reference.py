@@ -1,0 +1,61 @@
+"""What is generated from the commands is fresh, and says what it should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchkit.cli.catalog import COMMANDS
+from patchkit.cli.command import about, is_written, load_command
+from patchkit.cli.pages import command_page, overview, summary
+from patchkit.cli.parameters import parameters
+from patchkit.cli.reference import stale_files
+
+_WRITTEN = [name for name in COMMANDS if is_written(name)]
+
+
+def test_nothing_generated_is_stale() -> None:
+    assert stale_files() == [], "run `python -m patchkit.cli.reference`"
+
+
+def test_every_command_is_written() -> None:
+    assert [name for name in COMMANDS if not is_written(name)] == []
+
+
+def test_pages_fit_80_columns() -> None:
+    pages = {name: command_page(name) for name in _WRITTEN} | {"": overview()}
+    long = {
+        name: line for name, page in pages.items() for line in page.splitlines() if len(line) > 80
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize("name", _WRITTEN)
+def test_a_command_tells_all_about_itself(name: str) -> None:
+    body = load_command(name)
+    told = about(body)
+    assert 0 in told.exits
+    assert summary(body)[:1].isupper()
+    assert not summary(body).endswith(".")
+    assert told.examples
+    assert all(f"patchkit {name}" in line for line, _ in told.examples)
+    names = {each for parameter in parameters(body) for each in parameter.names}
+    assert ("--json" in names) == bool(told.result)
+    for parameter in parameters(body):
+        assert parameter.help[:1].isupper(), parameter.keyword
+        assert parameter.help.endswith("."), parameter.keyword
+
+
+@pytest.mark.parametrize("name", _WRITTEN)
+def test_examples_name_options_that_exist(name: str) -> None:
+    body = load_command(name)
+    known = {each for parameter in parameters(body) for each in parameter.names}
+    for line, _ in about(body).examples:
+        words = [w.partition("=")[0] for w in line.partition(f"patchkit {name}")[2].split()]
+        assert {w for w in words if w.startswith("-")} <= known, line
+
+
+def test_the_reference_names_every_command() -> None:
+    text = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text(encoding="utf-8")
+    assert [name for name in _WRITTEN if f"## patchkit {name}\n" not in text] == []

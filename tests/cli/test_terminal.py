@@ -1,0 +1,151 @@
+"""The product goes to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from patchkit.cli.progress import showing_progress
+from patchkit.cli.terminal import Terminal, colour_wanted
+from patchkit.cli.words import word
+from patchkit.errors import ExitCode
+from patchkit.model.outcome import Status
+from tests.support.commands import run_process
+
+
+@dataclass(frozen=True)
+class _Result:
+    name: str
+
+
+def _render(terminal: Terminal, result: _Result) -> None:
+    terminal.product(result.name)
+
+
+def _stream(encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), encoding, write_through=True)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "0"}, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colour_off_a_terminal(environment: dict[str, str], expected: bool) -> None:
+    assert colour_wanted(io.StringIO(), environment) is expected
+
+
+def test_colour_on_a_terminal() -> None:
+    main, other = pty.openpty()
+    with os.fdopen(main), os.fdopen(other, "w") as stream:
+        assert colour_wanted(stream, {"TERM": "xterm"})
+        assert not colour_wanted(stream, {"TERM": "dumb"})
+        assert not colour_wanted(stream, {"NO_COLOR": "1"})
+
+
+def test_reports(capsys: pytest.CaptureFixture[str]) -> None:
+    result = _Result("x")
+    assert Terminal().report("do", result, ExitCode.OK, _render) is ExitCode.OK
+    assert capsys.readouterr() == ("x\n", "")
+    Terminal(quiet=True).report("do", result, ExitCode.OK, _render)
+    assert capsys.readouterr() == ("", "")
+    Terminal(quiet=True).report("do", result, ExitCode.FINDING, _render)
+    assert capsys.readouterr() == ("x\n", "")
+    Terminal(json=True).report("do it", result, ExitCode.FINDING, _render)
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["schema"], printed["exit_code"], printed["name"]) == (
+        "patchkit/do-it/1",
+        1,
+        "x",
+    )
+
+
+def test_quiet_keeps_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal(quiet=True)
+    terminal.say("step")
+    terminal.hint("do this")
+    terminal.warn("careful")
+    terminal.problem("broken")
+    assert capsys.readouterr() == ("", "warning: careful\nerror: broken\n")
+
+
+def test_a_diff_is_written_to_the_byte_unless_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\x1b\r\n+\xff"
+    for force, expected in (("0", data), ("1", b"\x1b[32m+\\xff\x1b[0m\n")):
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv("FORCE_COLOR", force)
+        stream = _stream("utf-8")
+        monkeypatch.setattr(sys, "stdout", stream)
+        Terminal().diff(data)
+        assert stream.buffer.getvalue().endswith(expected)  # type: ignore[attr-defined]
+
+
+def test_an_output_without_the_symbols_gets_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = _stream("latin-1")
+    monkeypatch.setattr(sys, "stdout", stream)
+    Terminal().product([word(Status.UNCHANGED), " é ", "漢"])
+    assert stream.buffer.getvalue() == "+ unchanged é \\u6f22\n".encode("latin-1")  # type: ignore[attr-defined]
+
+
+def test_every_status_has_a_word() -> None:
+    assert [word(status).text.split()[1] for status in Status] == [s.value for s in Status]
+
+
+def test_progress_off_a_terminal_is_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with showing_progress(Terminal()) as progress:
+        progress.step("demo", "fetching \x1b")
+        progress.advance("demo", 1, 2)
+        progress.finish("demo", "fetched")
+    assert capsys.readouterr() == ("", "demo: fetching \\e\ndemo: fetched\n")
+    with showing_progress(Terminal(quiet=True)) as progress:
+        progress.step("demo", "fetching")
+    assert capsys.readouterr() == ("", "")
+
+
+_BARS = """\
+import time
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.progress import showing_progress
+with showing_progress(Terminal()) as progress:
+    progress.step("demo", "fetching [bold]it[/bold]")
+    for done in range(8):
+        progress.advance("demo", done, 10)
+        time.sleep(PAUSE)
+Terminal().say("done")
+"""
+
+
+@pytest.mark.parametrize(("pause", "drawn"), [("0.1", True), ("0.001", False)])
+def test_progress_on_a_terminal_is_bars_if_it_takes_a_while(pause: str, drawn: bool) -> None:
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-c", _BARS.replace("PAUSE", pause)])
+    written = b""
+    while True:
+        try:
+            chunk = os.read(terminal, 4096)
+        except OSError:  # the other side is closed
+            break
+        if not chunk:
+            break
+        written += chunk
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (b"fetching [bold]it[/bold]" in written) is drawn
+    assert written.endswith(b"done\r\n")
+
+
+def test_a_process_in_the_c_locale_writes_symbols() -> None:
+    ran = run_process("version", environment={**os.environ, "LC_ALL": "C"})
+    assert ran.code == 0
