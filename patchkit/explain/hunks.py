@@ -1,0 +1,118 @@
+"""Why one hunk has no place in its file: the nearest thing to it, and how that differs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from patchkit.explain.terrain import Terrain
+from patchkit.explain.values import Cause, HunkExplanation
+from patchkit.model.alignment import Difference, Place, differences, find_exact, find_place
+from patchkit.model.patch import Hunk
+from patchkit.model.rewording import Pair, Rewording, explains, pair_lines
+
+_WORD = re.compile(rb"\w")
+
+
+def explain_hunk(
+    terrain: Terrain,
+    path: str,
+    hunk: Hunk,
+    number: int,
+    elsewhere: Callable[[], Sequence[str]] = tuple,
+) -> HunkExplanation:
+    """Look for the hunk's lines in the file `path`, then in those that `elsewhere` names."""
+    lines = terrain.lines(path)
+    place_path, place = path, find_hunk(terrain, path, hunk)
+    if place is None:
+        place_path, place = _find_elsewhere(terrain, hunk, elsewhere(), path)
+    differ = differences(hunk.preimage, terrain.lines(place_path), place) if place else ()
+    added, present = count_present(hunk, terrain, place_path)
+    return HunkExplanation(
+        number=number,
+        line=hunk.line,
+        recorded=hunk.old_start,
+        cause=_cause(hunk, lines, place, differ, moved=place_path != path),
+        place_path=place_path,
+        place=place,
+        differences=differ,
+        added=added,
+        present=present,
+    )
+
+
+def find_hunk(terrain: Terrain, path: str, hunk: Hunk) -> Place | None:
+    """The stretch of a file that is most like what the hunk expects."""
+    lines = terrain.lines(path)
+    return find_place(hunk.preimage, lines, near=hunk.old_start, index=terrain.index(path))
+
+
+def is_contained(hunk: Hunk, lines: Sequence[bytes]) -> bool:
+    """Whether what the hunk leaves behind stands in the file, and it is not only context."""
+    at = find_exact(hunk.postimage, lines, near=hunk.new_start)
+    return at is not None and hunk.preimage != hunk.postimage
+
+
+def count_present(hunk: Hunk, terrain: Terrain, path: str) -> tuple[int, int]:
+    """(added lines with words in them, how many of these the file has already)."""
+    added = {line[1:].strip() for line in hunk.lines if line[:1] == b"+" and _WORD.search(line)}
+    kept = {line.strip() for line in hunk.preimage}
+    added -= kept
+    have = {line.strip() for line in terrain.lines(path)} if added else set()
+    return len(added), len(added & have)
+
+
+def line_pairs(explanation: HunkExplanation) -> list[Pair]:
+    """The lines that stand reworded in the file, each with its present form."""
+    return [
+        pair
+        for difference in explanation.differences
+        for _, pair in pair_lines(explanation.place_path, difference.expected, difference.found)
+    ]
+
+
+def apply_rewordings(
+    explanation: HunkExplanation, rewordings: Sequence[Rewording]
+) -> HunkExplanation:
+    """The explanation with cause REWORDED where the renamings make up for all that differs."""
+    if explanation.cause is not Cause.CHANGED or not rewordings:
+        return explanation
+    for difference in explanation.differences:
+        pairs = pair_lines(explanation.place_path, difference.expected, difference.found)
+        whole = len(pairs) == len(difference.expected) == len(difference.found)
+        if not whole or not all(explains(pair, rewordings) for _, pair in pairs):
+            return explanation
+    return replace(explanation, cause=Cause.REWORDED)
+
+
+def _find_elsewhere(
+    terrain: Terrain, hunk: Hunk, paths: Sequence[str], default: str
+) -> tuple[str, Place | None]:
+    found = [(path, place) for path in paths if (place := find_hunk(terrain, path, hunk))]
+    # half of a hunk's lines in a file of another name is a coincidence too often
+    good = [(path, place) for path, place in found if place.similarity >= 0.7]
+    return max(good, key=lambda each: each[1].similarity, default=(default, None))
+
+
+def _cause(  # noqa: PLR0911 -- a decision list reads best flat
+    hunk: Hunk,
+    lines: Sequence[bytes],
+    place: Place | None,
+    differ: Sequence[Difference],
+    *,
+    moved: bool,
+) -> Cause:
+    if is_contained(hunk, lines):
+        return Cause.CONTAINED
+    if place is None:
+        return Cause.GONE
+    if moved:
+        return Cause.MOVED
+    if not differ:
+        return Cause.ORDER
+    if all(each.line_ends_only for each in differ):
+        return Cause.LINE_ENDS
+    if all(each.whitespace_only for each in differ):
+        return Cause.WHITESPACE
+    return Cause.CHANGED

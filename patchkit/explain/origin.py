@@ -1,0 +1,94 @@
+"""For which base a patch was made: what its `index` lines say against what the tree has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from patchkit.explain.terrain import Terrain
+from patchkit.explain.values import Origin, OtherBlob
+from patchkit.gitcmd.history import best_match
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.patch import FileChange
+
+#: path -> [(blob id as a patch's index line says, the patch's name)], of results
+Results = Mapping[str, Sequence[tuple[str, str]]]
+
+_SHORT = 7  # hex digits; of fewer, ids of different blobs begin alike too easily
+
+
+def find_origin(
+    terrain: Terrain,
+    changes: Iterable[FileChange],
+    *,
+    base: str,
+    history: Repository | None,
+    results: Results | None = None,
+) -> Origin:
+    """Compare the preimage blobs; where some are others, look for the base that has them.
+
+    `history` is searched back from `base` and from every ref. `results` are the blobs that other
+    patches make: one of them may be missing before this one.
+    """
+    wanted = _wanted(changes)
+    others = tuple(
+        OtherBlob(path, blob, found)
+        for path, blob in wanted.items()
+        if not (found := _blob_at(terrain, path)).startswith(blob)
+    )
+    origin = Origin(len(wanted), others)
+    if not others:
+        return origin
+    makers = [name for each in others for name in _makers(each, results or {})]
+    origin = replace(origin, made_by=tuple(dict.fromkeys(makers)))
+    return origin if history is None else _with_commit(origin, history, base, wanted)
+
+
+def results_of(
+    patches: Iterable[tuple[str, Iterable[FileChange]]],
+) -> dict[str, list[tuple[str, str]]]:
+    """The blobs that patches (name, changes) make, for `find_origin`."""
+    results: dict[str, list[tuple[str, str]]] = {}
+    for name, changes in patches:
+        for change in changes:
+            blob = change.new_blob or ""
+            if change.new_path and len(blob) >= _SHORT and blob.strip("0"):
+                results.setdefault(change.new_path, []).append((blob, name))
+    return results
+
+
+def _wanted(changes: Iterable[FileChange]) -> dict[str, str]:
+    return {
+        change.old_path: change.old_blob
+        for change in changes
+        if change.old_path and change.old_blob and change.old_blob.strip("0")
+        if len(change.old_blob) >= _SHORT
+    }
+
+
+def _blob_at(terrain: Terrain, path: str) -> str:
+    entry = terrain.tree.entry(path)
+    return "" if entry is None else entry.oid
+
+
+def _makers(other: OtherBlob, results: Results) -> list[str]:
+    return [
+        name
+        for blob, name in results.get(other.path, ())
+        if blob.startswith(other.expected) or other.expected.startswith(blob)
+    ]
+
+
+def _with_commit(
+    origin: Origin, history: Repository, base: str, wanted: Mapping[str, str]
+) -> Origin:
+    tips = [base, *sorted(set(history.refs("refs/").values()) - {base})][:8]
+    match = best_match(history, tips, wanted)
+    if match is None or match.matches <= origin.known - len(origin.others):
+        return origin
+    return replace(
+        origin,
+        commit=match.commit,
+        commit_subject=match.subject,
+        commit_matches=match.matches,
+    )

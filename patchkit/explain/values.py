@@ -1,0 +1,137 @@
+"""Why a patch does not fit, as values: what `explain_stack` finds, what reports print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from patchkit.model.alignment import Difference, Place
+from patchkit.model.outcome import Reason
+
+
+class Cause(str, Enum):
+    """What stands in a hunk's way, as far as one can tell."""
+
+    CONTAINED = "contained"  # its result stands in the file already
+    LINE_ENDS = "line-ends"  # the same lines, with other line ends
+    WHITESPACE = "whitespace"  # the same lines but for blanks
+    REWORDED = "reworded"  # every line that differs differs by a renaming seen throughout
+    CHANGED = "changed"  # its lines are there, some of them are others now
+    MOVED = "moved"  # its lines are in another file
+    GONE = "gone"  # nothing like its lines was found
+    ORDER = "order"  # its lines are there, before those of an earlier hunk or inside it
+
+
+@dataclass(frozen=True, slots=True)
+class HunkExplanation:
+    """Why one hunk has no place.
+
+    `number` counts the file's hunks from 1, `line` is where it stands in the patch file,
+    `recorded` the line of the upstream file that it names. `place` is what is most like its lines
+    now, in the file `place_path` (None: nothing is); `differences` what is otherwise there. Of its
+    `added` lines that have words, `present` are in the file already.
+    """
+
+    number: int
+    line: int
+    recorded: int
+    cause: Cause
+    place_path: str
+    place: Place | None
+    differences: tuple[Difference, ...]
+    added: int
+    present: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A path where the file may be now, from 0 to 1 how much of what the patch needs is there.
+
+    `how`: "same contents", "same name", "similar contents", or "renamed by COMMIT".
+    """
+
+    path: str
+    likeness: float
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileExplanation:
+    """Why a file change does not fit: of `hunks_total` hunks those in `hunks` have no place.
+
+    `contained`: undoing the whole change works, so it has been made already.
+    """
+
+    path: str
+    reason: Reason
+    line: int
+    detail: str
+    contained: bool
+    hunks_total: int
+    hunks: tuple[HunkExplanation, ...]
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedName:
+    """A renaming between the patch's words and the tree's.
+
+    The patch says `expected` where the tree says `found`, in `lines` lines of `files`; it alone
+    explains `hunks` hunks. `expected_exists` and `found_exists`: whether the tree has such a module
+    or folder, None for a name that is none.
+    """
+
+    expected: str
+    found: str
+    lines: int
+    hunks: int
+    files: tuple[str, ...]
+    expected_exists: bool | None
+    found_exists: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherBlob:
+    """A file that was another one when the patch was made; ids as the patch and the tree say."""
+
+    path: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the patch's `index` lines tell about the base it was made for.
+
+    Of `known` files with such a line, `others` are another blob in the tree. `commit` is the
+    newest commit known here that has the most of them (`commit_matches` files), None if nothing
+    better than the base was found; `made_by` names patches whose result one of the blobs is.
+    """
+
+    known: int
+    others: tuple[OtherBlob, ...]
+    commit: str | None = None
+    commit_subject: str = ""
+    commit_matches: int = 0
+    made_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatchExplanation:
+    """Why a patch does not apply.
+
+    `contained`: the tree has the whole change already. `files` are those that do not fit, of
+    `files_total`; `renamed` are renamings that explain hunks of them.
+    """
+
+    name: str
+    contained: bool
+    files_total: int
+    files: tuple[FileExplanation, ...]
+    renamed: tuple[RenamedName, ...]
+    origin: Origin
+
+    @property
+    def hunks(self) -> tuple[HunkExplanation, ...]:
+        """Every hunk without a place."""
+        return tuple(hunk for file in self.files for hunk in file.hunks)

@@ -1,0 +1,303 @@
+"""What is wrong with a patch file that can be seen without its upstream.
+
+Errors: paths that no patch may touch. Warnings: damage that mail and editors do, and a header that
+does not tell a reader who, what and why. Style: another form than the one that patchkit writes,
+which `check --strict` raises to a warning. Corrupt files never come here, the parser refuses them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from patchkit.model.patch import FileChange, Header, Hunk, Kind, PatchFile
+from patchkit.model.paths import unsafe_path
+
+SUBJECT_LENGTH = 72
+CONTEXT = 3
+
+#: The words that Yocto defines; the text after them says where or why.
+UPSTREAM_STATUS = (
+    "Pending",
+    "Submitted",
+    "Accepted",
+    "Backport",
+    "Denied",
+    "Inactive-Upstream",
+    "Inappropriate",
+)
+
+_STATUS_LINE = re.compile(r"^Upstream-Status:[ \t]*([\w-]*)", re.MULTILINE | re.IGNORECASE)
+_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ?\S")
+_SHORT_INDEX = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)", re.MULTILINE)
+_DIFFSTAT = re.compile(rb"^ \d+ files? changed[,\n]", re.MULTILINE)
+
+
+class Severity(str, Enum):
+    """How much a finding matters, from worst to least."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    STYLE = "style"  # not in canonical form; a warning with --strict
+    NOTE = "note"  # worth knowing, never a reason to fail
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found.
+
+    `code` is a stable word for machines ("header-reason"); `where` a file with its line, a patch
+    or a component; `hint` what to do, empty where that is plain.
+    """
+
+    severity: Severity
+    code: str
+    what: str
+    where: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" if self.where else self.what
+
+
+def lint_patch(file: PatchFile, *, name: str, ours: bool) -> tuple[Finding, ...]:
+    """All findings on a patch file; `name` is what to call it.
+
+    With `ours` False (a file of somebody else's, by pinned reference) only what endangers the
+    tree or shows damage is looked for: its words and form are not for us to change.
+    """
+    found = [*_path_findings(file, name), *_damage_findings(file, name)]
+    if ours:
+        found += [*_header_findings(file, name), *_form_findings(file, name)]
+    return tuple(found)
+
+
+# --- paths
+
+
+def _path_findings(file: PatchFile, name: str) -> Iterator[Finding]:
+    for change in file.changes:
+        for path in dict.fromkeys((change.old_path, change.new_path)):
+            wrong = unsafe_path(path) if path is not None else None
+            if wrong:
+                yield Finding(
+                    Severity.ERROR,
+                    "unsafe-path",
+                    f"{path}: {wrong}",
+                    f"{name}:{change.line}",
+                    "a patch may only name files inside the tree; remove this change",
+                )
+    yield from _repeated_paths(file.changes, name)
+
+
+def _repeated_paths(changes: Sequence[FileChange], name: str) -> Iterator[Finding]:
+    seen: dict[str, FileChange] = {}
+    for change in changes:
+        earlier = seen.get(change.path)
+        # git writes a change of type (file to symlink) as a deletion and an addition
+        if earlier is not None and (earlier.kind, change.kind) != (Kind.DELETE, Kind.ADD):
+            yield Finding(
+                Severity.WARNING,
+                "repeated-path",
+                f"{change.path}: changed a second time, first at line {earlier.line}",
+                f"{name}:{change.line}",
+                "tools differ on what that means; `patchkit refresh` makes one change of both",
+            )
+        seen[change.path] = change
+
+
+# --- damage
+
+
+def _damage_findings(file: PatchFile, name: str) -> Iterator[Finding]:
+    for change in file.changes:
+        yield from _carriage_returns(change, name)
+        yield from _space_before_tab(change, name)
+    yield from _trailing_blanks(file, name)
+
+
+def _carriage_returns(change: FileChange, name: str) -> Iterator[Finding]:
+    lines = [line for hunk in change.hunks for line in numbered_lines(hunk)]
+    added = [number for number, line in lines if line[:1] == b"+" and line.endswith(b"\r\n")]
+    kept = [line for _, line in lines if line[:1] != b"+"]
+    # a file with CRLF throughout is meant to have it
+    if added and kept and not any(line.endswith(b"\r\n") for line in kept):
+        yield Finding(
+            Severity.WARNING,
+            "carriage-return",
+            f"{change.path}: {_count(added, 'added line')} in CRLF, in a file that has LF",
+            f"{name}:{added[0]}",
+            "an editor or a mail program did that; convert the patch file to LF",
+        )
+
+
+def _space_before_tab(change: FileChange, name: str) -> Iterator[Finding]:
+    lines = _added(change, re.compile(rb"\+[ \t]* \t"))
+    if lines:
+        yield Finding(
+            Severity.STYLE,
+            "space-before-tab",
+            f"{change.path}: {_count(lines, 'added line')} with a blank before a tab",
+            f"{name}:{lines[0]}",
+        )
+
+
+def _trailing_blanks(file: PatchFile, name: str) -> Iterator[Finding]:
+    per_file = [(c, _added(c, re.compile(rb"\+.*[ \t]+\r?\n?\Z", re.DOTALL))) for c in file.changes]
+    lines = [number for _, numbers in per_file for number in numbers]
+    if lines:
+        where = ", ".join(change.path for change, numbers in per_file if numbers)
+        yield Finding(
+            Severity.NOTE,
+            "trailing-blanks",
+            f"{_count(lines, 'added line')} with blanks at the end ({where})",
+            f"{name}:{lines[0]}",
+        )
+
+
+def _added(change: FileChange, pattern: re.Pattern[bytes]) -> list[int]:
+    return [
+        number
+        for hunk in change.hunks
+        for number, line in numbered_lines(hunk)
+        if pattern.match(line)
+    ]
+
+
+def numbered_lines(hunk: Hunk) -> Iterator[tuple[int, bytes]]:
+    """A hunk's lines with their numbers in the patch file."""
+    number = hunk.line
+    for line in hunk.lines:
+        number += 1
+        yield number, line
+        if not line.endswith(b"\n"):
+            number += 1  # the line that says so
+
+
+# --- header
+
+
+def _header_findings(file: PatchFile, name: str) -> Iterator[Finding]:
+    if file.header is None:
+        yield _header(
+            name,
+            "no-header",
+            "has no header: nobody can tell who made it and why",
+            "put From:, Date: and Subject: lines, an empty line and the reason above the diff",
+        )
+        return
+    if file.header.author is None:
+        yield _header(name, "header-author", "the header names no author", "add a From: line")
+    yield from _subject_findings(file.header, name)
+    yield from _body_findings(file.header, name)
+
+
+def _subject_findings(header: Header, name: str) -> Iterator[Finding]:
+    subject = header.subject.strip()
+    if not subject:
+        yield _header(name, "header-subject", "the header has no subject", "add a Subject: line")
+    elif len(subject) > SUBJECT_LENGTH:
+        yield _header(
+            name,
+            "header-subject",
+            f"the subject has {len(subject)} characters, more than {SUBJECT_LENGTH}",
+            "say it shorter, and the rest in the message",
+        )
+
+
+def _body_findings(header: Header, name: str) -> Iterator[Finding]:
+    paragraphs = [p for p in header.message.split("\n\n")[1:] if p.strip()]
+    if all(_is_trailers(each) for each in paragraphs):
+        yield _header(
+            name, "header-reason", "the message gives no reason", "say below the subject why it is"
+        )
+    status = _STATUS_LINE.search(header.message)
+    words = ", ".join(UPSTREAM_STATUS)
+    if status is None:
+        yield _header(
+            name, "upstream-status", "the message has no Upstream-Status trailer", f"one of {words}"
+        )
+    elif status[1] not in UPSTREAM_STATUS:
+        yield _header(
+            name, "upstream-status", f"Upstream-Status: {status[1]} is not known", f"one of {words}"
+        )
+
+
+def _is_trailers(paragraph: str) -> bool:
+    lines = paragraph.strip().splitlines()
+    return all(_TRAILER.match(line) or line[:1] in " \t" for line in lines)
+
+
+def _header(name: str, code: str, what: str, hint: str) -> Finding:
+    return Finding(Severity.WARNING, code, what, f"{name}:1", hint)
+
+
+# --- form
+
+
+def _form_findings(file: PatchFile, name: str) -> Iterator[Finding]:
+    wrong = list(_not_canonical(file))
+    if wrong:
+        line, _ = wrong[0]
+        yield Finding(
+            Severity.STYLE,
+            "not-canonical",
+            "not in canonical form: " + "; ".join(dict.fromkeys(what for _, what in wrong)),
+            f"{name}:{line}",
+            "`patchkit refresh --canonical` rewrites it",
+        )
+
+
+def _not_canonical(file: PatchFile) -> Iterator[tuple[int, str]]:
+    short = _SHORT_INDEX.search(file.diff)
+    if short and len(short[1]) < 40:
+        yield _line(file, len(file.preamble) + short.start()), "abbreviated index lines"
+    unheaded = [c for c in file.changes if c.plain]
+    if unheaded:
+        yield unheaded[0].line, "no `diff --git` lines"
+    stat = _DIFFSTAT.search(file.preamble)
+    if stat:
+        yield _line(file, stat.start()), "a diffstat"
+    if file.signature:
+        yield _line(file, len(file.preamble) + len(file.diff)), "a mail signature"
+    for hunk in (hunk for change in file.changes for hunk in change.hunks):
+        context = _other_context(hunk)
+        if context is not None:
+            yield hunk.line, f"hunks with {context} lines of context"
+            return
+
+
+def _other_context(hunk: Hunk) -> int | None:
+    """How much context a hunk has that was made with another setting than ours."""
+    leading, trailing = _context(hunk.lines), _context(hunk.lines[::-1])
+    if max(leading, trailing) > CONTEXT:
+        return max(leading, trailing)
+    # fewer lines are right only at the file's start or end; an end can't be seen from here
+    if leading < CONTEXT and trailing < CONTEXT and hunk.old_start > leading + 1:
+        return max(leading, trailing)
+    return None
+
+
+def _context(lines: Iterable[bytes]) -> int:
+    count = 0
+    for line in lines:
+        if line[:1] != b" ":
+            break
+        count += 1
+    return count
+
+
+def _line(file: PatchFile, offset: int) -> int:
+    return file.data.count(b"\n", 0, offset) + 1
+
+
+def _count(lines: Sequence[int], what: str) -> str:
+    return f"{len(lines)} {what}{'s' if len(lines) != 1 else ''}"
+
+
+def count_by_severity(findings: Iterable[Finding]) -> Counter[Severity]:
+    """How many findings of each severity."""
+    return Counter(finding.severity for finding in findings)
