@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Event, Lock
 
 
 class StoppedError(Exception):
@@ -19,28 +19,33 @@ class Stop:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._asked = False
+        self._asked = Event()
         self._kills: list[Callable[[], None]] = []
 
     def ask(self) -> None:
         """End everything that runs, and whatever is about to start."""
         with self._lock:
-            self._asked = True
+            self._asked.set()
             kills = list(self._kills)
         for kill in kills:
             kill()
 
     def check(self) -> None:
         """Raise StoppedError once `ask` was called."""
-        if self._asked:
+        if self._asked.is_set():
             raise StoppedError
+
+    def wait(self, seconds: float) -> None:
+        """Wait that long; StoppedError as soon as `ask` is called."""
+        self._asked.wait(seconds)
+        self.check()
 
     @contextmanager
     def killing(self, kill: Callable[[], None]) -> Iterator[None]:
         """`kill` ends what runs inside the block; it may be called more than once."""
         with self._lock:
             self._kills.append(kill)
-            asked = self._asked
+            asked = self._asked.is_set()
         try:
             if asked:
                 kill()

@@ -49,6 +49,10 @@ class Fetching:
         """Tell how far it is; `what` is git's own step and goes without saying."""
         self.progress.advance(self.name, done, total)
 
+    def count(self, done: int, total: int | None) -> None:
+        """Tell how many bytes have arrived."""
+        self.progress.advance(self.name, done, total)
+
 
 def fetch_pin(component: Component, repository: Repository, fetching: Fetching) -> str:
     """Bring the component's pin with all its files into `repository`; the base commit's id.

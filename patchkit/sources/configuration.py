@@ -1,0 +1,158 @@
+"""Where the user's own pip or uv looks for packages, and how it gets there.
+
+pip is asked (`pip config list` knows files, virtual environments and PIP_* variables; the help text
+knows the default index), so that no host has to be named here. Variables of uv are read as well.
+The order of indexes does not matter to us: a SHA-256 says which file is meant.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Lock
+
+from patchkit.errors import SurroundingsError
+from patchkit.sources.http import Access
+
+# The later ones win, as they do for `pip download`; what is set for installing only still counts.
+_SECTIONS = ("global", "install", "download", ":env:")
+
+_LOCK = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexConfiguration:
+    """Index URLs (PEP 503), places of plain files (`--find-links`), and the way to them."""
+
+    indexes: tuple[str, ...]
+    find_links: tuple[str, ...] = ()
+    access: Access = field(default_factory=Access)
+
+
+def index_configuration() -> IndexConfiguration:
+    """The configuration of this machine's user, read once; SurroundingsError if there is none."""
+    with _LOCK:
+        return _configuration()
+
+
+@cache
+def _configuration() -> IndexConfiguration:
+    pip, listing = _asked_pip()
+    options = pip_options(listing, os.environ)
+    first = options.get("index-url") or _first_uv_index(os.environ)
+    if not first and pip and not _is_true(options.get("no-index", "")):
+        first = default_index(_output([*pip, "install", "--help"]) or "")
+    return configuration(options, os.environ, first)
+
+
+def pip_options(listing: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """The options in force, from the output of `pip config list`; without pip, from PIP_*."""
+    options = {
+        name[4:].lower().replace("_", "-"): value
+        for name, value in environment.items()
+        if name.startswith("PIP_")
+    }
+    rows = [re.fullmatch(r"([^.]+)\.([a-z0-9-]+)=(.*)", line) for line in listing.splitlines()]
+    for section in _SECTIONS:
+        for row in rows:
+            if row is not None and row[1] == section:
+                options[row[2]] = _text(row[3])
+    return options
+
+
+def default_index(help_text: str) -> str:
+    """The index that pip uses when none is configured, from its help text; "" if it tells none."""
+    plain = re.sub(r"\s+", " ", help_text)
+    found = re.search(r"--index-url .*?\(default:? (https?://[^\s)]+)", plain)
+    return found[1] if found else ""
+
+
+def configuration(
+    options: Mapping[str, str], environment: Mapping[str, str], first: str
+) -> IndexConfiguration:
+    """What pip's options and uv's variables come to, with `first` as the main index."""
+    uv_extra = environment.get("UV_EXTRA_INDEX_URL", "") + " " + environment.get("UV_INDEX", "")
+    indexes = [first, *options.get("extra-index-url", "").split(), *_unnamed(uv_extra.split())]
+    if _is_true(options.get("no-index", "")):
+        indexes = []
+    places = options.get("find-links", "").split()
+    places += re.split(r"[\s,]+", environment.get("UV_FIND_LINKS", ""))
+    found = IndexConfiguration(_distinct(indexes), _distinct(places), _access(options, environment))
+    if not found.indexes and not found.find_links:
+        raise SurroundingsError(
+            "neither pip nor uv says which package index to use",
+            hint="install pip for this Python, or set PIP_INDEX_URL or UV_DEFAULT_INDEX",
+        )
+    return found
+
+
+def _access(options: Mapping[str, str], environment: Mapping[str, str]) -> Access:
+    timeout = options.get("timeout") or options.get("default-timeout") or ""
+    trusted = f"{options.get('trusted-host', '')} {environment.get('UV_INSECURE_HOST', '')}"
+    return Access(
+        proxy=options.get("proxy", ""),
+        certificates=options.get("cert", ""),
+        client_certificate=options.get("client-cert", ""),
+        trusted=frozenset(trusted.split()),
+        timeout=float(timeout) if timeout.isdigit() and timeout != "0" else Access().timeout,
+    )
+
+
+def _first_uv_index(environment: Mapping[str, str]) -> str:
+    named = [environment.get(name, "") for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL")]
+    return next(iter(_unnamed([each for each in named if each])), "")
+
+
+def _unnamed(indexes: Sequence[str]) -> list[str]:
+    """uv lets an index have a name: `internal=https://...`."""
+    return [re.sub(r"^[A-Za-z0-9._-]+=(?=[a-z]+:)", "", index) for index in indexes]
+
+
+def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _is_true(text: str) -> bool:
+    return text.strip().lower() in ("1", "true", "yes", "on")
+
+
+def _text(written: str) -> str:
+    """A value as pip prints it: a Python literal."""
+    try:
+        return str(ast.literal_eval(written))
+    except (SyntaxError, ValueError):
+        return written
+
+
+def _asked_pip() -> tuple[list[str], str]:
+    """The user's pip (that of this Python, else the one on PATH) and its configuration."""
+    on_path = shutil.which("pip") or shutil.which("pip3")
+    for pip in ([sys.executable, "-m", "pip"], [on_path]):
+        if all(pip):
+            listing = _output([*map(str, pip), "config", "list"])
+            if listing is not None:
+                return [*map(str, pip)], listing
+    return [], ""
+
+
+def _output(command: Sequence[str]) -> str | None:
+    # in the root folder, where no folder called pip can be taken for it
+    environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "COLUMNS": "200"}
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=environment,
+        cwd="/",
+        check=False,
+    )
+    return done.stdout if done.returncode == 0 else None

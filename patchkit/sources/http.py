@@ -1,0 +1,205 @@
+"""Read pages and files over HTTP or from disk, with the user's proxies, certificates and netrc.
+
+Redirects are followed here and not by urllib, which would hand a password on to any host.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import netrc
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from patchkit import __version__
+from patchkit.errors import Problem, SurroundingsError
+from patchkit.gitcmd.urls import readable_url
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MAXIMUM_REDIRECTS = 10
+_MAXIMUM_PAGE = 256 << 20  # the page of a project with thousands of releases has some 10 MiB
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+
+_HINTS = {
+    401: "put the credentials into ~/.netrc or into the index URL of pip's configuration",
+    403: "put the credentials into ~/.netrc or into the index URL of pip's configuration",
+    404: "check the URL",
+    407: "the proxy wants credentials: put them into its URL",
+}
+
+
+class HttpError(SurroundingsError):
+    """A URL that cannot be read.
+
+    `status` is the HTTP status, 0 without an answer; `passing`: it may work at the next attempt.
+    """
+
+    def __init__(
+        self, url: str, what: str, *, status: int = 0, passing: bool = False, hint: str = ""
+    ) -> None:
+        self.status = status
+        self.passing = passing
+        hint = hint or _HINTS.get(status, "check the network, the proxy and the URL")
+        super().__init__(Problem(f"{readable_url(url)}: {what}", hint=hint))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How the user reaches the network; empty fields: as the system says.
+
+    `certificates` is a file or folder of authorities, `client_certificate` a PEM file with its
+    key; hosts in `trusted` are not asked for a certificate, with or without ":port".
+    """
+
+    proxy: str = ""
+    certificates: str = ""
+    client_certificate: str = ""
+    trusted: frozenset[str] = frozenset()
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document; `url` is where it was found after all redirects."""
+
+    url: str
+    kind: str
+    body: bytes
+
+
+class Http:
+    """Opens URLs in the way that `access` says; safe to use from several threads."""
+
+    def __init__(self, access: Access | None = None) -> None:
+        self._access = access or Access()
+
+    def page(self, url: str, *, accept: str = "*/*") -> Page:
+        """A whole document; HttpError if it cannot be had."""
+        with self.opened(url, {"Accept": accept}) as response:
+            body = response.read(_MAXIMUM_PAGE)
+            kind = response.headers.get("Content-Type", "") if response.headers else ""
+            return Page(response.geturl(), kind.partition(";")[0].strip().lower(), body)
+
+    @contextmanager
+    def opened(self, url: str, headers: Mapping[str, str]) -> Iterator[Any]:
+        """The response to a GET, redirects followed; errors inside the block become HttpError."""
+        try:
+            with self._follow(url, headers) as response:
+                yield response
+        except urllib.error.HTTPError as error:
+            passing = error.code >= 500 or error.code in (408, 429)
+            what = f"the server says {error.code} {error.reason}"
+            raise HttpError(url, what, status=error.code, passing=passing) from error
+        except urllib.error.URLError as error:
+            raise _no_answer(url, error.reason) from error
+        except (OSError, HTTPException) as error:
+            if isinstance(error, OSError) and error.errno in _DISK:
+                raise  # the caller's, who writes what it reads
+            raise _no_answer(url, error) from error
+
+    def _follow(self, url: str, headers: Mapping[str, str]) -> Any:
+        for _ in range(_MAXIMUM_REDIRECTS):
+            try:
+                return self._open(url, headers)
+            except urllib.error.HTTPError as error:
+                target = error.headers.get("Location")
+                if error.code not in _REDIRECTS or not target:
+                    raise
+                error.close()
+                url = _redirected(url, urljoin(url, target))
+        raise HttpError(url, f"redirected more than {_MAXIMUM_REDIRECTS} times")
+
+    def _open(self, url: str, headers: Mapping[str, str]) -> Any:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https", "file"):
+            raise HttpError(url, "neither an http nor an https URL", hint="check the URL")
+        bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
+        request = urllib.request.Request(bare)
+        request.add_header("User-Agent", f"patchkit/{__version__}")
+        for name, value in headers.items():
+            request.add_header(name, value)
+        login = _login(url)
+        if login:
+            # not handed on by us, and a server that needs none ignores it
+            request.add_unredirected_header("Authorization", login)
+        return self._opener(parts.netloc).open(request, timeout=self._access.timeout)
+
+    def _opener(self, netloc: str) -> urllib.request.OpenerDirector:
+        proxy = self._access.proxy
+        proxies = {"http": proxy, "https": proxy} if proxy else None
+        return urllib.request.build_opener(
+            urllib.request.ProxyHandler(proxies),
+            urllib.request.HTTPSHandler(context=self._context(netloc.rpartition("@")[2])),
+            _NoRedirects,
+        )
+
+    def _context(self, host: str) -> ssl.SSLContext:
+        authorities = self._access.certificates
+        is_folder = authorities.endswith("/")
+        context = ssl.create_default_context(
+            cafile=authorities if authorities and not is_folder else None,
+            capath=authorities if is_folder else None,
+        )
+        if self._access.client_certificate:
+            context.load_cert_chain(self._access.client_certificate)
+        if {host, host.partition(":")[0]} & self._access.trusted:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Follow nothing: the HTTPError reaches `_follow`."""
+
+
+def _redirected(origin: str, target: str) -> str:
+    """The target of a redirect, if it may lead there."""
+    secure = urlsplit(origin).scheme == "https"
+    if urlsplit(target).scheme not in (("https",) if secure else ("http", "https")):
+        what = f"redirects to {readable_url(target)}, which is less safe"
+        raise HttpError(origin, what, hint="name the final URL")
+    return target
+
+
+def _login(url: str) -> str:
+    """The Authorization header for a URL: from the URL itself, else from the user's netrc."""
+    parts = urlsplit(url)
+    if parts.username is not None:
+        user, password = unquote(parts.username), unquote(parts.password or "")
+    else:
+        try:
+            found = netrc.netrc().authenticators(parts.hostname or "")
+        except (OSError, netrc.NetrcParseError):
+            found = None
+        if found is None:
+            return ""
+        user, password = found[0], found[2] or ""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _no_answer(url: str, reason: object) -> HttpError:
+    """The error for a connection that was never made, or broke."""
+    if isinstance(reason, FileNotFoundError):
+        return HttpError(url, "is not there", status=404)
+    if isinstance(reason, ssl.SSLError):
+        hint = "set `cert` in pip's configuration if your network has its own authority"
+        return HttpError(url, f"its certificate is not accepted: {reason.reason}", hint=hint)
+    # a name that does not exist and a port that is closed stay so for a while
+    passing = not isinstance(reason, (socket.gaierror, ConnectionRefusedError))
+    return HttpError(url, f"cannot be reached: {_words(reason)}", passing=passing)
+
+
+def _words(reason: object) -> str:
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    return str(reason) or type(reason).__name__

@@ -1,0 +1,198 @@
+"""Archives as lists of files, read into memory and never written out.
+
+What an archive says is not believed: a name that leaves the tree, a link that points out of it, a
+device, a second file of the same name, more bytes than a source tree ever has: all refused, every
+offender at once. Modes become 644 or 755, times and owners are dropped, and one folder around
+everything is taken off, so that the same archive gives the same files everywhere.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from lzma import LZMAError
+from pathlib import Path
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
+from patchkit.model.paths import unsafe_path
+
+#: No source tree is as large; an archive that claims to be is refused before it fills the memory.
+MAXIMUM_BYTES = 2 << 30
+MAXIMUM_FILES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file or a symbolic link (then `data` is its target) in an archive; `mode` is git's."""
+
+    path: str
+    mode: int
+    data: bytes
+
+
+def unpack(archive: Path) -> tuple[Member, ...]:
+    """The files of a tar (gz, xz, bz2) or zip archive, sorted by path, without the folder around.
+
+    What is in the file counts, not its name. BadInputError with every unsafe member.
+    """
+    problems: list[Problem] = []
+    try:
+        read = _zip_members if zipfile.is_zipfile(archive) else _tar_members
+        members = list(_checked(read(archive), problems))
+    except _NOT_READABLE as error:
+        raise BadInputError(f"{archive.name} is no archive that can be read: {error}") from error
+    members = _unwrapped(members)
+    problems += _clashes(members)
+    problems += _stray_links(members)
+    if problems:
+        raise BadInputError(*problems)
+    return tuple(sorted(_distinct(members), key=lambda member: member.path))
+
+
+_NOT_READABLE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    LZMAError,
+    EOFError,
+    NotImplementedError,  # a zip with a compression that Python does not know
+    RuntimeError,  # a zip with a password
+    OSError,
+)
+
+
+def _checked(members: Iterator[Member | Problem], problems: list[Problem]) -> Iterator[Member]:
+    """Members with a plain path; what is wrong with the others goes to `problems`."""
+    for member in members:
+        if isinstance(member, Problem):
+            problems.append(member)
+            continue
+        path = "/".join(part for part in member.path.split("/") if part not in ("", "."))
+        rooted = "/" + path if member.path.startswith("/") else path
+        fault = unsafe_path(rooted, member.mode)
+        if fault is not None:
+            problems.append(Problem(f"{member.path}: {fault} in the archive"))
+        else:
+            yield Member(path, member.mode, member.data)
+
+
+def _tar_members(archive: Path) -> Iterator[Member | Problem]:
+    budget = _Budget()
+    files: dict[str, tarfile.TarInfo] = {}
+    with tarfile.open(archive, "r:*", encoding="utf-8", errors="surrogateescape") as tar:
+        for info in tar:
+            budget.take(info.size)
+            if info.isdir():
+                continue
+            if info.isreg():
+                files[info.name] = info
+            if info.issym():
+                target = info.linkname.encode("utf-8", "surrogateescape")
+                yield Member(info.name, SYMLINK_MODE, target)
+            elif info.isreg():
+                yield _tar_file(tar, info.name, info)
+            elif info.islnk() and info.linkname in files:  # a hard link becomes a copy
+                budget.take(files[info.linkname].size)
+                yield _tar_file(tar, info.name, files[info.linkname])
+            elif info.islnk():
+                yield Problem(f"{info.name}: hard link to {info.linkname}, no file before it")
+            else:
+                yield Problem(f"{info.name}: device or pipe in the archive")
+
+
+def _tar_file(tar: tarfile.TarFile, name: str, info: tarfile.TarInfo) -> Member:
+    stream = tar.extractfile(info)
+    data = stream.read() if stream is not None else b""
+    if len(data) != info.size:
+        raise EOFError("it ends in the middle of a file")
+    return Member(name, _mode(info.mode), data)
+
+
+def _zip_members(archive: Path) -> Iterator[Member | Problem]:
+    budget = _Budget()
+    with zipfile.ZipFile(archive) as folder:
+        for info in folder.infolist():
+            budget.take(info.file_size)
+            if info.is_dir():
+                continue
+            mode = info.external_attr >> 16
+            # reads no more than the size that it declares, and checks the CRC
+            data = folder.read(info)
+            if stat.S_ISLNK(mode):
+                yield Member(info.filename, SYMLINK_MODE, data)
+            elif stat.S_IFMT(mode) in (0, stat.S_IFREG):
+                yield Member(info.filename, _mode(mode), data)
+            else:
+                yield Problem(f"{info.filename}: device or pipe in the archive")
+
+
+class _Budget:
+    """Counts what an archive claims to hold."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._files = 0
+
+    def take(self, size: int) -> None:
+        """Allow for one more member; BadInputError once it is too much."""
+        self._bytes += size
+        self._files += 1
+        if self._bytes > MAXIMUM_BYTES:
+            raise BadInputError(f"the archive unpacks to more than {MAXIMUM_BYTES >> 20} MiB")
+        if self._files > MAXIMUM_FILES:
+            raise BadInputError(f"the archive has more than {MAXIMUM_FILES} members")
+
+
+def _mode(permissions: int) -> int:
+    return EXECUTABLE_MODE if permissions & 0o111 else FILE_MODE
+
+
+def _unwrapped(members: list[Member]) -> list[Member]:
+    """Without the folder that everything is in, if there is one."""
+    tops = {member.path.partition("/")[0] for member in members}
+    if len(tops) != 1 or any("/" not in member.path for member in members):
+        return members
+    return [Member(m.path.partition("/")[2], m.mode, m.data) for m in members]
+
+
+def _clashes(members: list[Member]) -> Iterator[Problem]:
+    """Two files at one path, a file where others need a folder, a link that hides by its case."""
+    seen: dict[str, Member] = {}
+    links = {m.path.casefold(): m.path for m in members if m.mode == SYMLINK_MODE}
+    folders = {folder for member in members for folder in _folders(member.path)}
+    for member in members:
+        first = seen.setdefault(member.path, member)
+        if first != member:
+            yield Problem(f"{member.path}: twice in the archive, with different contents")
+        if member.path in folders:
+            yield Problem(f"{member.path}: both a file and a folder in the archive")
+        # where case does not count, writing the one would go through the other
+        for part in (member.path, *_folders(member.path)):
+            link = links.get(part.casefold())
+            if link is not None and link != part:
+                yield Problem(f"{member.path}: differs only in case from the link {link}")
+
+
+def _stray_links(members: list[Member]) -> Iterator[Problem]:
+    for member in members:
+        if member.mode == SYMLINK_MODE:
+            target = member.data.decode("utf-8", "surrogateescape")
+            place = posixpath.normpath(posixpath.join(posixpath.dirname(member.path), target))
+            if not target or target.startswith("/") or place.split("/")[0] == "..":
+                yield Problem(f"{member.path}: link to {target}, out of the archive")
+
+
+def _folders(path: str) -> Iterator[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _distinct(members: list[Member]) -> Iterator[Member]:
+    return iter({member.path: member for member in members}.values())
