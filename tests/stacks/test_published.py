@@ -1,0 +1,66 @@
+"""The published patches of the slime stack, on the real upstreams: the verdicts that are known."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stacks.conftest import ROOT
+from tests.support.commands import Ran, run_process
+
+NPU_PATCHES = "2432b3db2c0c9cfd9004c46e14cf2d60860440b6"
+SLIME_PATCH = "c2f071d42aa96d8a99b6bf131f80d99afca19d22d04672993333c45c63229c9e"
+DEAD = "624b824a898ab0ec1fcb4d373004c7f3852bf515"
+DEAD_SLIME_PATCH = "54578317c7816eaac33832dabc970e2aa2b6f482ec62194f5e7d7bd120f25dc6"
+
+#: What `git apply` gives in the published order (Megatron-Bridge: at our pin).
+TREES = {
+    "slime": "649ed5981125386176cb3422d844df43b3fa0399",
+    "sglang": "e989c47eb7ed8661a075d70d6624e40c179dac8d",
+    "megatron-lm": "d2154ae36c06e73fda026933077c7ca67054d35c",
+    "megatron-bridge": "58bea4779753f11755a1a4253ac497005e7d4d3c",
+    "mindspeed": "8b0f51b3eb83fa3c44efe068b9c4c51844d018f5",
+}
+
+pytestmark = [
+    pytest.mark.upstream,
+    pytest.mark.skipif(
+        not os.environ.get("PATCHKIT_TEST_UPSTREAM"),
+        reason="set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with one cache for this module."""
+    folder = tmp_path_factory.mktemp("published")
+    for name in ("manifests", "patches"):
+        shutil.copytree(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def surroundings() -> dict[str, str]:
+    """The user's own environment: mirrors and proxies are in there."""
+    return dict(os.environ)
+
+
+def patchkit(folder: Path, surroundings: dict[str, str], *argv: str) -> Ran:
+    """Run patchkit on a manifest of the copy."""
+    argv = (*argv, "--cache", str(folder / "cache"), "--json")
+    return run_process(*argv, cwd=folder, environment=surroundings, timeout=300)
+
+
+def variant(folder: Path, name: str, *replacements: tuple[str, str]) -> str:
+    """A manifest beside the official one, with these texts replaced."""
+    text = (folder / "manifests/slime-npu-official.yaml").read_text()
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / f"manifests/{name}.yaml").write_text(text)
+    return name

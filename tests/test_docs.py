@@ -1,0 +1,153 @@
+"""Every console block in the documentation is run, and prints what the documentation shows.
+
+Blocks of one file run in order in one shell, in a folder of their own; what an HTML comment
+`<!-- setup ... -->` holds runs before them, unseen. `pytest --update-golden`
+writes what the commands print into the files; read the difference before committing it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from patchkit.cli.catalog import COMMANDS, split_command
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+#: Run as they are: they make their own upstreams.
+RUNNABLE = ["tutorial.md", *sorted(f"howto/{path.name}" for path in (DOCS / "howto").glob("*.md"))]
+#: Show the shipped manifest on its real upstreams.
+WITH_INDEX = ["README.md"]
+PROSE = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+
+_BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
+_SETUP = re.compile(r"(?ms)^<!-- setup\n(.*?)^-->$")
+_MARK = "=====patchkit-docs====="
+_UNSTABLE = (
+    (re.compile(r"\b\d+(\.\d+)? (s|ms|MB|kB)\b"), "N"),
+    (re.compile(r"\b\d{8}T\d{6}Z\b"), "STAMP"),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a console block and the output that the document shows."""
+
+    command: str
+    output: str
+
+
+def steps_of(block: str) -> list[Step]:
+    """The steps of a console block: `$ ` starts a command, `> ` continues it."""
+    steps: list[Step] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            steps.append(Step(line[2:], ""))
+        elif line.startswith("> ") and not steps[-1].output:
+            steps[-1] = Step(f"{steps[-1].command}\n{line[2:]}", "")
+        else:
+            steps[-1] = Step(steps[-1].command, f"{steps[-1].output}{line}\n")
+    return steps
+
+
+def run_steps(steps: list[Step], folder: Path, setup: str = "") -> list[Step]:
+    """The same commands with what they really print, stdout and stderr as on a terminal."""
+    script = "".join(f"{step.command}\necho; echo {_MARK}\n" for step in steps)
+    done = subprocess.run(
+        ["sh", "-c", f"exec 2>&1\n(set -e\n{setup}) >/dev/null || exit 1\n{script}"],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{_commands(folder.parent)}:{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        timeout=300,
+        check=False,
+    )
+    outputs = done.stdout.decode().split(f"\n{_MARK}\n")[:-1]
+    assert len(outputs) == len(steps), done.stdout.decode()
+    return [
+        Step(step.command, _tidy(output, folder))
+        for step, output in zip(steps, outputs, strict=True)
+    ]
+
+
+def _tidy(output: str, folder: Path) -> str:
+    text = output.replace(str(folder), "/home/you").rstrip("\n")
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n" if text else ""
+
+
+def _commands(folder: Path) -> Path:
+    """A folder with a `patchkit` command in it: the one under test."""
+    path = folder / "bin" / "patchkit"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -m patchkit "$@"\n')
+    path.chmod(0o755)
+    return path.parent
+
+
+def _stable(output: str) -> str:
+    for pattern, word in _UNSTABLE:
+        output = pattern.sub(word, output)
+    return output
+
+
+def _shown(step: Step) -> str:
+    return "$ " + step.command.replace("\n", "\n> ") + "\n" + step.output
+
+
+def check_document(path: Path, folder: Path, *, update: bool) -> None:
+    """Run all console blocks of a document and compare, or write what they print."""
+    text = path.read_text(encoding="utf-8")
+    blocks = [steps_of(match[1]) for match in _BLOCK.finditer(text)]
+    assert blocks, f"{path.name} shows no command"
+    setup = "".join(match[1] for match in _SETUP.finditer(text))
+    ran = run_steps([step for block in blocks for step in block], folder, setup)
+    if update:
+        real = iter(ran)
+        new = ("".join(_shown(next(real)) for _ in block) for block in blocks)
+        path.write_text(_BLOCK.sub(lambda _: f"```console\n{next(new)}```", text), encoding="utf-8")
+        return
+    expected = [step for block in blocks for step in block]
+    assert [_stable(_shown(step)) for step in ran] == [_stable(_shown(step)) for step in expected]
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_commands_print_what_is_shown(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    folder = tmp_path / "you"
+    folder.mkdir()
+    check_document(DOCS / name, folder, update=request.config.getoption("--update-golden"))
+
+
+@pytest.mark.index
+@pytest.mark.parametrize("name", WITH_INDEX)
+def test_the_tour_prints_what_is_shown(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    folder = tmp_path / "you"
+    folder.mkdir()
+    for part in ("manifests", "patches"):
+        shutil.copytree(ROOT / part, folder / part)
+    check_document(ROOT / name, folder, update=request.config.getoption("--update-golden"))
+
+
+@pytest.mark.parametrize("path", [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))])
+def test_commands_that_are_mentioned_exist(path: Path) -> None:
+    code = re.findall(r"`(patchkit [a-z][^`]*)`", path.read_text(encoding="utf-8"))
+    code += re.findall(r"(?m)^\$ (patchkit [a-z].*)$", path.read_text(encoding="utf-8"))
+    unknown = [line for line in code if split_command(line.split()[1:]) is None]
+    assert not unknown, f"commands: {', '.join(COMMANDS)}"
+
+
+@pytest.mark.parametrize("path", [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))])
+def test_links_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (path.parent / link).exists()] == []
