@@ -14,6 +14,7 @@ from patchkit.manifest.words import (
     SHA256_PATTERN,
     SPECIFIER_PATTERN,
     VARIABLE_PATTERN,
+    VERSION_PATTERN,
     check_commit,
     check_component_name,
     check_file_path,
@@ -42,8 +43,12 @@ _GIT_URL = Text("a git URL", GIT_PATTERN, check_url, example="https://host/proje
 _ARCHIVE_URL = Text("an archive's URL", ARCHIVE_PATTERN, check_url, example="https://host/a.tar.gz")
 _PACKAGE = Text("a package name", PACKAGE_PATTERN, check_package, example="megatron-core")
 _COMPONENT = Text("a component name", COMPONENT_NAME.pattern, check_component_name)
-_INNER_FOLDER = Text("a folder", r"(?![/~-])[^\\]*", check_inner_path, empty=True)
-_INNER_FILE = Text("a file's path", r"(?![/~-])[^\\]*[^/\\]", check_file_path)
+# Begins with no / ~ or -, has no `..` between slashes and no backslash.
+_INWARDS = r"(?![/~-])(?!(?:.*/)?\.\.(?:/|$))"
+_INNER_FOLDER = Text("a folder", rf"{_INWARDS}[^\\]*", check_inner_path, empty=True)
+_INNER_FILE = Text("a file's path", rf"{_INWARDS}[^\\]*[^/\\]", check_file_path)
+_SERIES = Text("a series file", rf"(?!.*\.patch$){_INNER_FILE.pattern}", check_series_path)
+_PATCH_FILE = Text("a patch file", rf"{_INWARDS}(?:[^\\]*/)?{PATCH_NAME.pattern}", check_patch_path)
 _STRIP = Number(0, 16)
 
 _GIT_MIRRORS = Field(
@@ -111,7 +116,7 @@ _PIN = Matching(
             (
                 Field(
                     "version",
-                    Text("an exact version", check=check_version, example="0.16.0"),
+                    Text("an exact version", VERSION_PATTERN, check_version, example="0.16.0"),
                     "The exact version, in quotes.",
                     required=True,
                 ),
@@ -155,7 +160,7 @@ _PATCH = Choice(
             (
                 Field(
                     "series",
-                    Text("a series file", _INNER_FILE.pattern, check_series_path),
+                    _SERIES,
                     "A series file of this project (quilt's format): all its patches, in its "
                     "order. At most one per component; this is where `refresh` writes.",
                     required=True,
@@ -168,7 +173,7 @@ _PATCH = Choice(
             (
                 Field(
                     "patch",
-                    Text("a patch file", r"(?![/~-])[^\\]*\.patch", check_patch_path),
+                    _PATCH_FILE,
                     "One patch file of this project.",
                     required=True,
                 ),
@@ -238,7 +243,7 @@ _ENVIRONMENT = Record(
             "variables",
             MapOf(
                 Text("a variable's name", VARIABLE_PATTERN, example="HCCL_PORT"),
-                Text("text", empty=True),
+                Text("text", r"[^\n\r]*", empty=True),
             ),
             "Environment variables to set.",
         ),
@@ -272,7 +277,7 @@ _COMPONENT_RECORD = Record(
         ),
         Field(
             "track",
-            Text("a branch, tag or pattern", r"[^\s~^:\\]+", check_track),
+            Text("a branch, tag or pattern", r"[^\s~^:\\/-][^\s~^:\\]*", check_track),
             "Branch, tag or pattern of tags that `bump` and `drift` look at; not used by `apply`.",
             synonyms=("branch", "follow"),
         ),

@@ -13,6 +13,7 @@ from patchkit.model.names import is_component_name, is_patch_name
 COMMIT_PATTERN = "[0-9a-f]{40}"
 SHA256_PATTERN = "[0-9a-f]{64}"
 PACKAGE_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+VERSION_PATTERN = "[vV]?[0-9][0-9A-Za-z.!+_-]*"
 VARIABLE_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
 FOLDER_NAME_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?"
 

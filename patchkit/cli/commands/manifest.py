@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from patchkit.cli.command import command
@@ -113,7 +112,6 @@ def schema(
 
 
 def _render_lint(terminal: Terminal, report: LintReport) -> None:
-    from patchkit.cli.text import count
     from patchkit.cli.words import word
 
     for each in report.manifests:
@@ -121,13 +119,20 @@ def _render_lint(terminal: Terminal, report: LintReport) -> None:
             terminal.problem(problem)
         for warning in each.warnings:
             terminal.warn(warning)
-    terminal.table([(word(_verdict(each)), Path(each.path).name, "") for each in report.manifests])
+    terminal.table([(word(_verdict(each)), _amount(each), each.path) for each in report.manifests])
 
 
 def _verdict(linted: LintedManifest) -> str:
     if linted.problems:
         return "error"
     return "warning" if linted.warnings else "ok"
+
+
+def _amount(linted: LintedManifest) -> str:
+    amount, what = len(linted.problems), "problem"
+    if not amount:
+        amount, what = linted.components, "component"
+    return f"{amount} {what}" + ("s" if amount != 1 else "")
 
 
 def _render_show(terminal: Terminal, shown: ShownManifest) -> None:

@@ -1,0 +1,139 @@
+"""`patchkit init`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from patchkit.cli.command import command
+from patchkit.cli.declare import Argument, Option
+from patchkit.cli.options import JsonOption, QuietOption
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode, Problem, UsageError
+
+if TYPE_CHECKING:
+    from patchkit.ops.init import Created, UpstreamOptions
+
+
+@command(
+    examples=[
+        (
+            "patchkit init demo --git https://github.com/ISEEKYAN/mbridge.git --ref main",
+            "pin the commit that main is at now",
+        ),
+        (
+            "patchkit init demo --git URL --commit ID --track main --component mbridge",
+            "say it all; asks nobody",
+        ),
+        ("patchkit init demo --index mbridge==0.15.1 --sha256 HASH", "from the package index"),
+        ("patchkit init", "on a terminal: asks"),
+    ],
+    exits={
+        ExitCode.OK: "written",
+        ExitCode.USAGE: "the manifest is there already, or the options do not go together",
+        ExitCode.ENVIRONMENT: "the upstream could not be asked for --ref",
+    },
+    result="patchkit.ops.init:Created",
+)
+def init(
+    *,
+    name: Annotated[
+        str | None, Argument(metavar="NAME", help="Name of the manifest. Default: the component's.")
+    ] = None,
+    git: Annotated[
+        str | None, Option("--git", metavar="URL", help="The upstream is this git repository.")
+    ] = None,
+    commit: Annotated[
+        str | None, Option("--commit", metavar="ID", help="Pin this full commit id.")
+    ] = None,
+    ref: Annotated[
+        str | None,
+        Option("--ref", metavar="REF", help="Pin the commit that this branch or tag is at now."),
+    ] = None,
+    index: Annotated[
+        str | None,
+        Option(
+            "--index",
+            metavar="PROJECT==VERSION",
+            help="The upstream is this source distribution on the package index.",
+        ),
+    ] = None,
+    archive: Annotated[
+        str | None, Option("--archive", metavar="URL", help="The upstream is this archive.")
+    ] = None,
+    sha256: Annotated[
+        str | None,
+        Option("--sha256", metavar="HASH", help="SHA-256 of the source distribution or archive."),
+    ] = None,
+    component: Annotated[
+        str | None,
+        Option("--name", metavar="NAME", help="Name of the component. Default: the upstream's."),
+    ] = None,
+    track: Annotated[
+        str | None,
+        Option("--track", metavar="BRANCH", help="The branch where newer versions appear."),
+    ] = None,
+    description: Annotated[
+        str, Option("--description", metavar="TEXT", help="What the stack is, in one line.")
+    ] = "",
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Write a commented manifest with one component, and an empty series for it.
+
+    Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has it,
+    the JSON Schema by which editors complete manifests. Overwrites nothing. Without
+    --git, --index or --archive it asks, if there is a terminal.
+    """
+    from patchkit.manifest.words import check_track
+    from patchkit.ops.init import (
+        NewProject,
+        UpstreamOptions,
+        choose_upstream,
+        create_project,
+        require,
+    )
+
+    terminal = Terminal(quiet=quiet, json=json)
+    options = UpstreamOptions(git, commit, ref, index, archive, sha256)
+    if options == UpstreamOptions():
+        options = _ask()
+    upstream = choose_upstream(options)
+    if track is not None:
+        upstream = replace(upstream, track=require("--track", track, check_track))
+    component = component or upstream.name
+    new = NewProject(name or component, component, upstream, description)
+    created = create_project(Path.cwd(), new)
+    return terminal.report("init", created, ExitCode.OK, _render)
+
+
+def _ask() -> UpstreamOptions:
+    """The upstream by questions on the terminal; UsageError where there is none."""
+    from patchkit.manifest.words import check_commit
+    from patchkit.ops.init import UpstreamOptions
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        hint = "--git URL --ref BRANCH, for example; `patchkit init --help` has more"
+        raise UsageError(Problem("no upstream is given", hint=hint))
+    import typer
+
+    def ask(question: str) -> str:
+        return str(typer.prompt(question, err=True)).strip()
+
+    text = ask("Upstream (a git URL, or PROJECT==VERSION on the package index)")
+    if "==" in text:
+        return UpstreamOptions(index=text, sha256=ask("SHA-256 of its source distribution"))
+    pin = ask("Pin (a full commit id; or a branch or tag, to take where it is now)")
+    if check_commit(pin) is None:
+        return UpstreamOptions(git=text, commit=pin)
+    return UpstreamOptions(git=text, ref=pin)
+
+
+def _render(terminal: Terminal, created: Created) -> None:
+    from patchkit.cli.words import word
+
+    terminal.table([(word("written"), file) for file in created.files])
+    name = Path(created.manifest).stem
+    terminal.hint(f"`patchkit apply -m {name}` fetches {created.component} and checks it out")

@@ -1,0 +1,219 @@
+"""Change single places of a manifest's text; every other byte stays as the user wrote it.
+
+Bytes in, bytes out: byte order mark, line ends, comments, quotes and order are kept. Places are
+YAML's own marks, edits are made from the end backwards so that earlier marks stay right, and the
+result is read again before it is returned: an edit that cannot be made is refused, not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.manifest.nodes import Items, Node, Reading, Scalar, Table, decode, parse, reading_of
+from patchkit.manifest.render import flow_mapping, quoted
+from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, Pin
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Characters `start:end` of a text are to be replaced by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """The text with all edits made; they must not overlap."""
+    limit = len(text)
+    for edit in sorted(edits, key=lambda each: (each.start, each.end), reverse=True):
+        if not edit.start <= edit.end <= limit:
+            raise ValueError("edits overlap")
+        text = text[: edit.start] + edit.text + text[edit.end :]
+        limit = edit.start
+    return text
+
+
+def set_pin(data: bytes, component: str, pin: Pin, *, file: Path) -> bytes:
+    """The manifest with another pin for `component`: exactly the pin's characters change.
+
+    `file` is for messages. Raises BadInputError where the pin does not stand in this file (it may
+    be inherited: `Component.pin_where` tells where) or is of another kind.
+    """
+    text = decode(data, file)
+    node = _component(parse(text, file), component, file).get("pin")
+    if node is None:
+        raise _not_here(f"the pin of {component}", file)
+    edits = [_replace(text, scalar, value) for scalar, value in _pin_scalars(node, pin, component)]
+    return _encode(data, apply_edits(text, edits), file)
+
+
+def add_patch(data: bytes, component: str, entry: Mapping[str, str | int], *, file: Path) -> bytes:
+    """The manifest with a further patch entry at the end of a component's stack.
+
+    `entry` has the keys of the format ({"series": "patches/a/series"}). Raises BadInputError where
+    the component is not in this file, or is written in braces.
+    """
+    text = decode(data, file)
+    table = _component(parse(text, file), component, file)
+    patches = table.get("patches")
+    if isinstance(patches, Items):
+        edit = _appended(text, patches, flow_mapping(entry))
+    elif patches is not None and not _is_null(patches):
+        raise BadInputError(Problem(f"the patches of {component} are no list", str(patches.where)))
+    elif table.flow:
+        raise _in_braces(component, table)
+    else:
+        edit = _new_patches(text, table, flow_mapping(entry), patches)
+    return _encode(data, apply_edits(text, [edit]), file)
+
+
+def add_component(data: bytes, name: str, body: str, *, file: Path) -> bytes:
+    """The manifest with a component after the others.
+
+    `body` is the component's block of YAML with \\n line ends, not indented (see
+    render.component_block). Raises BadInputError if the name is taken or `components` is written
+    in braces.
+    """
+    text = decode(data, file)
+    root = parse(text, file)
+    components = root.get("components") if isinstance(root, Table) else None
+    if not isinstance(components, Table) or (components.flow and components.entries):
+        raise BadInputError(
+            Problem("components is no block of YAML", f"{file}:1", "write it without braces")
+        )
+    if components.get(name) is not None:
+        raise BadInputError(Problem(f"{name} is a component already", str(components.where)))
+    edit = _new_component(text, components, f"{quoted(name)}:\n{_indent(body, 2)}")
+    return _encode(data, apply_edits(text, [edit]), file)
+
+
+def _component(root: Node, name: str, file: Path) -> Table:
+    components = root.get("components") if isinstance(root, Table) else None
+    table = components.get(name) if isinstance(components, Table) else None
+    if not isinstance(table, Table):
+        raise _not_here(f"component {name}", file)
+    return table
+
+
+def _pin_scalars(node: Node, pin: Pin, component: str) -> list[tuple[Scalar, str]]:
+    wanted: list[tuple[Node | None, str]]
+    match pin:
+        case GitPin():
+            wanted = [(node, pin.commit)]
+        case IndexPin() if isinstance(node, Table):
+            wanted = [(node.get("version"), pin.version), (node.get("sha256"), pin.sha256)]
+        case ArchivePin() if isinstance(node, Table):
+            wanted = [(node.get("sha256"), pin.sha256)]
+        case _:
+            wanted = [(None, "")]
+    scalars = [(place, value) for place, value in wanted if isinstance(place, Scalar)]
+    if len(scalars) != len(wanted):
+        raise BadInputError(Problem(f"the pin of {component} is of another kind", str(node.where)))
+    return scalars
+
+
+def _replace(text: str, scalar: Scalar, value: str) -> Edit:
+    if not re.fullmatch(r"[A-Za-z0-9.+!_-]+", value):
+        raise ValueError(f"not a pin: {value!r}")
+    if scalar.style in ("'", '"'):
+        return Edit(scalar.start + 1, scalar.end - 1, value)
+    if scalar.style:
+        raise BadInputError(
+            Problem("a pin in a block of text", str(scalar.where), "write it on the key's line")
+        )
+    # digits only must be quoted, or YAML would take the id for a number
+    return Edit(
+        scalar.start, scalar.end, value if reading_of(value) is Reading.TEXT else f'"{value}"'
+    )
+
+
+def _appended(text: str, patches: Items, entry: str) -> Edit:
+    if patches.flow:
+        place = patches.end - 1
+        if not patches.items:
+            return Edit(patches.start, patches.end, f"[{entry}]")
+        last = _last_character(text, patches.items[-1])
+        return (
+            Edit(last, last, f", {entry}")
+            if "," not in re.sub("#.*", "", text[last:place])
+            else Edit(place, place, entry)
+        )
+    dash = " " * (patches.where.column - 1) + "- "
+    return _insert_line(text, _last_character(text, patches), dash + entry)
+
+
+def _new_patches(text: str, table: Table, entry: str, null: Node | None) -> Edit:
+    indent = " " * (table.entries[0][0].where.column - 1)
+    if null is not None:
+        return _insert_line(text, _key_end(text, table, "patches"), f"{indent}  - {entry}")
+    return _insert_line(
+        text, _last_character(text, table), f"{indent}patches:\n{indent}  - {entry}"
+    )
+
+
+def _new_component(text: str, components: Table, block: str) -> Edit:
+    if not components.entries:
+        return Edit(components.start, components.end, _line_ends(text, "\n" + _indent(block, 2)))
+    indent = components.entries[0][0].where.column - 1
+    return _insert_line(text, _last_character(text, components), _indent(block, indent))
+
+
+def _insert_line(text: str, after: int, lines: str) -> Edit:
+    """New lines below the line in which the character before `after` stands."""
+    end = text.find("\n", after)
+    lines = _line_ends(text, lines)
+    if end == -1:
+        return Edit(len(text), len(text), _line_ends(text, "\n") + lines)
+    return Edit(end + 1, end + 1, lines + _line_ends(text, "\n"))
+
+
+def _last_character(text: str, node: Node) -> int:
+    """Behind the last character that belongs to `node` (block nodes end at the next token)."""
+    if isinstance(node, Scalar):
+        return node.start + len(text[node.start : node.end].rstrip())
+    if node.flow:
+        return node.end
+    last = node.items[-1] if isinstance(node, Items) else node.entries[-1][1]
+    return max(_last_character(text, last), node.start)
+
+
+def _key_end(text: str, table: Table, key: str) -> int:
+    scalar = table.key(key)
+    assert scalar is not None
+    return text.index(":", scalar.end)
+
+
+def _line_ends(text: str, lines: str) -> str:
+    return lines.replace("\n", "\r\n") if "\r\n" in text else lines
+
+
+def _indent(block: str, columns: int) -> str:
+    lines = block.rstrip("\n").split("\n")
+    return "\n".join(" " * columns + line if line else line for line in lines)
+
+
+def _encode(original: bytes, text: str, file: Path) -> bytes:
+    data = text.encode("utf-8")
+    parse(decode(data, file), file)  # still a manifest's YAML: fail here, not at the next load
+    return _BOM + data if original.startswith(_BOM) else data
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.reading is Reading.NULL
+
+
+def _not_here(what: str, file: Path) -> BadInputError:
+    hint = "it is inherited: change it in the file that says it"
+    return BadInputError(Problem(f"{what} does not stand here", f"{file}:1", hint))
+
+
+def _in_braces(component: str, table: Table) -> BadInputError:
+    hint = "write it as lines of `key: value`, then it can be added to"
+    return BadInputError(Problem(f"{component} is written in braces", str(table.where), hint))

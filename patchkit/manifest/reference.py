@@ -1,0 +1,112 @@
+"""The format's tables for docs/manifest.md, from the declarations.
+
+`python -m patchkit.manifest.reference DOCS` writes them, and the JSON Schemas, into a docs folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from patchkit.atomic import replace_file
+from patchkit.manifest.fields import MANIFEST
+from patchkit.manifest.schema import describe, schema_text
+from patchkit.manifest.shapes import (
+    Choice,
+    ListOf,
+    MapOf,
+    Matching,
+    Number,
+    Record,
+    Shape,
+    Text,
+)
+
+BEGIN = "<!-- generated: the tables; `python -m patchkit.manifest.reference docs` writes them -->"
+END = "<!-- end of what is generated -->"
+
+
+def generated_files(docs: Path) -> dict[Path, str]:
+    """Path -> text of everything below `docs` that is made from the declarations."""
+    page = docs / "manifest.md"
+    return {
+        docs / "manifest.schema.json": schema_text(),
+        docs / "manifest-part.schema.json": schema_text(part=True),
+        page: with_tables(page.read_text(encoding="utf-8")),
+    }
+
+
+def with_tables(page: str) -> str:
+    """The page with its tables made anew, between the two marks."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{tables()}\n{END}{after}"
+
+
+def tables() -> str:
+    """A Markdown table for each record of the format, the manifest first."""
+    return "\n".join(_section(title, record) for title, record in _records())
+
+
+def _records() -> list[tuple[str, Record]]:
+    """Each record once, with its title, outermost first."""
+    found: list[tuple[str, Record]] = [("manifest", MANIFEST)]
+    for _, record in found:  # grows while it is walked
+        for field in record.fields:
+            found += [new for new in _inner(field.shape) if new not in found]
+    return found
+
+
+def _inner(shape: Shape) -> Iterator[tuple[str, Record]]:
+    match shape:
+        case Record():
+            yield shape.name, shape
+        case ListOf() | MapOf():
+            yield from _inner(shape.of)
+        case Choice():
+            for option in shape.options:
+                yield f"{shape.name}: {option.name}", option
+        case Matching():
+            for name, each in shape.shapes.items():
+                if isinstance(each, Record):
+                    yield f"{shape.name} of {name} source", each
+
+
+def _section(title: str, record: Record) -> str:
+    lines = [f"### {title[0].upper()}{title[1:]}", ""]
+    if record.description:
+        lines += [record.description, ""]
+    lines += ["| key | value | meaning |", "|---|---|---|"]
+    for field in record.fields:
+        key = f"`{field.key}`" + (" (required)" if field.required else "")
+        lines.append(f"| {key} | {_value(field.shape)} | {describe(field)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _value(shape: Shape) -> str:
+    match shape:
+        case Text():
+            value = shape.what
+        case Number():
+            value = " to ".join(dict.fromkeys((str(shape.minimum), str(shape.maximum))))
+        case ListOf():
+            value = f"list: {shape.what}"
+        case MapOf():
+            value = f"mapping: {shape.key.what} to {_value(shape.of)}"
+        case Record() | Choice():
+            value = shape.name
+        case Matching():
+            value = f"as the {shape.other} asks"
+    return value
+
+
+def main(docs: Path) -> None:
+    """Write everything that is out of date."""
+    for path, text in generated_files(docs).items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            replace_file(path, text.encode())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,172 @@
+"""Manifest values -> YAML text that loads again to the same values, and plain data for JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from patchkit.manifest.fields import FORMAT_VERSION
+from patchkit.manifest.nodes import Reading, reading_of
+from patchkit.manifest.values import (
+    ArchivePin,
+    ArchiveSource,
+    Component,
+    Environment,
+    GitPin,
+    GitSource,
+    IndexPin,
+    IndexSource,
+    InstallStep,
+    LocalPatch,
+    LocalSeries,
+    Manifest,
+    PatchEntry,
+    Pin,
+    PinnedPatch,
+    Source,
+)
+
+Data: TypeAlias = "str | int | list[Data] | dict[str, Data]"
+
+# Plain words: no character or beginning with a meaning in YAML, whatever stands around them.
+_PLAIN = re.compile(r"[A-Za-z0-9/_.][A-Za-z0-9/_.+-]*")
+# On a line of its own a value may have more: words, URLs.
+_PLAIN_LINE = re.compile(r"(?:(?:^| )[A-Za-z0-9/_.(][A-Za-z0-9/_.+@:%~?&=,;()'-]*(?<!:))+")
+
+
+def manifest_data(manifest: Manifest) -> dict[str, Data]:
+    """A manifest in the format's own keys and order, `extends` and defaults of folders resolved."""
+    data: dict[str, Data] = {"version": FORMAT_VERSION}
+    data |= _given(description=manifest.description)
+    data |= _given(environment=_environment(manifest.environment))
+    data["components"] = {each.name: component_data(each) for each in manifest.components}
+    return data
+
+
+def component_data(component: Component) -> dict[str, Data]:
+    """A component in the format's keys."""
+    data: dict[str, Data] = _given(description=component.description)
+    data["source"] = _source(component.source)
+    data["pin"] = _pin(component.pin)
+    data |= _given(track=component.track or "")
+    data["checkout"] = component.checkout
+    data["strip"] = component.strip
+    data |= _given(
+        subdirectory=component.subdirectory,
+        patches=[_patch(each) for each in component.patches],
+        install=[_step(each) for each in component.install],
+        environment=_environment(component.environment),
+    )
+    return data
+
+
+def yaml_text(data: Mapping[str, Data]) -> str:
+    """Data as YAML: blocks, one value a line, with a final newline."""
+    return "".join(f"{line}\n" for line in _lines(data, 0))
+
+
+def flow_mapping(entry: Mapping[str, str | int]) -> str:
+    """A mapping of plain values on one line, in braces."""
+    return "{" + ", ".join(f"{quoted(key)}: {_scalar(value)}" for key, value in entry.items()) + "}"
+
+
+def quoted(text: str) -> str:
+    """A text as a YAML scalar, with quotes where YAML or a reader could take it for another."""
+    if _PLAIN.fullmatch(text) and reading_of(text) is Reading.TEXT:
+        return text
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _lines(data: Mapping[str, Data], indent: int) -> Iterable[str]:
+    for key, value in data.items():
+        head = " " * indent + quoted(key) + ":"
+        if isinstance(value, dict) and value:
+            yield head
+            yield from _lines(value, indent + 2)
+        elif isinstance(value, list) and value:
+            yield head
+            yield from _item_lines(value, indent + 2)
+        else:
+            yield f"{head} {_inline(value)}"
+
+
+def _item_lines(items: list[Data], indent: int) -> Iterable[str]:
+    for item in items:
+        dash = " " * indent + "- "
+        if isinstance(item, dict):
+            first, *rest = _lines(item, indent + 2)
+            yield dash + first.lstrip(" ")
+            yield from rest
+        else:
+            yield dash + _inline(item)
+
+
+def _inline(value: Data) -> str:
+    if isinstance(value, dict):
+        return "{}"
+    if isinstance(value, list):
+        return "[]"
+    if isinstance(value, str) and _PLAIN_LINE.fullmatch(value):
+        return value if reading_of(value) is Reading.TEXT else json.dumps(value)
+    return _scalar(value)
+
+
+def _scalar(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else quoted(value)
+
+
+def _given(**values: Data) -> dict[str, Data]:
+    """Only what is not empty."""
+    return {key: value for key, value in values.items() if value not in ("", [], {})}
+
+
+def _source(source: Source) -> dict[str, Data]:
+    match source:
+        case GitSource():
+            return {"git": source.url, **_given(mirrors=list(source.mirrors))}
+        case ArchiveSource():
+            return {"archive": source.url, **_given(mirrors=list(source.mirrors))}
+        case IndexSource():
+            return {"index": source.project}
+
+
+def _pin(pin: Pin) -> Data:
+    match pin:
+        case GitPin():
+            return pin.commit
+        case IndexPin():
+            return {"version": pin.version, "sha256": pin.sha256}
+        case ArchivePin():
+            return {"sha256": pin.sha256}
+
+
+def _patch(entry: PatchEntry) -> dict[str, Data]:
+    match entry:
+        case LocalSeries():
+            return {"series": entry.path}
+        case LocalPatch():
+            return {"patch": entry.path}
+        case PinnedPatch():
+            data: dict[str, Data] = _given(
+                component=entry.component or "",
+                git=entry.git or "",
+                commit=entry.commit or "",
+                path=entry.path,
+                sha256=entry.sha256,
+                name=entry.name or "",
+            )
+            return data if entry.strip is None else {**data, "strip": entry.strip}
+
+
+def _step(step: InstallStep) -> dict[str, Data]:
+    return {"run": step.run, **_given(name=step.name, directory=step.directory)}
+
+
+def _environment(environment: Environment) -> dict[str, Data]:
+    return _given(
+        versions=dict(environment.versions),
+        variables=dict(environment.variables),
+        unsupported=dict(environment.unsupported),
+    )

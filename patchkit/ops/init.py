@@ -1,0 +1,289 @@
+"""Start a project: a commented manifest with one component, and an empty series for it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.errors import BadInputError, Problem, UsageError
+from patchkit.gitcmd.remote import run_network
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.checking import check_shape, shown
+from patchkit.manifest.fields import MANIFEST
+from patchkit.manifest.find import FOLDER
+from patchkit.manifest.nodes import parse
+from patchkit.manifest.render import component_data, quoted, yaml_text
+from patchkit.manifest.schema import schema_text
+from patchkit.manifest.shapes import Complaint
+from patchkit.manifest.urls import check_url, resolve_url
+from patchkit.manifest.values import (
+    ArchivePin,
+    ArchiveSource,
+    Component,
+    GitPin,
+    GitSource,
+    IndexPin,
+    IndexSource,
+    LocalSeries,
+    Location,
+    Pin,
+    Source,
+)
+from patchkit.manifest.words import (
+    check_commit,
+    check_component_name,
+    check_package,
+    check_sha256,
+    check_track,
+    check_version,
+)
+from patchkit.model.names import is_component_name
+from patchkit.transaction import write_set
+
+_SCHEMA = "manifest.schema.json"
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamOptions:
+    """What was asked for, as typed; `index` is PROJECT==VERSION, `ref` a branch or tag."""
+
+    git: str | None = None
+    commit: str | None = None
+    ref: str | None = None
+    index: str | None = None
+    archive: str | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """An upstream with its pin; `name` is a component name made of it, empty if none can be."""
+
+    name: str
+    source: Source
+    pin: Pin
+    track: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewProject:
+    """What the first manifest is to say; `name` is the manifest's, without an ending."""
+
+    name: str
+    component: str
+    upstream: Upstream
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """`manifest` is the new manifest's path, `files` everything that was written, in order.
+
+    Paths start from the project's folder. `component` is the manifest's only component.
+    """
+
+    manifest: str
+    component: str
+    files: tuple[str, ...]
+
+
+def create_project(root: Path, new: NewProject) -> Created:
+    """Write manifests/NAME.yaml, patches/COMPONENT/series and the schema for editors.
+
+    On disk: all of them or none. A series that is there already stays as it is; a manifest that is
+    there is never overwritten (UsageError). Raises BadInputError for values that no manifest takes.
+    """
+    require("the component's name", new.component, check_component_name)
+    path = root / FOLDER / f"{_manifest_name(new.name)}.yaml"
+    for ending in (".yaml", ".yml"):
+        if path.with_suffix(ending).exists():
+            taken = path.with_suffix(ending).relative_to(root)
+            hint = "edit it, or choose another name"
+            raise UsageError(Problem(f"{taken} is there already", hint=hint))
+    series = root / "patches" / new.component / "series"
+    schema = _schema_file(root)
+    text = manifest_text(new, modeline=os.path.relpath(schema, path.parent))
+    _require_valid(text, path.relative_to(root))
+    files = {path: text, series: _series_text(new.component), schema: schema_text()}
+    if series.exists():
+        del files[series]
+    if schema.exists() and schema.read_text(encoding="utf-8") == files[schema]:
+        del files[schema]
+    write_set(root, {file: content.encode() for file, content in files.items()})
+    return Created(
+        path.relative_to(root).as_posix(),
+        new.component,
+        tuple(file.relative_to(root).as_posix() for file in files),
+    )
+
+
+def choose_upstream(options: UpstreamOptions) -> Upstream:
+    """What the options name; asks the network for `ref` only. Raises UsageError."""
+    given = [each for each in (options.git, options.index, options.archive) if each is not None]
+    if len(given) != 1:
+        hint = "an upstream is a git repository, a project on the index, or an archive"
+        raise UsageError(Problem("give one of --git, --index, --archive", hint=hint))
+    if options.git is not None:
+        return _git_upstream(options.git, options)
+    if options.commit is not None or options.ref is not None:
+        raise UsageError("--commit and --ref go with --git")
+    if options.sha256 is None:
+        hint = "`pip download --no-deps --no-binary :all:` and `sha256sum`, or the index's page"
+        raise UsageError(Problem("--sha256 is missing", hint=hint))
+    digest = require("--sha256", options.sha256, check_sha256)
+    if options.archive is not None:
+        url = require("--archive", options.archive, check_url)
+        return Upstream(component_name_of(url), ArchiveSource(url), ArchivePin(digest))
+    project, _, version = str(options.index).partition("==")
+    require("--index", project, check_package)
+    require("the version in --index", version, check_version)
+    return Upstream(component_name_of(project), IndexSource(project), IndexPin(version, digest))
+
+
+def find_ref(url: str, ref: str) -> tuple[str, bool]:
+    """The id of the commit that a branch or tag of `url` is at now, and whether it is a branch.
+
+    Asks the network. Raises UsageError if there is none, or a branch and a tag that differ.
+    """
+    # no repository of ours is needed to ask, and none of the user's may steer the answer
+    repository = Repository(Path(os.devnull))
+    out = run_network(repository, ["ls-remote", "--", url, ref, f"{ref}^{{}}"], url=url)
+    rows = (line.split("\t", 1) for line in out.decode("utf-8", "replace").splitlines())
+    found = {name: commit for commit, name in rows}
+    places = [ref] if ref.startswith("refs/") else [f"refs/heads/{ref}", f"refs/tags/{ref}"]
+    # an annotated tag is an object of its own; NAME^{} is the commit that it stands for
+    commits = {p: found.get(p + "^{}", found[p]) for p in places if p in found}
+    if not commits:
+        hint = f"`git ls-remote {shown(url)}` lists what there is"
+        raise UsageError(Problem(f"{shown(url)} has no branch or tag {shown(ref)}", hint=hint))
+    if len(set(commits.values())) > 1:
+        hint = f"say --ref refs/heads/{ref} or --ref refs/tags/{ref}"
+        raise UsageError(Problem(f"{ref} is both a branch and a tag of {shown(url)}", hint=hint))
+    place, commit = next(iter(commits.items()))
+    return commit, place.startswith("refs/heads/")
+
+
+def _git_upstream(url: str, options: UpstreamOptions) -> Upstream:
+    require("--git", url, check_url)
+    if options.sha256 is not None:
+        raise UsageError("--sha256 goes with --index and --archive")
+    if (options.commit is None) == (options.ref is None):
+        hint = "--commit ID pins that commit, --ref NAME the one that a branch or tag is at now"
+        raise UsageError(Problem("give one of --commit and --ref", hint=hint))
+    name = component_name_of(url)
+    if options.commit is not None:
+        commit = require("--commit", options.commit, check_commit)
+        return Upstream(name, GitSource(url), GitPin(commit))
+    ref = require("--ref", str(options.ref), check_track)
+    commit, is_branch = find_ref(resolve_url(url, Path.cwd()), ref)
+    return Upstream(name, GitSource(url), GitPin(commit), ref if is_branch else None)
+
+
+def component_name_of(text: str) -> str:
+    """A component name from a URL or a project's name; empty if nothing usable is in it."""
+    last = re.split(r"[/:]", text.rstrip("/"))[-1]
+    last = re.sub(r"\.(git|tar\.\w+|tgz|zip)$", "", last)
+    name = re.sub(r"[^a-z0-9._-]+", "-", last.lower()).strip("._-")[:64].rstrip("._-")
+    return name if is_component_name(name) else ""
+
+
+def require(option: str, text: str, check: Callable[[str], Complaint | None]) -> str:
+    """The text if `check` has no complaint; else UsageError that names the option."""
+    complaint = check(text)
+    if complaint is None:
+        return text
+    raise UsageError(Problem(f"{option} {shown(text)} {complaint.what}", hint=complaint.hint))
+
+
+def manifest_text(new: NewProject, *, modeline: str) -> str:
+    """The manifest with comments; `modeline` is where editors find its schema."""
+    where = Location(Path(), 1)
+    component = Component(
+        new.component,
+        new.upstream.source,
+        new.upstream.pin,
+        where,
+        where,
+        track=new.upstream.track,
+        checkout=new.component,
+        patches=(LocalSeries(f"patches/{new.component}/series", where),),
+    )
+    data = component_data(component)
+    for key in ("checkout", "strip"):
+        del data[key]  # the defaults
+    lines = yaml_text(data).splitlines()
+    body = "\n".join(_commented(lines))
+    description = new.description or f"{new.component} with our patches"
+    return _TEMPLATE.format(
+        modeline=modeline,
+        description=quoted(description),
+        component=quoted(new.component),
+        body=body,
+    )
+
+
+_TEMPLATE = """\
+# yaml-language-server: $schema={modeline}
+# A patchkit manifest: pinned upstreams, and the patches that we carry on them.
+version: 1
+description: {description}
+
+# What several manifests share can stand in a file of its own:
+# extends: [profiles/NAME.yaml]
+
+# What all of this runs in (quote versions, or YAML makes 3.10 of "3.1"):
+# environment:
+#   versions: {{python: ">=3.11,<3.12", torch: "==2.8.0"}}
+#   variables: {{SOME_VARIABLE: "1"}}
+#   unsupported: {{some-package: "why it does not work here"}}
+
+components:
+  {component}:
+{body}
+    # install:
+    #   - run: pip install -e .
+"""
+
+_COMMENTS = {
+    "pin:": "Exactly what is taken; never a branch.",
+    "track:": "Where newer versions are looked for; nothing is taken from it by itself.",
+    "patches:": "The stack, applied from top to bottom. `patchkit refresh` writes to the series.",
+}
+
+
+def _commented(lines: list[str]) -> list[str]:
+    out: list[str] = []
+    for line in lines:
+        comment = next((text for key, text in _COMMENTS.items() if line.startswith(key)), None)
+        out += [f"    # {comment}"] if comment else []
+        out.append(f"    {line}")
+    return out
+
+
+def _series_text(component: str) -> str:
+    return (
+        f"# The patches of ours on {component}: one file name a line, applied from top to bottom.\n"
+    )
+
+
+def _schema_file(root: Path) -> Path:
+    """The project's schema for editors, where it has one, else beside the manifests."""
+    shipped = root / "docs" / _SCHEMA
+    return shipped if shipped.exists() else root / FOLDER / _SCHEMA
+
+
+def _manifest_name(name: str) -> str:
+    name = re.sub(r"\.ya?ml$", "", name)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}", name):
+        hint = "letters, digits and . _ - inside; the file goes into manifests/"
+        raise UsageError(Problem(f"{shown(name)} cannot name a manifest", hint=hint))
+    return name
+
+
+def _require_valid(text: str, path: Path) -> None:
+    problems = check_shape(parse(text, path), MANIFEST)
+    if problems:
+        raise BadInputError(*problems)
