@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.cli import complete, table
+from patchkit.cli import complete
 from patchkit.cli.complete_names import component_names
 from tests.support.commands import run
 from tests.support.projects import write_files
@@ -126,16 +126,34 @@ def test_the_script_is_valid(shell: str) -> None:
     subprocess.run([shell, "-n"], input=script, check=True)
 
 
-def test_bash_completes(tmp_path: Path) -> None:
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """An executable `patchkit`."""
+    write_files(tmp_path, {"bin/patchkit": f'#!/bin/sh\nexec {sys.executable} -m patchkit "$@"\n'})
+    path = tmp_path / "bin" / "patchkit"
+    path.chmod(0o755)
+    return path
+
+
+def test_bash_completes(program: Path) -> None:
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
-    program = tmp_path / "bin" / "patchkit"
-    write_files(tmp_path, {"bin/patchkit": f'#!/bin/sh\nexec {sys.executable} -m patchkit "$@"\n'})
-    program.chmod(0o755)
-    assert "completion" in table.SUMMARIES
     script = run("completion", "bash").out + (
         f"COMP_WORDS=({program} comple); COMP_CWORD=1; _patchkit; echo ${{COMPREPLY[@]}}\n"
         f"COMP_WORDS=({program} completion z); COMP_CWORD=2; _patchkit; echo ${{COMPREPLY[@]}}\n"
     )
     done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True)
     assert done.stdout == "completion\nzsh\n"
+
+
+def test_fish_completes(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    script = run("completion", "fish").out + (
+        "complete -C 'patchkit comple'\ncomplete -C 'patchkit completion z'\n"
+    )
+    done = subprocess.run(["fish"], input=script, capture_output=True, text=True, check=True)
+    described, plain = done.stdout.splitlines()
+    assert described.startswith("completion\tPrint the script")
+    assert plain == "zsh"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.cli.text import Paint, Painted, clean, columns, render, shown, width
+from patchkit.cli.text import Line, Paint, Painted, clean, columns, render, shown, width
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def test_nothing_that_steers_a_terminal_gets_through(text: str) -> None:
 
 
 def test_colour_only_where_wanted() -> None:
-    line = ["a ", Painted("b", Paint.GOOD)]
+    line: Line = ["a ", Painted("b", Paint.GOOD)]
     assert render(line, colour=False) == "a b"
     assert render(line, colour=True) == "a \x1b[32mb\x1b[0m"
 
 
 def test_columns_count_what_is_seen() -> None:
-    rows = [
+    rows: list[tuple[Line, ...]] = [
         ("a", Painted("漢", Paint.GOOD), "last one may be long"),
         (["bb", Painted("b", Paint.BAD)], "e\u0301", "x"),
     ]
