@@ -169,7 +169,8 @@ class _Loading:
         path: Path | None,
         strip: int | None,
     ) -> Iterator[LoadedPatch]:
-        file = self._tried(lambda: parse_patch(data, name=where))
+        strip = self._component.strip if strip is None else strip
+        file = self._tried(lambda: parse_patch(data, name=where, strip=strip))
         taken = self._names.setdefault(name.casefold(), where)
         if taken != where:
             hint = "give one of them another name"
@@ -183,7 +184,7 @@ class _Loading:
                 origin=entry,
                 path=path,
                 where=where,
-                strip=self._component.strip if strip is None else strip,
+                strip=strip,
                 subdirectory=self._component.subdirectory,
             )
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.partial import absent_blobs
-from patchkit.gitcmd.pins import is_damaged, read_pin, write_pin
+from patchkit.gitcmd.partial import absent_blobs, paths_of
+from patchkit.gitcmd.pins import is_damaged, is_sound, read_pin, write_pin
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.gitcmd.staging import discard
 from patchkit.gitcmd.urls import folder_name, readable_url
@@ -32,11 +32,11 @@ from patchkit.model.progress import Progress
 from patchkit.model.stop import Stop
 from patchkit.sources.fetching import Fetching, about, fetch_pin
 from patchkit.sources.files import fetch_files, read_file
-from patchkit.sources.identity import commit_ref, pin_ref, upstream_key
+from patchkit.sources.identity import commit_ref, pin_ref, pin_words, upstream_key
 from patchkit.sources.locking import locked
 
-# How many components are fetched at once: they mostly wait for the network.
-_AT_ONCE = 6
+#: How many components are fetched at once; they mostly wait for the network.
+JOBS = 6
 
 
 class Store:
@@ -60,7 +60,7 @@ class Store:
         base = self.cached_base(component)
         if base is not None:
             return base
-        self._require_network(component.name, f"{component.pin} is not in the cache")
+        self._require_network(component.name, f"{pin_words(component)} is not in the cache")
         repository = self.repository(component)
         with self._locked(repository.git_dir.stem, component.name, progress):
             base = self.cached_base(component)  # somebody else may have brought it meanwhile
@@ -69,6 +69,23 @@ class Store:
     def absent_blobs(self, component: Component) -> frozenset[str]:
         """Blobs of the upstream that no server gives, because its repository is damaged."""
         return absent_blobs(self.repository(component))
+
+    def absent_paths(self, component: Component) -> tuple[str, ...]:
+        """Where those blobs stand in the component's base, which must be here."""
+        absent = self.absent_blobs(component)
+        if not absent:
+            return ()
+        return paths_of(self.repository(component), pin_ref(component), absent)
+
+    def verify(self, component: Component) -> bool:
+        """Read every byte of the component's cached repository; False, and it is thrown away, if
+        something is wrong with it. True where nothing is cached.
+        """
+        repository = self.repository(component)
+        if not repository.exists or is_sound(repository, pin_ref(component)):
+            return True
+        discard(repository, self.cache / "scratch")
+        return False
 
     def cached_file(self, entry: PinnedPatch) -> bytes | None:
         """The file's bytes if they are here and verified; asks nobody."""
@@ -124,7 +141,10 @@ class Store:
         repository = self._repository(upstream_key(source))
         if read_pin(repository, commit_ref(commit)) is not None:
             return _found(entry, read_file(repository, commit, entry.path))
-        self._require_network(component.name, f"{entry.path} of {commit} is not in the cache")
+        self._require_network(
+            component.name,
+            f"{entry.path} of {readable_url(source.url)} at {commit} is not in the cache",
+        )
         with self._locked(f"files-{repository.git_dir.stem}", component.name, progress):
             data = self.cached_file(entry)  # somebody else may have brought it meanwhile
             if data is not None:
@@ -183,27 +203,30 @@ def fetch_all(
     progress: Progress,
     *,
     components: Sequence[Component] | None = None,
+    jobs: int = JOBS,
 ) -> dict[str, Base | PatchkitError]:
-    """The base of every component (or of those given), in parallel; one's error stops no other.
+    """The base of every component (or of those given), `jobs` at once; one's error stops no other.
 
     Published patches that the components take by reference are fetched with them. A
-    KeyboardInterrupt ends all fetches before it goes on.
+    KeyboardInterrupt ends all fetches before it goes on. What is cached makes no progress.
     """
     chosen = manifest.components if components is None else components
 
     def fetch_one(component: Component) -> Base | PatchkitError:
+        told = _Told(progress)
         try:
-            base = store.base(component, progress)
+            base = store.base(component, told)
             for entry in component.patches:
                 if isinstance(entry, PinnedPatch):
-                    store.pinned_file(manifest, component, entry, progress)
+                    store.pinned_file(manifest, component, entry, told)
         except PatchkitError as error:
             progress.finish(component.name, "failed")
             return error
-        progress.finish(component.name, "ready")
+        if told.anything:
+            progress.finish(component.name, "fetched")
         return base
 
-    with ThreadPoolExecutor(_AT_ONCE, "fetch") as pool:
+    with ThreadPoolExecutor(jobs, "fetch") as pool:
         futures = {each.name: pool.submit(fetch_one, each) for each in chosen}
         try:
             return {name: future.result() for name, future in futures.items()}
@@ -211,6 +234,27 @@ def fetch_all(
             store.stop.ask()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+class _Told:
+    """Hands progress on, and remembers whether there was any."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.anything = False
+
+    def step(self, component: str, what: str) -> None:
+        """See Progress."""
+        self.anything = True
+        self._progress.step(component, what)
+
+    def advance(self, component: str, done: int, total: int | None) -> None:
+        """See Progress."""
+        self._progress.advance(component, done, total)
+
+    def finish(self, component: str, what: str) -> None:
+        """See Progress."""
+        self._progress.finish(component, what)
 
 
 def _entries_at(manifest: Manifest, url: str, commit: str) -> tuple[PinnedPatch, ...]:

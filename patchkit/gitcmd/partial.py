@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 
 from patchkit.gitcmd.remote import RemoteError, Trouble
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import decode_path
 
 _NAMED_OBJECT = re.compile(r"(?:not our ref|unable to read|bad object) ([0-9a-f]{40})")
 
@@ -78,3 +79,10 @@ def absent_blobs(repository: Repository) -> frozenset[str]:
         return frozenset((repository.git_dir / "patchkit-absent").read_text().split())
     except FileNotFoundError:
         return frozenset()
+
+
+def paths_of(repository: Repository, revision: str, blobs: Collection[str]) -> tuple[str, ...]:
+    """The paths of `blobs` in a commit, which may be missing themselves."""
+    out = repository.git("ls-tree", "-r", "-z", "--full-tree", revision).out
+    rows = [row.split(b"\t", 1) for row in out.split(b"\0") if row]
+    return tuple(decode_path(path) for facts, path in rows if facts.split()[2].decode() in blobs)

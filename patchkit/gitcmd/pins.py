@@ -51,6 +51,19 @@ def is_damaged(repository: Repository) -> bool:
     return not noted <= packs.items()
 
 
+def is_sound(repository: Repository, ref: str) -> bool:
+    """Whether every pack holds what its checksums say, and the pin, if it is here, is whole."""
+    packs = sorted((repository.git_dir / "objects" / "pack").glob("pack-*.idx"))
+    try:
+        if packs:
+            repository.git("verify-pack", *map(str, packs))
+        return not is_damaged(repository) and (
+            not repository.refs(ref) or _examine(repository, ref) is not None
+        )
+    except SurroundingsError:
+        return False
+
+
 def _examine(repository: Repository, ref: str) -> Base | None:
     commit = repository.commit(ref) if repository.exists else None
     if commit is None:

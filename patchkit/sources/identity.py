@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.gitcmd.urls import normal_url
+from patchkit.gitcmd.urls import normal_url, readable_url
 from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
@@ -46,6 +46,17 @@ def pin_ref(component: Component) -> str:
         f"the pin of {component.name} does not go with its source", str(component.pin_where)
     )
     raise BadInputError(problem)
+
+
+def pin_words(component: Component) -> str:
+    """The pin as a message says it: what it is of, and which."""
+    match component.source:
+        case GitSource(url):
+            return f"{readable_url(url)} at {component.pin}"
+        case IndexSource(project):
+            return f"{project}=={component.pin}"
+        case ArchiveSource(url):
+            return readable_url(url)
 
 
 def commit_ref(commit: str) -> str:

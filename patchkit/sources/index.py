@@ -15,8 +15,8 @@ from patchkit.sources.configuration import IndexConfiguration, index_configurati
 from patchkit.sources.download import WrongHashError, download
 from patchkit.sources.fetching import Fetching
 from patchkit.sources.http import Http, HttpError
-from patchkit.sources.listing import ListedFile, place_files, project_files
 from patchkit.sources.identity import normal_project
+from patchkit.sources.listing import ListedFile, place_files, project_files
 from patchkit.sources.unpacked import commit_archive
 
 _SHOWN_VERSIONS = 5

@@ -1,0 +1,91 @@
+"""`patchkit fetch`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from patchkit.cli.command import command
+from patchkit.cli.declare import Option
+from patchkit.cli.options import (
+    JOBS,
+    CacheOption,
+    ComponentsOption,
+    JobsOption,
+    JsonOption,
+    ManifestOption,
+    OfflineOption,
+    QuietOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from patchkit.ops.fetch import FetchedComponent, FetchReport
+
+# Ids are cut short for reading; --json has them whole.
+_LONG = 40
+
+
+@command(
+    examples=[
+        ("patchkit fetch -m qwen3-vl-npu", "everything the manifest pins"),
+        ("patchkit fetch -m qwen3-vl-npu --offline", "is all of it cached?"),
+        ("patchkit fetch -m qwen3-vl-npu --verify", "read the cache to the last byte"),
+    ],
+    exits={
+        ExitCode.OK: "everything is in the cache",
+        ExitCode.BAD_INPUT: "a pinned file is not there or has another hash",
+        ExitCode.ENVIRONMENT: "something could not be fetched; the other components were",
+    },
+    result="patchkit.ops.fetch:FetchReport",
+)
+def fetch(
+    *,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    verify: Annotated[
+        bool, Option("--verify", help="Read what is cached, and fetch again what is damaged.")
+    ] = False,
+    jobs: JobsOption = JOBS,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Bring what a manifest pins into the cache; afterwards everything works offline.
+
+    Git upstreams are fetched at exactly the pinned commit, source distributions and archives are
+    verified by their SHA-256 and unpacked without running anything of theirs. What is cached is
+    never asked for again. If one component cannot be had, the others are fetched all the same.
+    """
+    from patchkit.cli.places import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress import showing_progress
+    from patchkit.ops.fetch import fetch_components
+    from patchkit.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    components = pick_components(chosen, component)
+    store = Store(cache_folder(cache), offline=offline)
+    with showing_progress(terminal) as progress:
+        report = fetch_components(chosen, components, store, progress, verify=verify, jobs=jobs)
+    return terminal.report("fetch", report, report.exit_code, _render)
+
+
+def _render(terminal: Terminal, report: FetchReport) -> None:
+    from patchkit.cli.words import word
+
+    terminal.table([(word(each.status), each.name, _detail(each)) for each in report.components])
+    for each in report.components:
+        for problem in each.problems:
+            terminal.problem(problem)
+        for path in each.absent:
+            terminal.warn(f"{each.name}: no server has the contents of {path}")
+
+
+def _detail(component: FetchedComponent) -> str:
+    pin = component.pin if len(component.pin) < _LONG else component.pin[:12]
+    other = component.commit is not None and component.commit != component.pin
+    base = f", base {component.commit[:12]}" if component.commit and other else ""
+    files = f", {component.files} published patches" if component.files else ""
+    return pin + base + files

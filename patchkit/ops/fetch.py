@@ -1,0 +1,125 @@
+"""Fetch what a manifest pins into the cache, so that everything else works offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from patchkit.errors import ExitCode, PatchkitError, Problem, worst
+from patchkit.manifest.values import Component, Manifest, PinnedPatch
+from patchkit.model.base import Base
+from patchkit.model.progress import Progress
+from patchkit.store import JOBS, Store, fetch_all
+
+
+class FetchStatus(str, Enum):
+    """How a component's pin stands in the cache now."""
+
+    CACHED = "cached"  # it was here already
+    FETCHED = "fetched"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedComponent:
+    """What became of one component.
+
+    `commit` and `tree` are the base's, null if it failed; `files` counts the published patches that
+    it takes by reference. `absent` are paths of the base whose contents no server has, because the
+    upstream repository is damaged; everything else of it is here. `damaged`: the cached copy was,
+    and was thrown away.
+    """
+
+    name: str
+    pin: str
+    status: FetchStatus
+    commit: str | None = None
+    tree: str | None = None
+    files: int = 0
+    absent: tuple[str, ...] = ()
+    damaged: bool = False
+    problems: tuple[Problem, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True)
+class FetchReport:
+    """What became of every component of a manifest; `cache` is the folder that holds it all."""
+
+    manifest: str
+    cache: Path
+    components: tuple[FetchedComponent, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """OK if everything is here."""
+        return worst(component.exit_code for component in self.components)
+
+
+def fetch_components(
+    manifest: Manifest,
+    components: Sequence[Component],
+    store: Store,
+    progress: Progress,
+    *,
+    verify: bool = False,
+    jobs: int = JOBS,
+) -> FetchReport:
+    """Bring the components' pins and published patches into the cache, several at once.
+
+    With `verify`, what is cached is read to the last byte first; what is damaged is fetched again.
+    """
+    damaged = {c.name for c in components if verify and not _verified(store, c, progress)}
+    cached = {c.name for c in components if _is_cached(store, c)}
+    results = fetch_all(manifest, store, progress, components=components, jobs=jobs)
+    return FetchReport(
+        manifest.name,
+        store.cache,
+        tuple(
+            _component(store, each, results[each.name], each.name in cached, each.name in damaged)
+            for each in components
+        ),
+    )
+
+
+def _component(
+    store: Store, component: Component, result: Base | PatchkitError, cached: bool, damaged: bool
+) -> FetchedComponent:
+    if isinstance(result, PatchkitError):
+        return FetchedComponent(
+            component.name,
+            str(component.pin),
+            FetchStatus.FAILED,
+            damaged=damaged,
+            problems=result.problems,
+            exit_code=result.exit_code,
+        )
+    return FetchedComponent(
+        component.name,
+        str(component.pin),
+        FetchStatus.CACHED if cached else FetchStatus.FETCHED,
+        result.commit,
+        result.tree,
+        files=len(_pinned(component)),
+        absent=store.absent_paths(component),
+        damaged=damaged,
+    )
+
+
+def _verified(store: Store, component: Component, progress: Progress) -> bool:
+    progress.step(component.name, "verifying the cached copy")
+    sound = store.verify(component)
+    progress.finish(component.name, "sound" if sound else "damaged")
+    return sound
+
+
+def _is_cached(store: Store, component: Component) -> bool:
+    return store.cached_base(component) is not None and all(
+        store.cached_file(entry) is not None for entry in _pinned(component)
+    )
+
+
+def _pinned(component: Component) -> tuple[PinnedPatch, ...]:
+    return tuple(entry for entry in component.patches if isinstance(entry, PinnedPatch))
