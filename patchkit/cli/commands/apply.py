@@ -1,0 +1,214 @@
+"""`patchkit apply`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    JOBS,
+    WORKSPACE,
+    CacheOption,
+    ComponentsOption,
+    DryRunOption,
+    ForceOption,
+    JobsOption,
+    JsonOption,
+    ManifestOption,
+    OfflineOption,
+    QuietOption,
+    WorkspaceOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.text import Line, Paint, Painted
+from patchkit.cli.words import word
+from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from patchkit.model.outcome import PatchOutcome
+    from patchkit.ops.apply import AppliedComponent, ApplyReport
+
+# Up to so many patches are listed one by one; of more, only those that are not as recorded.
+_LISTED = 12
+
+UpdateLockOption = Annotated[
+    bool,
+    typer.Option(
+        "--update-lock",
+        help="Accept stacks that differ from the lock, and record them; forget components that "
+        "the manifest no longer has.",
+    ),
+]
+
+
+@command(
+    examples=[
+        ("patchkit apply -m qwen3-vl-npu", "every component of the manifest"),
+        ("patchkit apply -m qwen3-vl-npu -c megatron-lm", "only this one"),
+        ("patchkit apply -m qwen3-vl-npu --dry-run", "say what would be done"),
+        ("patchkit apply -m qwen3-vl-npu --force", "save local work under a ref, then apply"),
+    ],
+    exits={
+        ExitCode.OK: "every checkout is at its stack",
+        ExitCode.FINDING: "a patch does not apply, a stack is not the one in the lock, or work in "
+        "a checkout is in the way",
+        ExitCode.BAD_INPUT: "the manifest, a series, a patch or the lock cannot be read",
+        ExitCode.ENVIRONMENT: "a fetch failed, a checkout is locked, the disk is full",
+    },
+    result="patchkit.ops.apply:ApplyReport",
+)
+def apply(
+    *,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    workspace: WorkspaceOption = WORKSPACE,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    force: ForceOption = False,
+    dry_run: DryRunOption = False,
+    update_lock: UpdateLockOption = False,
+    jobs: JobsOption = JOBS,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Build each component's stack and move its checkout there.
+
+    One commit per patch, on a branch `patchkit`. Only files that differ are written; applied
+    again, nothing is touched. A component is all or nothing: if one patch does not apply, its
+    checkout stays as it was. Work of yours in a checkout is never lost: patchkit refuses, or with
+    --force saves it under a ref and says how to get it back.
+
+    The first apply writes the lock beside the manifest; every later one compares with it.
+    """
+    from patchkit.cli.places import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress import showing_progress
+    from patchkit.ops.apply import ApplyOptions, apply_components
+    from patchkit.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    options = ApplyOptions(int(time.time()), force, dry_run, update_lock, jobs)
+    with showing_progress(terminal) as progress:
+        report = apply_components(
+            chosen,
+            pick_components(chosen, component),
+            store=Store(cache_folder(cache), offline=offline),
+            workspace=workspace,
+            options=options,
+            progress=progress,
+        )
+    return terminal.report("apply", report, report.exit_code, _render)
+
+
+def _render(terminal: Terminal, report: ApplyReport) -> None:
+    for each in report.components:
+        _render_component(terminal, each)
+    for warning in report.warnings:
+        terminal.warn(warning)
+    _summary(terminal, report)
+
+
+def _render_component(terminal: Terminal, applied: AppliedComponent) -> None:
+    terminal.product(
+        [word(applied.result), " ", Painted(applied.name, Paint.STRONG), *_say(applied)]
+    )
+    terminal.table([_patch_row(each) for each in _listed(applied)], indent=4)
+    if applied.finished:
+        terminal.product("    an apply that was killed earlier was finished first")
+    if applied.saved_ref is not None:
+        terminal.product(f"    your work is saved as {applied.saved_ref}; to get it back:")
+        terminal.product(f"    {applied.restore}")
+    if applied.moved_aside is not None:
+        terminal.product(f"    what was there is now {_near(applied.moved_aside)}")
+    if applied.left_out:
+        terminal.product(
+            f"    left out, because no server has their contents: {', '.join(applied.left_out)}"
+        )
+    if applied.explanations:
+        from patchkit.cli.explaining import print_explanation
+
+        for explanation in applied.explanations:
+            print_explanation(terminal, explanation)
+    for warning in applied.warnings:
+        terminal.warn(warning)
+    for problem in applied.problems:
+        terminal.problem(problem)
+
+
+def _say(applied: AppliedComponent) -> str:
+    """What comes after the component's name."""
+    count = len(applied.patches)
+    patches = f"{count} patch{'es' * (count != 1)}"
+    files = f"{applied.changed} file{'s' * (applied.changed != 1)}"
+    sayings = {
+        "created": f"{patches}, {files} in {_near(applied.checkout)}",
+        "moved": f"{patches}, {files} changed",
+        "unchanged": f"{patches}, at the stack already",
+        "refused": "your work is in the way; the checkout stays as it is",
+        "conflicted": "the checkout stays as it is",
+        "locked": "not the stack in the lock; the checkout stays as it is",
+        "failed": "",
+    }
+    return f"  {sayings[applied.result.value]}".rstrip()
+
+
+def _listed(applied: AppliedComponent) -> list[PatchOutcome]:
+    """The patches worth a line."""
+    if applied.result.value in ("created", "moved") and len(applied.patches) <= _LISTED:
+        return list(applied.patches)
+    return [
+        each
+        for each in applied.patches
+        if each.status.value != "unchanged" or each.made_for_another_base
+    ]
+
+
+def _patch_row(outcome: PatchOutcome) -> tuple[Line, ...]:
+    return (word(outcome.status), outcome.name, "; ".join(_remarks(outcome)))
+
+
+def _remarks(outcome: PatchOutcome) -> list[str]:
+    offsets = [offset for file in outcome.files for offset in file.offsets if offset]
+    found = []
+    if offsets:
+        low, high = min(offsets), max(offsets)
+        span = f"{low:+d}" if low == high else f"{low:+d} to {high:+d}"
+        found.append(f"{len(offsets)} hunk{'s' * (len(offsets) != 1)} at offset {span}")
+    if outcome.made_for_another_base:
+        others = [file.path for file in outcome.files if file.preimage.value == "differs"]
+        more = f" and {len(others) - 1} more" * (len(others) > 1)
+        found.append(f"made for another base: {others[0]}{more}")
+    return found
+
+
+def _summary(terminal: Terminal, report: ApplyReport) -> None:
+    counts: dict[str, int] = {}
+    for each in report.components:
+        name = "at their stacks" if each.result.done else each.result.value
+        counts[name] = counts.get(name, 0) + 1
+    total = len(report.components)
+    parts = ", ".join(f"{count} {name}" for name, count in counts.items())
+    would = "would be: " * report.dry_run
+    terminal.product(f"{total} component{'s' * (total != 1)}: {would}{parts}")
+    if report.dry_run:
+        terminal.say("dry run: nothing was written")
+    if report.lock_written:
+        terminal.say(f"wrote {_near(report.lock)}")
+    if any(each.result.value in ("created", "moved") for each in report.components):
+        terminal.hint(
+            f"edit in the checkouts, then: patchkit refresh -m {report.manifest}"
+            if not report.dry_run
+            else f"do it with: patchkit apply -m {report.manifest}"
+        )
+
+
+def _near(path: Path) -> str:
+    """The path as seen from here, if that is shorter."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

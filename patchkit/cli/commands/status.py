@@ -1,0 +1,109 @@
+"""`patchkit status`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    WORKSPACE,
+    ComponentsOption,
+    JsonOption,
+    ManifestOption,
+    QuietOption,
+    WorkspaceOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.text import Line, Paint, Painted
+from patchkit.cli.words import word
+from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from patchkit.ops.status import ComponentStatus, StatusReport
+
+_HINTS = {
+    "absent": "patchkit apply {target}  makes the missing checkouts",
+    "pristine": "patchkit apply {target}  puts the patches on",
+    "edited": "patchkit diff {target}  shows the edits, refresh takes them into the patches",
+    "ahead": "patchkit refresh {target}  takes the commits into the series",
+    "conflicted": "finish or abort what waits there with git; git status tells how",
+    "foreign": "git switch patchkit  in that checkout goes back to the stack",
+    "interrupted": "patchkit apply {target}  finishes it",
+}
+
+
+@command(
+    examples=[
+        ("patchkit status -m qwen3-vl-npu", "every component"),
+        ("patchkit status -m qwen3-vl-npu --json", "for a script"),
+    ],
+    exits={
+        ExitCode.OK: "it could be told, whatever the states are",
+        ExitCode.BAD_INPUT: "the manifest or the lock cannot be read",
+    },
+    result="patchkit.ops.status:StatusReport",
+)
+def status(
+    *,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    workspace: WorkspaceOption = WORKSPACE,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Show in which state each checkout is.
+
+    pristine: at its base, without patches. applied: at the stack that patchkit made, clean.
+    edited: uncommitted changes. ahead: commits of your own on the stack or in place of it.
+    conflicted: a rebase or merge waits for you. foreign: another branch, or no checkout of
+    patchkit's. interrupted: an apply was killed half-way. absent: no checkout.
+
+    Looks only; nothing is written and no network is asked.
+    """
+    from patchkit.cli.places import open_manifest, pick_components
+    from patchkit.ops.status import status_of
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    report = status_of(chosen, pick_components(chosen, component), workspace)
+    return terminal.report("status", report, report.exit_code, _render)
+
+
+def _render(terminal: Terminal, report: StatusReport) -> None:
+    head: tuple[Line, ...] = tuple(
+        Painted(title, Paint.FAINT) for title in ("component", "state", "base", "patches", "detail")
+    )
+    terminal.table([head, *(_row(each) for each in report.components)])
+    for each in report.components:
+        for difference in each.differences:
+            terminal.warn(difference)
+    states = list(dict.fromkeys(each.state.value for each in report.components))
+    for state in states:
+        if state in _HINTS:
+            terminal.hint(_HINTS[state].format(target=f"-m {report.manifest}"))
+
+
+def _row(each: ComponentStatus) -> tuple[Line, ...]:
+    snapshot = each.snapshot
+    return (
+        Painted(each.name, Paint.STRONG),
+        word(each.state),
+        (snapshot.base or "-")[:10],
+        "-" if each.patches is None else str(each.patches),
+        ", ".join(_details(each)),
+    )
+
+
+def _details(each: ComponentStatus) -> list[str]:
+    snapshot = each.snapshot
+    found = [snapshot.detail] if snapshot.detail else []
+    if snapshot.edited:
+        count = len(snapshot.edited)
+        found.append(f"{count} edited file{'s' * (count != 1)}")
+    if snapshot.untracked:
+        found.append(f"{len(snapshot.untracked)} untracked")
+    if snapshot.saved:
+        found.append(f"{len(snapshot.saved)} saved")
+    if each.differences:
+        found.append("differs from the lock")
+    return found

@@ -1,0 +1,308 @@
+"""Bring every component's checkout to its stack: fetch, build, compare with the lock, move.
+
+A component is all or nothing, and does not keep the others from being done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+
+from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
+from patchkit.explain import PatchExplanation, explain_stack
+from patchkit.gitcmd.objects import reading
+from patchkit.lock import (
+    Lock,
+    LockedComponent,
+    compare,
+    load_lock,
+    lock_component,
+    merge_lock,
+    write_lock,
+)
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.outcome import PatchOutcome
+from patchkit.model.progress import Progress
+from patchkit.ops.ways_out import ways_out
+from patchkit.series import load_series
+from patchkit.stack import Stack, build_stack
+from patchkit.store import Store
+from patchkit.workspace import (
+    Action,
+    Entered,
+    Snapshot,
+    Stacked,
+    checkout_of,
+    enter_stack,
+    foresee,
+)
+from patchkit.workspace.checkout import OWN_FOLDER, locked_file
+
+
+class Result(str, Enum):
+    """What became of a component."""
+
+    CREATED = "created"  # there was no checkout, now there is
+    MOVED = "moved"  # the checkout went from another commit to the stack
+    UNCHANGED = "unchanged"  # it was there already, nothing was touched
+    REFUSED = "refused"  # work of the user's is in the way
+    CONFLICTED = "conflicted"  # a patch does not apply
+    LOCKED = "locked"  # the stack is not the one of the lock
+    FAILED = "failed"  # something it needs cannot be had or read
+
+    @property
+    def done(self) -> bool:
+        """Whether the checkout is at the stack."""
+        return self in (Result.CREATED, Result.MOVED, Result.UNCHANGED)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """How to apply.
+
+    `force`: save the user's work under a ref and go on. `dry_run`: write nothing. `update_lock`:
+    take the stack where it differs from the lock, and record it. `when`: now, in seconds since the
+    epoch; it names saved work. `jobs`: how many components at once.
+    """
+
+    when: int
+    force: bool = False
+    dry_run: bool = False
+    update_lock: bool = False
+    jobs: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedComponent:
+    """What became of one component.
+
+    `base` and `tip` are the commits of the stack, `tree` the tree it results in; None where it was
+    not built. `patches` are the verdicts in the order of the series, `explanations` say why one
+    does not apply. `changed` counts files written or removed in the checkout. `saved_ref` is where
+    --force put work of the user's, `restore` the command that brings it back, `moved_aside` a
+    folder that was no checkout of patchkit's and was renamed. `left_out` are paths whose contents
+    no server has. `finished`: an apply that was killed earlier was finished first. `problems` keep
+    the component from being done, `warnings` do not.
+    """
+
+    name: str
+    checkout: Path
+    result: Result
+    exit_code: ExitCode = ExitCode.OK
+    base: str | None = None
+    tip: str | None = None
+    tree: str | None = None
+    patches: tuple[PatchOutcome, ...] = ()
+    explanations: tuple[PatchExplanation, ...] = ()
+    changed: int = 0
+    saved_ref: str | None = None
+    restore: str | None = None
+    moved_aside: Path | None = None
+    left_out: tuple[str, ...] = ()
+    finished: bool = False
+    before: Snapshot | None = None
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    lock: LockedComponent | None = field(default=None, metadata={"json": False})
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyReport:
+    """What became of the components, in the manifest's order.
+
+    `lock` is the lock file, `lock_written` whether this run wrote it. With `dry_run` nothing was
+    written, and each result is what would have come of it.
+    """
+
+    manifest: str
+    dry_run: bool
+    components: tuple[AppliedComponent, ...]
+    lock: Path
+    lock_written: bool
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of the components."""
+        return worst(each.exit_code for each in self.components)
+
+
+def apply_components(
+    manifest: Manifest,
+    components: Sequence[Component],
+    *,
+    store: Store,
+    workspace: Path,
+    options: ApplyOptions,
+    progress: Progress,
+) -> ApplyReport:
+    """Bring the checkouts of `components` to their stacks, and write the lock.
+
+    BadInputError if the lock cannot be read; everything else that is wrong is in the report.
+    """
+    applying = _Applying(manifest, store, workspace, options, progress)
+    lock = load_lock(manifest.lock_path)
+    applied = _in_parallel(
+        lambda each: applying.component(each, lock), components, options.jobs, store
+    )
+    written = not options.dry_run and applying.write_lock(applied)
+    return ApplyReport(
+        manifest.name,
+        options.dry_run,
+        applied,
+        manifest.lock_path,
+        written,
+        () if options.update_lock else _strangers_in_lock(manifest, lock),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Applying:
+    manifest: Manifest
+    store: Store
+    workspace: Path
+    options: ApplyOptions
+    progress: Progress
+
+    def component(self, component: Component, lock: Lock | None) -> AppliedComponent:
+        """One component from its pin to its checkout; never raises what concerns it alone."""
+        place = checkout_of(self.workspace, component).path
+        blank = AppliedComponent(component.name, place, Result.FAILED)
+        try:
+            applied = self._apply(component, lock, blank)
+        except PatchkitError as error:
+            applied = replace(blank, exit_code=error.exit_code, problems=error.problems)
+        except OSError as error:
+            failure = _from_system(error, component)
+            applied = replace(blank, exit_code=failure.exit_code, problems=failure.problems)
+        self.progress.finish(component.name, applied.result.value)
+        return applied
+
+    def write_lock(self, applied: Sequence[AppliedComponent]) -> bool:
+        """Put what is done into the lock; keeps what other processes wrote there meanwhile."""
+        done = {each.name: each.lock for each in applied if each.result.done and each.lock}
+        path = self.manifest.lock_path
+        if not done:
+            return False
+        with locked_file(self.workspace.absolute() / OWN_FOLDER / f"{path.name}.lock", path):
+            lock = load_lock(path)
+            known = {each.name for each in self.manifest.components}
+            gone = set(lock.components) - known if lock and self.options.update_lock else ()
+            return write_lock(path, merge_lock(lock, done, drop=gone))
+
+    def _apply(
+        self, component: Component, lock: Lock | None, blank: AppliedComponent
+    ) -> AppliedComponent:
+        base = self.store.base(component, self.progress)
+        series = load_series(self.manifest, component, self.store, self.progress)
+        count = len(series.patches)
+        self.progress.step(component.name, f"applying {count} patch{'es' * (count != 1)}")
+        repository = self.store.repository(component)
+        with reading(repository) as reader:
+            stack = build_stack(reader, base, series.series_patches)
+            explanations = explain_stack(reader, stack, series.series_patches, history=repository)
+        built = replace(
+            blank,
+            base=base.commit,
+            patches=stack.outcomes,
+            explanations=explanations,
+        )
+        if not stack.clean:
+            return replace(built, result=Result.CONFLICTED, exit_code=ExitCode.FINDING)
+        actual = lock_component(stack, series)
+        built = replace(built, tip=stack.commit, tree=stack.tree, lock=actual)
+        differences = self._differences(component, lock, actual)
+        if differences:
+            return replace(
+                built,
+                result=Result.LOCKED,
+                exit_code=ExitCode.FINDING,
+                problems=differences,
+            )
+        return self._enter(component, stack, built)
+
+    def _differences(
+        self, component: Component, lock: Lock | None, actual: LockedComponent
+    ) -> tuple[Problem, ...]:
+        recorded = lock.components.get(component.name) if lock is not None else None
+        if recorded is None or self.options.update_lock:
+            return ()
+        found = compare(recorded, actual, where=component.name)
+        hint = (
+            f"if that is what you want: patchkit apply -m {self.manifest.name} "
+            f"-c {component.name} --update-lock"
+        )
+        return (*found[:-1], *(replace(each, hint=hint) for each in found[-1:]))
+
+    def _enter(
+        self, component: Component, stack: Stack, built: AppliedComponent
+    ) -> AppliedComponent:
+        self.progress.step(component.name, "moving the checkout")
+        checkout = checkout_of(self.workspace, component)
+        stacked = Stacked(
+            stack.base.commit, stack.commit, stack.objects, self.store.repository(component)
+        )
+        force = self.options.force
+        if self.options.dry_run:
+            entered = foresee(checkout, stacked, force=force)
+        else:
+            entered = enter_stack(checkout, stacked, when=self.options.when, force=force)
+        return self._entered(component, entered, built)
+
+    def _entered(
+        self, component: Component, entered: Entered, built: AppliedComponent
+    ) -> AppliedComponent:
+        refused = entered.action is Action.REFUSED
+        saved = entered.saved
+        return replace(
+            built,
+            result=Result(entered.action.value),
+            exit_code=ExitCode.FINDING if refused else ExitCode.OK,
+            changed=entered.changed,
+            saved_ref=saved.ref if saved else None,
+            restore=saved.restore if saved else None,
+            moved_aside=entered.moved_aside,
+            left_out=entered.left_out,
+            finished=entered.finished,
+            before=entered.before,
+            problems=ways_out(self.manifest, component, built.checkout, entered),
+        )
+
+
+def _in_parallel(
+    work: Callable[[Component], AppliedComponent],
+    components: Sequence[Component],
+    jobs: int,
+    store: Store,
+) -> tuple[AppliedComponent, ...]:
+    """Do the work for all components, several at once; ^C ends it."""
+    with ThreadPoolExecutor(max(1, jobs), "apply") as pool:
+        futures = [pool.submit(work, each) for each in components]
+        try:
+            return tuple(future.result() for future in futures)
+        except BaseException:
+            store.stop.ask()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _strangers_in_lock(manifest: Manifest, lock: Lock | None) -> tuple[Problem, ...]:
+    names: Mapping[str, object] = {} if lock is None else lock.components
+    return tuple(
+        Problem(
+            f"{name} is in the lock and not in the manifest",
+            str(manifest.lock_path),
+            f"take it out with: patchkit apply -m {manifest.name} --update-lock",
+        )
+        for name in names
+        if manifest.component(name) is None
+    )
+
+
+def _from_system(error: OSError, component: Component) -> SurroundingsError:
+    place = os.fsdecode(error.filename) if error.filename else "the system"
+    return SurroundingsError(Problem(f"{place}: {error.strerror or error}", component.name))
