@@ -1,0 +1,24 @@
+"""A throw-away repository that sees another one's objects: what is written there is a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from patchkit.gitcmd.diffs import objects_directory
+from patchkit.gitcmd.repository import Repository
+
+
+@contextmanager
+def overlay(repository: Repository) -> Iterator[Repository]:
+    """A bare repository with all objects of `repository`; gone at the end of the block."""
+    with TemporaryDirectory(prefix="patchkit-") as folder:
+        git_dir = Path(folder)
+        (git_dir / "refs").mkdir()
+        (git_dir / "objects" / "info").mkdir(parents=True)
+        (git_dir / "HEAD").write_bytes(b"ref: refs/heads/none\n")
+        borrowed = bytes(objects_directory(repository)) + b"\n"
+        (git_dir / "objects" / "info" / "alternates").write_bytes(borrowed)
+        yield Repository(git_dir)
