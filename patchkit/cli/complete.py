@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from patchkit.cli.catalog import COMMANDS, split_command
 from patchkit.cli.complete_names import names_of_kind
-from patchkit.cli.table import OPTIONS, PARAMETERS, SUMMARIES
+from patchkit.cli.table import PARAMETERS, SUMMARIES
 
 
 def complete(words: list[str]) -> int:
@@ -52,7 +52,7 @@ def _commands(before: list[str], typed: str) -> Iterator[str]:
 
 def _in_command(name: str, before: list[str], typed: str) -> Iterator[str]:
     rows = PARAMETERS.get(name, ())
-    kinds = {each: row[2] for row in rows for each in row[1]}
+    kinds = {each: row[1] for row in rows for each in row[0]}
     if typed.startswith("--") and "=" in typed:
         option, _, value = typed.partition("=")
         for candidate in _values(kinds.get(option, ""), before, value):
@@ -63,16 +63,16 @@ def _in_command(name: str, before: list[str], typed: str) -> Iterator[str]:
         yield from _options(name, before, typed)
     else:
         given = _arguments_given(before, kinds)
-        arguments = [row[2] for row in rows if not row[1]]
+        arguments = [row[1] for row in rows if not row[0]]
         if arguments:
             yield from _values(arguments[min(given, len(arguments) - 1)], before, typed)
 
 
 def _options(name: str, before: list[str], typed: str) -> Iterator[str]:
-    for _, names, _, _, repeatable, *_ in PARAMETERS.get(name, ()):
+    for names, _, repeatable, text in PARAMETERS.get(name, ()):
         used = any(each in before for each in names) and not repeatable
         if names and names[-1].startswith(typed) and not used:
-            yield f"{names[-1]}\t{OPTIONS[name][names[-1]]}"
+            yield f"{names[-1]}\t{text}"
     if "--help".startswith(typed):
         yield "--help\tHow the command works, with examples"
 

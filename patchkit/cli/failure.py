@@ -6,11 +6,18 @@ import tempfile
 import traceback
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from patchkit import __version__
+from patchkit.cli.catalog import split_command
 from patchkit.cli.places import log_folder
 from patchkit.cli.terminal import Terminal
-from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
+from patchkit.errors import ExitCode, PatchkitError, SurroundingsError, UsageError
+
+# The base of typer's usage errors; typer carries its own copy of click, which has no public name.
+_CommandLineError: Any = typer.BadParameter.__mro__[2]
 
 
 def report_failure(error: BaseException, argv: list[str]) -> int:
@@ -19,7 +26,7 @@ def report_failure(error: BaseException, argv: list[str]) -> int:
     if isinstance(error, KeyboardInterrupt):
         terminal.problem("interrupted")
         return ExitCode.INTERRUPTED
-    expected = _as_expected(error)
+    expected = _as_expected(error, argv)
     if expected is None:
         return _report_bug(terminal, error, argv)
     terminal.error(expected)
@@ -30,14 +37,23 @@ def report_failure(error: BaseException, argv: list[str]) -> int:
     return expected.exit_code
 
 
-def _as_expected(error: BaseException) -> PatchkitError | None:
+def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
     """The error as one of ours; None for a bug."""
     if isinstance(error, PatchkitError):
         return error
+    if isinstance(error, _CommandLineError):
+        return _usage_error(error, argv)
     if isinstance(error, OSError):
         place = error.filename or "the system"
         return SurroundingsError(f"{place}: {error.strerror or error}")
     return None
+
+
+def _usage_error(error: Any, argv: list[str]) -> UsageError:
+    command = split_command(argv)
+    message = " ".join(error.format_message().split())
+    message = message[:1].lower() + message[1:].removesuffix(".")
+    return UsageError(message, hint=f"see `patchkit {command[0] if command else ''} --help`")
 
 
 def _report_bug(terminal: Terminal, error: BaseException, argv: list[str]) -> int:

@@ -64,19 +64,19 @@ def _help_asked(argv: list[str]) -> list[str]:
 
 
 def _run_command(name: str, arguments: list[str]) -> int:
+    import typer
+
     from patchkit.cli.command import load_command
-    from patchkit.cli.plain import Row, parse_plain
-    from patchkit.cli.table import PARAMETERS
 
-    body = load_command(name)
-    values = None
-    if name in PARAMETERS:
-        values = parse_plain((Row(*row) for row in PARAMETERS[name]), arguments)
-    if values is None:
-        from patchkit.cli.typer_command import parse_with_typer
-
-        values = parse_with_typer(name, body, arguments)
-    return int(body(**values))
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(add_help_option=False)(load_command(name))
+    try:
+        code = typer.main.get_command(app).main(
+            arguments, prog_name=f"patchkit {name}", standalone_mode=False
+        )
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    return int(code)
 
 
 def guarded(argv: list[str], body: Callable[[], int]) -> int:

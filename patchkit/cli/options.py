@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from patchkit.cli.declare import Option
+import typer
 
 ManifestOption = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--manifest",
         "-m",
         metavar="MANIFEST",
@@ -19,7 +19,7 @@ ManifestOption = Annotated[
 ]
 ManifestsOption = Annotated[
     list[str] | None,
-    Option(
+    typer.Option(
         "--manifest",
         "-m",
         metavar="MANIFEST",
@@ -29,7 +29,7 @@ ManifestsOption = Annotated[
 ]
 ComponentsOption = Annotated[
     list[str] | None,
-    Option(
+    typer.Option(
         "--component",
         "-c",
         metavar="COMPONENT",
@@ -38,7 +38,7 @@ ComponentsOption = Annotated[
 ]
 OneComponentOption = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--component",
         "-c",
         metavar="COMPONENT",
@@ -47,7 +47,7 @@ OneComponentOption = Annotated[
 ]
 WorkspaceOption = Annotated[
     Path,
-    Option(
+    typer.Option(
         "--workspace",
         "-w",
         metavar="DIR",
@@ -59,7 +59,7 @@ WORKSPACE = Path("workspace")
 
 CacheOption = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--cache",
         metavar="DIR",
         envvar="PATCHKIT_CACHE",
@@ -67,27 +67,27 @@ CacheOption = Annotated[
     ),
 ]
 OfflineOption = Annotated[
-    bool, Option("--offline", help="Use only what is cached; never ask the network.")
+    bool, typer.Option("--offline", help="Use only what is cached; never ask the network.")
 ]
 JobsOption = Annotated[
     int,
-    Option("--jobs", "-j", metavar="N", minimum=1, help="How many components at once."),
+    typer.Option("--jobs", "-j", metavar="N", min=1, help="How many components at once."),
 ]
 JOBS = 4
 
 JsonOption = Annotated[
-    bool, Option("--json", help="Print the result as JSON (docs/reference/json.md).")
+    bool, typer.Option("--json", help="Print the result as JSON (docs/reference/json.md).")
 ]
 QuietOption = Annotated[
     bool,
-    Option("--quiet", "-q", help="Print only what is wrong; the exit code says the rest."),
+    typer.Option("--quiet", "-q", help="Print only what is wrong; the exit code says the rest."),
 ]
 DryRunOption = Annotated[
-    bool, Option("--dry-run", "-n", help="Say what would be done, and change nothing.")
+    bool, typer.Option("--dry-run", "-n", help="Say what would be done, and change nothing.")
 ]
 ForceOption = Annotated[
     bool,
-    Option(
+    typer.Option(
         "--force",
         help="Go on where local work is in the way; it is saved under a ref that is named.",
     ),

@@ -1,4 +1,4 @@
-"""What a command takes, read off its signature: for help, completion, the table and typer."""
+"""What a command takes, read off its signature: for help, completion and the reference."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+from typer.models import ArgumentInfo, OptionInfo
+
 from patchkit.cli.command import Body
-from patchkit.cli.declare import Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Parameter:
     """One option or argument.
 
     `keyword` is the function's, `type` its type without None; `names` are the option's, short ones
-    first, empty for an argument. `metavar` is "" for a flag, `minimum` None where any number does.
+    first, empty for an argument. `metavar` is "" for a flag.
     """
 
     keyword: str
@@ -29,13 +30,6 @@ class Parameter:
     default: object
     choices: tuple[str, ...]
     variable: str
-    minimum: int | None
-
-    @property
-    def kind(self) -> str:
-        """What its values are, in the table's words; "" for what only typer converts."""
-        element = get_args(self.type)[0] if self.repeatable else self.type
-        return {bool: "flag", str: "text", Path: "path", int: "number"}.get(element, "")
 
     @property
     def required(self) -> bool:
@@ -89,25 +83,31 @@ def _parameter(keyword: str, hint: object, default: object) -> Parameter:
     return Parameter(
         keyword=keyword,
         type=kind,
-        names=tuple(sorted(declared.names, key=len)),
+        names=_names(declared),
         metavar=declared.metavar or word,
-        help=declared.help,
+        help=declared.help or "",
         default=default,
         choices=choices,
-        variable=declared.envvar,
-        minimum=declared.minimum,
+        variable=str(declared.envvar or ""),
     )
 
 
-def _declaration(keyword: str, hint: object) -> tuple[Any, Option]:
+def _declaration(keyword: str, hint: object) -> tuple[Any, OptionInfo | ArgumentInfo]:
     """(type without None, declaration) of an annotation."""
     # before Python 3.11 a default of None wraps the annotation in Optional
     for each in (hint, *get_args(hint)):
         if get_origin(each) is Annotated:
             kind, declared = get_args(each)[:2]
-            assert isinstance(declared, Option), keyword
             return _without_none(kind), declared
-    raise TypeError(f"{keyword}: declare it as Annotated[..., Option(...)]")
+    raise TypeError(f"{keyword}: declare it as Annotated[..., typer.Option(...)]")
+
+
+def _names(declared: OptionInfo | ArgumentInfo) -> tuple[str, ...]:
+    if isinstance(declared, ArgumentInfo):
+        return ()
+    # within Annotated the first name lands where a default would stand
+    names = (declared.default, *(declared.param_decls or ()))
+    return tuple(sorted((each for each in names if isinstance(each, str)), key=len))
 
 
 def _without_none(kind: Any) -> Any:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from pprint import pformat
-from typing import Any
 
 from patchkit.cli.catalog import COMMANDS, GROUPS
-from patchkit.cli.command import Body, about, is_written, load_command
+from patchkit.cli.command import about, is_written, load_command
 from patchkit.cli.pages import (
     SHARED_EXITS,
     command_page,
@@ -58,39 +57,18 @@ def table_module() -> str:
     names = _ready()
     pages = {"": overview()} | {name: command_page(name) for name in names}
     summaries = {name: summary(load_command(name)) for name in names}
-    rows = {name: parameter_rows(load_command(name)) for name in names}
-    options = {name: _option_helps(name) for name in names}
+    rows = {name: _rows(name) for name in names}
     parts = [
         _TABLE_HEAD,
         "#: command -> its summary line\n" + _literal("SUMMARIES", "dict[str, str]", summaries),
-        "#: command -> its parameters, each a `patchkit.cli.plain.Row`\n"
+        "#: command -> its options and arguments: names (none: an argument), what it takes\n"
+        "#: (nothing: a flag), whether it may be repeated, what it is for\n"
         + _literal(
-            "PARAMETERS",
-            "dict[str, tuple[tuple[str, tuple[str, ...], str, str, bool, bool, str, int], ...]]",
-            rows,
+            "PARAMETERS", "dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]]", rows
         ),
-        "#: command -> option -> what it is for, in a sentence\n"
-        + _literal("OPTIONS", "dict[str, dict[str, str]]", options),
         '#: command -> its help page; "": the overview\n' + _pages(pages),
     ]
     return "\n".join(parts)
-
-
-def parameter_rows(body: Body) -> tuple[tuple[Any, ...], ...]:
-    """A command's parameters, each as the values of a `patchkit.cli.plain.Row`."""
-    return tuple(
-        (
-            each.keyword,
-            each.names,
-            "|".join((*each.choices, "")) if each.choices else each.metavar,
-            each.kind,
-            each.repeatable,
-            each.required,
-            each.variable,
-            each.minimum or 0,
-        )
-        for each in parameters(body)
-    )
 
 
 def cli_reference() -> str:
@@ -146,9 +124,16 @@ def _results() -> dict[str, str]:
     return {name: result for name, result in results.items() if result}
 
 
-def _option_helps(name: str) -> dict[str, str]:
-    options = [each for each in parameters(load_command(name)) if each.names]
-    return {each.names[-1]: each.help.split(". ")[0].removesuffix(".") for each in options}
+def _rows(name: str) -> tuple[tuple[object, ...], ...]:
+    return tuple(
+        (
+            each.names,
+            "|".join((*each.choices, "")) if each.choices else each.metavar,
+            each.repeatable,
+            each.help.split(". ")[0].removesuffix("."),
+        )
+        for each in parameters(load_command(name))
+    )
 
 
 def _literal(name: str, kind: str, value: object) -> str:

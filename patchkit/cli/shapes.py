@@ -14,7 +14,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import patchkit.report.json
 
-_SCALARS = {str: "string", bytes: "string", int: "number", float: "number", bool: "true or false"}
+_SCALARS: dict[Any, str] = {
+    str: "string",
+    bytes: "string",
+    int: "number",
+    float: "number",
+    bool: "true or false",
+}
+_SCALARS |= {object: "any value", Any: "any value"}
 _COMMENTED = re.compile(r"^\s*(\w+)(?::[^=#]*)?(?: *=[^#]*)?\s+# (.+)$", re.MULTILINE)
 
 
@@ -101,12 +108,14 @@ def _describe(hint: Any) -> str:
     return _simple(hint)
 
 
-def _simple(hint: type) -> str:
+def _simple(hint: Any) -> str:
+    if hint in _SCALARS:
+        return _SCALARS[hint]
     if issubclass(hint, PurePath):
         return "string"
     if is_dataclass(hint) or issubclass(hint, Enum):
         return f"[{hint.__name__}](#{hint.__name__.lower()})"
-    return _SCALARS[hint]
+    raise TypeError(f"{hint} has no JSON form")
 
 
 def _text(shape: type) -> str:

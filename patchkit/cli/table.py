@@ -4,15 +4,132 @@
 # fmt: off
 
 #: command -> its summary line
-SUMMARIES: dict[str, str] = {'completion': "Print the script that makes a shell complete patchkit's command line",
+SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one component, and an empty series for it',
+ 'manifest lint': 'Say everything that is wrong with manifests, with file and line',
+ 'manifest show': 'Print a manifest as it is understood',
+ 'manifest schema': 'Print the JSON Schema of manifests',
+ 'fetch': 'Bring what a manifest pins into the cache; afterwards everything works offline',
+ 'apply': "Build each component's stack and move its checkout there",
+ 'check': 'Try every patch on its pin, without a checkout, and say what is wrong',
+ 'status': 'Show in which state each checkout is',
+ 'completion': "Print the script that makes a shell complete patchkit's command line",
  'version': 'Say which patchkit, git and Python run'}
 
-#: command -> its parameters, each a `patchkit.cli.plain.Row`
-PARAMETERS: dict[str, tuple[tuple[str, tuple[str, ...], str, str, bool, bool, str, int], ...]] = {'completion': (('shell', (), 'bash|zsh|fish|', '', False, True, '', 0),),
- 'version': (('json', ('--json',), '', 'flag', False, False, '', 0),)}
-
-#: command -> option -> what it is for, in a sentence
-OPTIONS: dict[str, dict[str, str]] = {'completion': {}, 'version': {'--json': 'Print the result as JSON (docs/reference/json.md)'}}
+#: command -> its options and arguments: names (none: an argument), what it takes
+#: (nothing: a flag), whether it may be repeated, what it is for
+PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'init': (((), 'NAME', False, 'Name of the manifest'),
+          (('--git',), 'URL', False, 'The upstream is this git repository'),
+          (('--commit',), 'ID', False, 'Pin this full commit id'),
+          (('--ref',), 'REF', False, 'Pin the commit that this branch or tag is at now'),
+          (('--index',),
+           'PROJECT==VERSION',
+           False,
+           'The upstream is this source distribution on the package index'),
+          (('--archive',), 'URL', False, 'The upstream is this archive'),
+          (('--sha256',), 'HASH', False, 'SHA-256 of the source distribution or archive'),
+          (('--name',), 'NAME', False, 'Name of the component'),
+          (('--track',), 'BRANCH', False, 'The branch where newer versions appear'),
+          (('--description',), 'TEXT', False, 'What the stack is, in one line'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'),
+           '',
+           False,
+           'Print only what is wrong; the exit code says the rest')),
+ 'manifest lint': (((), 'MANIFEST', True, 'A manifest: a path, or a name'),
+                   (('--strict',), '', False, 'Let warnings count as problems'),
+                   (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                   (('-q', '--quiet'),
+                    '',
+                    False,
+                    'Print only what is wrong; the exit code says the rest')),
+ 'manifest show': ((('-m', '--manifest'),
+                    'MANIFEST',
+                    False,
+                    'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+                   (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)')),
+ 'manifest schema': ((('--part',), '', False, 'The schema of shared parts, which others extend'),
+                     (('--json',),
+                      '',
+                      False,
+                      'Print the result as JSON (docs/reference/json.md)')),
+ 'fetch': ((('-m', '--manifest'),
+            'MANIFEST',
+            False,
+            'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+           (('-c', '--component'),
+            'COMPONENT',
+            True,
+            'Only this component; may be given several times'),
+           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+           (('--verify',), '', False, 'Read what is cached, and fetch again what is damaged'),
+           (('-j', '--jobs'), 'N', False, 'How many components at once'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'),
+            '',
+            False,
+            'Print only what is wrong; the exit code says the rest')),
+ 'apply': ((('-m', '--manifest'),
+            'MANIFEST',
+            False,
+            'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+           (('-c', '--component'),
+            'COMPONENT',
+            True,
+            'Only this component; may be given several times'),
+           (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+           (('--force',),
+            '',
+            False,
+            'Go on where local work is in the way; it is saved under a ref that is named'),
+           (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+           (('--update-lock',),
+            '',
+            False,
+            'Accept stacks that differ from the lock, and record them; forget components that '
+            'the manifest no longer has'),
+           (('-j', '--jobs'), 'N', False, 'How many components at once'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'),
+            '',
+            False,
+            'Print only what is wrong; the exit code says the rest')),
+ 'check': ((('-m', '--manifest'),
+            'MANIFEST',
+            True,
+            'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
+            'several times'),
+           (('-c', '--component'),
+            'COMPONENT',
+            True,
+            'Only this component; may be given several times'),
+           (('--strict',), '', False, 'Let warnings and questions of form fail the check'),
+           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+           (('-j', '--jobs'), 'N', False, 'How many components at once'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'),
+            '',
+            False,
+            'Print only what is wrong; the exit code says the rest')),
+ 'status': ((('-m', '--manifest'),
+             'MANIFEST',
+             False,
+             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+            (('-c', '--component'),
+             'COMPONENT',
+             True,
+             'Only this component; may be given several times'),
+            (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'),
+             '',
+             False,
+             'Print only what is wrong; the exit code says the rest')),
+ 'completion': (((), 'bash|zsh|fish|', False, 'The shell'),),
+ 'version': ((('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),)}
 
 #: command -> its help page; "": the overview
 PAGES: dict[str, str] = {}
@@ -23,8 +140,20 @@ Usage: patchkit COMMAND [OPTIONS]
 Patch stacks on pinned upstreams: apply them, check them, see them drift.
 
 Start:
+  init              Write a commented manifest with one component, and an empty
+                    series for it
+  manifest lint     Say everything that is wrong with manifests, with file and
+                    line
+  manifest show     Print a manifest as it is understood
+  manifest schema   Print the JSON Schema of manifests
 
 Work with stacks:
+  fetch             Bring what a manifest pins into the cache; afterwards
+                    everything works offline
+  apply             Build each component's stack and move its checkout there
+  check             Try every patch on its pin, without a checkout, and say what
+                    is wrong
+  status            Show in which state each checkout is
 
 Look:
 
@@ -36,6 +165,307 @@ Patchkit itself:
 Options:
   COMMAND --help    how a command works, with examples
   --version         the version
+"""
+
+PAGES['init'] = """\
+Usage: patchkit init [OPTIONS] [NAME]
+
+Write a commented manifest with one component, and an empty series for it.
+
+Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has
+it, the JSON Schema by which editors complete manifests. Overwrites nothing.
+Without --git, --index or --archive it asks, if there is a terminal.
+
+Arguments:
+  NAME                    Name of the manifest. Default: the component's.
+
+Options:
+      --git URL           The upstream is this git repository.
+      --commit ID         Pin this full commit id.
+      --ref REF           Pin the commit that this branch or tag is at now.
+      --index PROJECT==VERSION
+                          The upstream is this source distribution on the
+                          package index.
+      --archive URL       The upstream is this archive.
+      --sha256 HASH       SHA-256 of the source distribution or archive.
+      --name NAME         Name of the component. Default: the upstream's.
+      --track BRANCH      The branch where newer versions appear.
+      --description TEXT  What the stack is, in one line.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit init demo --git https://github.com/ISEEKYAN/mbridge.git --ref main
+      pin the commit that main is at now
+  patchkit init demo --git URL --commit ID --track main --component mbridge
+      say it all; asks nobody
+  patchkit init demo --index mbridge==0.15.1 --sha256 HASH
+      from the package index
+  patchkit init
+      on a terminal: asks
+
+Exit codes:
+  0  written
+  2  the manifest is there already, or the options do not go together
+  5  the upstream could not be asked for --ref
+"""
+
+PAGES['manifest lint'] = """\
+Usage: patchkit manifest lint [OPTIONS] [MANIFEST...]
+
+Say everything that is wrong with manifests, with file and line.
+
+Looks at the files of this project only: the manifests, the parts that they
+extend, and the series and patches that they name. Nothing is fetched; whether
+the patches apply is what `patchkit check` tells.
+
+Arguments:
+  MANIFEST...             A manifest: a path, or a name. Default: all.
+
+Options:
+      --strict            Let warnings count as problems.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit manifest lint
+      every manifest of manifests/
+  patchkit manifest lint qwen3-vl-npu
+      one of them
+
+Exit codes:
+  0  nothing is wrong
+  1  only warnings, and --strict
+  2  the command line is wrong
+  4  a manifest cannot be used
+"""
+
+PAGES['manifest show'] = """\
+Usage: patchkit manifest show [OPTIONS]
+
+Print a manifest as it is understood.
+
+Shared parts (`extends`) are merged in, folders' defaults are filled in, and
+local URLs are absolute. What is printed is a manifest that means the same.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --json              Print the result as JSON (docs/reference/json.md).
+
+Examples:
+  patchkit manifest show -m qwen3-vl-npu
+      as YAML, with the shared parts merged in
+  patchkit manifest show -m qwen3-vl-npu --json
+      the same for programs
+
+Exit codes:
+  0  shown
+  2  the command line is wrong
+  4  the manifest cannot be used
+"""
+
+PAGES['manifest schema'] = """\
+Usage: patchkit manifest schema [OPTIONS]
+
+Print the JSON Schema of manifests.
+
+Name it in a manifest's first line, and editors with a YAML language server
+complete and explain the keys: `# yaml-language-server:
+$schema=manifest.schema.json`.
+
+Options:
+      --part              The schema of shared parts, which others extend.
+      --json              Print the result as JSON (docs/reference/json.md).
+
+Examples:
+  patchkit manifest schema > manifests/manifest.schema.json
+      for editors to complete by
+  patchkit manifest schema --part
+      the schema of files that others extend
+
+Exit codes:
+  0  always
+  2  the command line is wrong
+"""
+
+PAGES['fetch'] = """\
+Usage: patchkit fetch [OPTIONS]
+
+Bring what a manifest pins into the cache; afterwards everything works offline.
+
+Git upstreams are fetched at exactly the pinned commit, source distributions and
+archives are verified by their SHA-256 and unpacked without running anything of
+theirs. What is cached is never asked for again. If one component cannot be had,
+the others are fetched all the same.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --verify            Read what is cached, and fetch again what is damaged.
+  -j, --jobs N            How many components at once. [default: 4]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit fetch -m qwen3-vl-npu
+      everything the manifest pins
+  patchkit fetch -m qwen3-vl-npu --offline
+      is all of it cached?
+  patchkit fetch -m qwen3-vl-npu --verify
+      read the cache to the last byte
+
+Exit codes:
+  0  everything is in the cache
+  2  the command line is wrong
+  4  a pinned file is not there or has another hash
+  5  something could not be fetched; the other components were
+"""
+
+PAGES['apply'] = """\
+Usage: patchkit apply [OPTIONS]
+
+Build each component's stack and move its checkout there.
+
+One commit per patch, on a branch `patchkit`. Only files that differ are
+written; applied again, nothing is touched. A component is all or nothing: if
+one patch does not apply, its checkout stays as it was. Work of yours in a
+checkout is never lost: patchkit refuses, or with --force saves it under a ref
+and says how to get it back.
+
+The first apply writes the lock beside the manifest; every later one compares
+with it.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --force             Go on where local work is in the way; it is saved
+                          under a ref that is named.
+  -n, --dry-run           Say what would be done, and change nothing.
+      --update-lock       Accept stacks that differ from the lock, and record
+                          them; forget components that the manifest no longer
+                          has.
+  -j, --jobs N            How many components at once. [default: 4]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit apply -m qwen3-vl-npu
+      every component of the manifest
+  patchkit apply -m qwen3-vl-npu -c megatron-lm
+      only this one
+  patchkit apply -m qwen3-vl-npu --dry-run
+      say what would be done
+  patchkit apply -m qwen3-vl-npu --force
+      save local work under a ref, then apply
+
+Exit codes:
+  0  every checkout is at its stack
+  1  a patch does not apply, a stack is not the one in the lock, or work in a
+     checkout is in the way
+  2  the command line is wrong
+  4  the manifest, a series, a patch or the lock cannot be read
+  5  a fetch failed, a checkout is locked, the disk is full
+"""
+
+PAGES['check'] = """\
+Usage: patchkit check [OPTIONS]
+
+Try every patch on its pin, without a checkout, and say what is wrong.
+
+The verdict is the one that apply gives. A patch that does not apply is
+explained: what each hunk expects, what stands there, where its lines are now,
+and what to type next. Patches whose context fits but whose files were others
+when they were made are pointed out.
+
+Options:
+  -m, --manifest MANIFEST
+                          A manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS; may be given several times.
+                          Default: all of manifests/.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --strict            Let warnings and questions of form fail the check.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+  -j, --jobs N            How many components at once. [default: 4]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit check
+      every manifest of manifests/
+  patchkit check -m slime-npu-official -c slime
+      one component
+  patchkit check --strict
+      also: headers, and the form that refresh writes
+
+Exit codes:
+  0  every patch applies
+  1  a patch does not apply, or the lock says otherwise
+  2  the command line is wrong
+  4  a manifest, series, lock or patch cannot be read
+  5  an upstream could not be fetched
+"""
+
+PAGES['status'] = """\
+Usage: patchkit status [OPTIONS]
+
+Show in which state each checkout is.
+
+pristine: at its base, without patches. applied: at the stack that patchkit
+made, clean. edited: uncommitted changes. ahead: commits of your own on the
+stack or in place of it. conflicted: a rebase or merge waits for you. foreign:
+another branch, or no checkout of patchkit's. interrupted: an apply was killed
+half-way. absent: no checkout.
+
+Looks only; nothing is written and no network is asked.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit status -m qwen3-vl-npu
+      every component
+  patchkit status -m qwen3-vl-npu --json
+      for a script
+
+Exit codes:
+  0  it could be told, whatever the states are
+  2  the command line is wrong
+  4  the manifest or the lock cannot be read
 """
 
 PAGES['completion'] = """\

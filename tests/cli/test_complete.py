@@ -46,17 +46,15 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(complete, "SUMMARIES", {"apply": "Apply.", "manifest lint": "Lint."})
     rows = (
-        ("manifest", ("-m", "--manifest"), "MANIFEST", "text", False, False, "", 0),
-        ("component", ("-c", "--component"), "COMPONENT", "text", True, False, "", 0),
-        ("only", ("--only",), "red|green|", "", False, False, "", 0),
-        ("into", ("--into",), "DIR", "path", False, False, "", 0),
-        ("force", ("--force",), "", "flag", False, False, "", 0),
-        ("patch", (), "PATCH", "text", False, True, "", 0),
-        ("file", (), "FILE", "path", True, False, "", 0),
+        (("-m", "--manifest"), "MANIFEST", False, "M"),
+        (("-c", "--component"), "COMPONENT", True, "C"),
+        (("--only",), "red|green|", False, "O"),
+        (("--into",), "DIR", False, "D"),
+        (("--force",), "", False, "F"),
+        ((), "PATCH", False, "P"),
+        ((), "FILE", True, "F"),
     )
-    helps = {"--manifest": "M", "--component": "C", "--only": "O", "--into": "D", "--force": "F"}
     monkeypatch.setattr(complete, "PARAMETERS", {"apply": rows})
-    monkeypatch.setattr(complete, "OPTIONS", {"apply": helps})
 
 
 def _asked(*words: str) -> list[str]:

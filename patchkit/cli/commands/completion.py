@@ -6,8 +6,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from patchkit.cli.command import command
-from patchkit.cli.declare import Argument
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
@@ -30,7 +31,9 @@ class Shell(str, Enum):
     ],
     exits={ExitCode.OK: "printed"},
 )
-def completion(shell: Annotated[Shell, Argument(metavar="SHELL", help="The shell.")]) -> ExitCode:
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell.")],
+) -> ExitCode:
     """Print the script that makes a shell complete patchkit's command line.
 
     Commands, options, manifests, components and patches are completed. The script asks patchkit

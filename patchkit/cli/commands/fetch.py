@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from patchkit.cli.command import command
-from patchkit.cli.declare import Option
 from patchkit.cli.options import (
     JOBS,
     CacheOption,
@@ -46,7 +47,7 @@ def fetch(
     cache: CacheOption = None,
     offline: OfflineOption = False,
     verify: Annotated[
-        bool, Option("--verify", help="Read what is cached, and fetch again what is damaged.")
+        bool, typer.Option("--verify", help="Read what is cached, and fetch again what is damaged.")
     ] = False,
     jobs: JobsOption = JOBS,
     json: JsonOption = False,
@@ -87,5 +88,6 @@ def _detail(component: FetchedComponent) -> str:
     pin = component.pin if len(component.pin) < _LONG else component.pin[:12]
     other = component.commit is not None and component.commit != component.pin
     base = f", base {component.commit[:12]}" if component.commit and other else ""
-    files = f", {component.files} published patches" if component.files else ""
+    plural = "" if component.files == 1 else "es"
+    files = f", {component.files} published patch{plural}" if component.files else ""
     return pin + base + files

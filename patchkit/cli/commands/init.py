@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from patchkit.cli.command import command
-from patchkit.cli.declare import Argument, Option
 from patchkit.cli.options import JsonOption, QuietOption
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, Problem, UsageError
@@ -40,43 +41,51 @@ if TYPE_CHECKING:
 def init(
     *,
     name: Annotated[
-        str | None, Argument(metavar="NAME", help="Name of the manifest. Default: the component's.")
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the manifest. Default: the component's."),
     ] = None,
     git: Annotated[
-        str | None, Option("--git", metavar="URL", help="The upstream is this git repository.")
+        str | None,
+        typer.Option("--git", metavar="URL", help="The upstream is this git repository."),
     ] = None,
     commit: Annotated[
-        str | None, Option("--commit", metavar="ID", help="Pin this full commit id.")
+        str | None, typer.Option("--commit", metavar="ID", help="Pin this full commit id.")
     ] = None,
     ref: Annotated[
         str | None,
-        Option("--ref", metavar="REF", help="Pin the commit that this branch or tag is at now."),
+        typer.Option(
+            "--ref", metavar="REF", help="Pin the commit that this branch or tag is at now."
+        ),
     ] = None,
     index: Annotated[
         str | None,
-        Option(
+        typer.Option(
             "--index",
             metavar="PROJECT==VERSION",
             help="The upstream is this source distribution on the package index.",
         ),
     ] = None,
     archive: Annotated[
-        str | None, Option("--archive", metavar="URL", help="The upstream is this archive.")
+        str | None, typer.Option("--archive", metavar="URL", help="The upstream is this archive.")
     ] = None,
     sha256: Annotated[
         str | None,
-        Option("--sha256", metavar="HASH", help="SHA-256 of the source distribution or archive."),
+        typer.Option(
+            "--sha256", metavar="HASH", help="SHA-256 of the source distribution or archive."
+        ),
     ] = None,
     component: Annotated[
         str | None,
-        Option("--name", metavar="NAME", help="Name of the component. Default: the upstream's."),
+        typer.Option(
+            "--name", metavar="NAME", help="Name of the component. Default: the upstream's."
+        ),
     ] = None,
     track: Annotated[
         str | None,
-        Option("--track", metavar="BRANCH", help="The branch where newer versions appear."),
+        typer.Option("--track", metavar="BRANCH", help="The branch where newer versions appear."),
     ] = None,
     description: Annotated[
-        str, Option("--description", metavar="TEXT", help="What the stack is, in one line.")
+        str, typer.Option("--description", metavar="TEXT", help="What the stack is, in one line.")
     ] = "",
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -117,7 +126,6 @@ def _ask() -> UpstreamOptions:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         hint = "--git URL --ref BRANCH, for example; `patchkit init --help` has more"
         raise UsageError(Problem("no upstream is given", hint=hint))
-    import typer
 
     def ask(question: str) -> str:
         return str(typer.prompt(question, err=True)).strip()

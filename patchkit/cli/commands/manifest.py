@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from patchkit.cli.command import command
-from patchkit.cli.declare import Argument, Option
 from patchkit.cli.options import JsonOption, ManifestOption, QuietOption
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -38,9 +39,11 @@ def lint(
     *,
     manifests: Annotated[
         list[str] | None,
-        Argument(metavar="MANIFEST", help="A manifest: a path, or a name. Default: all."),
+        typer.Argument(metavar="MANIFEST", help="A manifest: a path, or a name. Default: all."),
     ] = None,
-    strict: Annotated[bool, Option("--strict", help="Let warnings count as problems.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let warnings count as problems.")
+    ] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
@@ -90,7 +93,7 @@ def show(*, manifest: ManifestOption = None, json: JsonOption = False) -> ExitCo
 def schema(
     *,
     part: Annotated[
-        bool, Option("--part", help="The schema of shared parts, which others extend.")
+        bool, typer.Option("--part", help="The schema of shared parts, which others extend.")
     ] = False,
     json: JsonOption = False,
 ) -> ExitCode:

@@ -1,0 +1,215 @@
+"""An explanation as a person reads it: which hunk, what it expects, what stands there, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.text import Line, Paint, Painted, Piece, shown
+from patchkit.explain.values import Cause
+from patchkit.model.outcome import Preimage, Reason
+
+if TYPE_CHECKING:
+    from patchkit.explain.values import (
+        FileExplanation,
+        HunkExplanation,
+        Move,
+        Origin,
+        PatchExplanation,
+        RenamedName,
+    )
+    from patchkit.model.alignment import Difference
+
+# What fits beside the margin in 80 columns, and how many lines of a hunk are worth reading.
+_TEXT = 62
+_LINES = 8
+_BLOBS = 4
+
+_REASONS = {
+    Reason.MISSING: "is not in the tree",
+    Reason.EXISTS: "is in the tree already",
+    Reason.MODE: "is of another type",
+    Reason.BINARY: "a binary change that does not fit",
+    Reason.UNSAFE: "must not be written",
+    Reason.CONTEXT: "does not hold what the patch expects",
+}
+
+
+def print_explanation(terminal: Terminal, explanation: PatchExplanation) -> None:
+    """Print why a patch does not apply, below a line that names the patch."""
+    for line in explanation_lines(explanation):
+        terminal.product(line)
+
+
+def explanation_lines(explanation: PatchExplanation) -> Iterator[Line]:
+    """The lines of an explanation: each file with its hunks, then what they have in common."""
+    for file in explanation.files:
+        yield from _file_lines(file)
+    if explanation.contained:
+        yield ["  ", Painted("why", Paint.NOTICE), "   the tree has the whole change already"]
+    for name in explanation.renamed:
+        yield from _renamed_lines(name, explanation)
+    yield from _edited_lines(explanation.files)
+    yield from origin_lines(explanation.origin)
+
+
+def origin_lines(origin: Origin) -> Iterator[Line]:
+    """What the blobs in a patch's `index` lines tell about the base that it was made for."""
+    if not origin.others:
+        return
+    count = f"{len(origin.others)} of {origin.known} files"
+    yield [
+        "  ",
+        Painted("why", Paint.NOTICE),
+        f"   made for another base: {count} were others when it was made",
+    ]
+    for other in origin.others[:_BLOBS]:
+        found = other.found[:10] or "none"
+        yield f"          {other.expected[:10]} then, {found} here: {other.path}"
+    if len(origin.others) > _BLOBS:
+        yield f"          and {len(origin.others) - _BLOBS} more"
+    for name in origin.made_by:
+        yield f"        such a file is what {name} makes"
+    if origin.commit is not None:
+        matches = f"{origin.commit_matches} of {origin.known} files match"
+        yield f"        at {origin.commit} {matches}"
+        yield ["        ", Painted(f"({origin.commit_subject})", Paint.FAINT)]
+
+
+def _file_lines(file: FileExplanation) -> Iterator[Line]:
+    head: list[Piece] = ["  ", Painted(file.path, Paint.STRONG)]
+    if file.reason is not Reason.CONTEXT or not file.hunks:
+        what = file.detail or _REASONS[file.reason]
+        yield [*head, f": {what} (line {file.line} of the patch)"]
+    else:
+        yield [*head, f": {len(file.hunks)} of {_hunks(file.hunks_total)} without a place"]
+    if file.contained:
+        yield "    the change has been made already"
+        return
+    yield from (_move_line(move) for move in file.moves)
+    for hunk in file.hunks:
+        yield from _hunk_lines(hunk, file)
+
+
+def _move_line(move: Move) -> Line:
+    share = f"{move.likeness:.0%} of what the patch needs"
+    return ["    now perhaps ", Painted(move.path, Paint.PLACE), f" ({move.how}, {share})"]
+
+
+def _hunk_lines(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Line]:
+    here = hunk.place_path == file.path
+    if not here and hunk.place is not None and not hunk.differences:
+        yield f"    hunk {hunk.number} (line {hunk.line} of the patch): fits {_place(hunk, file)}"
+        return
+    yield [
+        f"    hunk {hunk.number} (line {hunk.line} of the patch, for line {hunk.recorded}): ",
+        _verdict(hunk, file),
+    ]
+    if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
+        return
+    yield from _difference_lines(hunk.differences, blanks=hunk.cause is Cause.WHITESPACE)
+    if hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
+        yield f"      {hunk.present} of the {hunk.added} lines that it adds are in the file already"
+
+
+def _verdict(hunk: HunkExplanation, file: FileExplanation) -> str:
+    place = _place(hunk, file)
+    lines = sum(max(len(each.expected), len(each.found)) for each in hunk.differences)
+    return {
+        Cause.CONTAINED: "what it makes stands in the file already",
+        Cause.LINE_ENDS: f"the same lines {place}, with other line ends (CRLF or LF)",
+        Cause.WHITESPACE: f"the same lines {place} but for blanks",
+        Cause.REWORDED: f"{place}, with other names",
+        Cause.CHANGED: f"nearest {place}, {lines} line{'s' if lines != 1 else ''} differ"
+        + ("s" if lines == 1 else ""),
+        Cause.MOVED: f"its lines are {place}",
+        Cause.GONE: "nothing like its lines is there",
+        Cause.ORDER: f"its lines are {place}, where an earlier hunk is",
+    }[hunk.cause]
+
+
+def _place(hunk: HunkExplanation, file: FileExplanation) -> str:
+    if hunk.place is None:
+        return ""
+    where = f"at line {hunk.place.start}"
+    return where if hunk.place_path == file.path else f"in {hunk.place_path} {where}"
+
+
+def _difference_lines(differences: Sequence[Difference], *, blanks: bool) -> Iterator[Line]:
+    rows = [row for difference in differences for row in _rows(difference)]
+    texts = _fitted([_visible(data, blanks=blanks) for _, _, data in rows[:_LINES]])
+    for (label, number, _), text in zip(rows, texts, strict=False):
+        paint = Paint.REMOVED if label == "expects" else Paint.ADDED
+        yield [f"      {label:<7} {number or '':>5}  ", Painted(text, paint)]
+    if len(rows) > _LINES:
+        yield f"      and {len(rows) - _LINES} more lines"
+
+
+def _rows(difference: Difference) -> Iterator[tuple[str, int, bytes]]:
+    expected, found = difference.expected, difference.found
+    # alternating where lines stand for one another, one block after the other where not
+    paired = len(expected) == len(found)
+    olds = [("expects", difference.expected_at + i, line) for i, line in enumerate(expected)]
+    news = [("stands", difference.found_at + i, line) for i, line in enumerate(found)]
+    if paired:
+        for old, new in zip(olds, news, strict=True):
+            yield from (old, new)
+    else:
+        yield from [*olds, *news]
+
+
+def _visible(data: bytes, *, blanks: bool) -> str:
+    if not blanks:
+        return shown(data).expandtabs(4)
+    text = data.decode("utf-8", "surrogateescape").removesuffix("\n")
+    return text.replace("\t", "→").replace(" ", "·")
+
+
+def _fitted(texts: Sequence[str]) -> list[str]:
+    """The lines without their common indentation, cut to the width."""
+    filled = [text for text in texts if text.strip()]
+    indent = min((len(text) - len(text.lstrip()) for text in filled), default=0)
+    return [_cut(text[indent:]) for text in texts]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
+
+
+def _renamed_lines(name: RenamedName, explanation: PatchExplanation) -> Iterator[Line]:
+    yield [
+        "  ",
+        Painted("why", Paint.NOTICE),
+        "   the patch says ",
+        Painted(name.expected, Paint.STRONG),
+        " where the tree says ",
+        Painted(name.found, Paint.STRONG),
+    ]
+    share = f"{name.hunks} of {_hunks(len(explanation.hunks))}"
+    yield f"        in {name.lines} lines of {len(name.files)} files; this alone explains {share}"
+    if name.expected_exists is False:
+        yield f"        there is no {name.expected} in the tree: it was renamed after this pin,"
+        yield "        or the renaming went over the patch file, too"
+
+
+def _edited_lines(files: Sequence[FileExplanation]) -> Iterator[Line]:
+    edited = [
+        file.path
+        for file in files
+        if file.preimage is Preimage.MATCHES and file.reason is Reason.CONTEXT
+    ]
+    if edited:
+        which = (
+            "these files are the very ones" if len(edited) > 1 else f"{edited[0]} is the very one"
+        )
+        yield [
+            "  ",
+            Painted("why", Paint.NOTICE),
+            f"   {which} that the patch was made against",
+        ]
+        yield "        (its index lines name these blobs): the patch file was edited since"
+
+
+def _hunks(count: int) -> str:
+    return f"{count} hunk{'s' if count != 1 else ''}"
