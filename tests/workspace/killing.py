@@ -1,0 +1,63 @@
+"""Kill a piece of work at the n-th thing that it does to the disk.
+
+The work runs in a forked child. An audit hook counts what Python does to files and processes, and
+kills the child without any clean-up (SIGKILL) just before the n-th.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+_EVENTS = {
+    "os.rename",
+    "os.link",
+    "os.symlink",
+    "os.remove",
+    "os.rmdir",
+    "os.mkdir",
+    "os.truncate",
+    "shutil.rmtree",
+    "shutil.copyfile",
+    "subprocess.Popen",
+}
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+def killed_at(point: int, work: Callable[[], object]) -> bool:
+    """Run `work` in a child, kill it before the `point`-th event; False if it ended before that."""
+    child = os.fork()
+    if child == 0:
+        _die_at(point)
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert os.waitstatus_to_exitcode(status) == 0, "the work failed by itself"
+    return False
+
+
+def _die_at(point: int) -> None:
+    left = point
+
+    def count(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal left
+        if event in _EVENTS or (event == "open" and _opens_to_write(arguments)):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count)
+
+
+def _opens_to_write(arguments: tuple[object, ...]) -> bool:
+    flags = arguments[2]
+    return isinstance(flags, int) and bool(flags & _WRITES)
