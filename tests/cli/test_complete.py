@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.cli import complete
-from patchkit.cli.complete_names import component_names
+from patchkit.cli.complete import candidates
+from patchkit.cli.complete_names import component_names, names_of_kind
 from tests.support.commands import run
 from tests.support.projects import write_files
 
@@ -30,7 +30,7 @@ environment:
 
 
 @pytest.fixture(autouse=True)
-def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _project(tmp_path: Path) -> None:
     write_files(
         tmp_path,
         {
@@ -41,38 +41,31 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "patches/a/series": "",
         },
     )
-    monkeypatch.setattr(
-        complete, "COMMANDS", {"apply": "", "manifest lint": "", "manifest show": ""}
-    )
-    monkeypatch.setattr(complete, "SUMMARIES", {"apply": "Apply.", "manifest lint": "Lint."})
-    rows = (
-        (("-m", "--manifest"), "MANIFEST", False, "M"),
-        (("-c", "--component"), "COMPONENT", True, "C"),
-        (("--only",), "red|green|", False, "O"),
-        (("--into",), "DIR", False, "D"),
-        (("--force",), "", False, "F"),
-        ((), "PATCH", False, "P"),
-        ((), "FILE", True, "F"),
-    )
-    monkeypatch.setattr(complete, "PARAMETERS", {"apply": rows})
 
 
 def _asked(*words: str) -> list[str]:
-    return list(complete.candidates(list(words)))
+    """The candidates, without their descriptions."""
+    return [each.partition("\t")[0] for each in candidates(list(words))]
 
 
-def test_commands_and_groups_come_with_their_summaries() -> None:
-    assert _asked("") == ["apply\tApply.", "manifest\t"]
-    assert _asked("ma") == ["manifest\t"]
-    assert _asked("manifest", "") == ["lint\tLint.", "show\t"]
+def test_commands_and_groups() -> None:
+    assert {"apply", "manifest", "status"} <= set(_asked(""))
+    assert _asked("mani") == ["manifest"]
+    assert _asked("manifest", "") == ["lint", "show", "schema"]
     assert _asked("--v") == ["--version"]
+    assert _asked("nonsense", "") == []
+
+
+def test_commands_come_with_their_summaries() -> None:
+    assert list(candidates(["vers"])) == ["version\tSay which patchkit, git and Python run"]
 
 
 def test_options_are_offered_once_unless_they_repeat() -> None:
-    assert _asked("apply", "--fo") == ["--force\tF"]
-    assert _asked("apply", "--force", "--fo") == []
-    assert _asked("apply", "-c", "x", "--comp") == ["--component\tC"]
-    assert "--help\tHow the command works, with examples" in _asked("apply", "-")
+    assert _asked("apply", "--dr") == ["--dry-run"]
+    assert _asked("apply", "--dry-run", "--dr") == []
+    assert _asked("apply", "-n", "--dr") == []
+    assert _asked("apply", "-c", "x", "--comp") == ["--component"]
+    assert {"--manifest", "--json", "--help"} <= set(_asked("apply", "-"))
 
 
 def test_an_options_value_is_completed_by_its_kind() -> None:
@@ -80,8 +73,15 @@ def test_an_options_value_is_completed_by_its_kind() -> None:
     assert _asked("apply", "--manifest", "t") == ["two.yml"]
     assert _asked("apply", "--manifest=o") == ["--manifest=one.yaml"]
     assert _asked("apply", "-m", "manifests/") == [":files"]
-    assert _asked("apply", "--only", "g") == ["green"]
-    assert _asked("apply", "--into", "") == [":folders"]
+    assert _asked("apply", "--workspace", "") == [":folders"]
+    assert _asked("apply", "--jobs", "") == []
+
+
+def test_arguments_are_completed_by_their_kind() -> None:
+    assert _asked("completion", "") == ["bash", "zsh", "fish"]
+    assert _asked("completion", "z") == ["zsh"]
+    assert _asked("manifest", "lint", "one.yaml", "") == ["one.yaml", "two.yml"]
+    assert _asked("apply", "") == []
 
 
 def test_components_are_those_of_the_manifest_that_is_named() -> None:
@@ -92,10 +92,8 @@ def test_components_are_those_of_the_manifest_that_is_named() -> None:
     assert _asked("apply", "-m", "absent", "-c", "") == []
 
 
-def test_arguments_are_counted_without_options_and_their_values() -> None:
-    assert _asked("apply", "") == ["fix.patch"]
-    assert _asked("apply", "-m", "one", "--force", "f") == ["fix.patch"]
-    assert _asked("apply", "-m", "one", "fix.patch", "") == [":files"]
+def test_patches_are_those_of_the_project() -> None:
+    assert names_of_kind("PATCH", []) == ["fix.patch"]
 
 
 def test_manifests_elsewhere_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
