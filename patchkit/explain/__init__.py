@@ -126,6 +126,7 @@ def _explain_file(
     return FileExplanation(
         path=first.path,
         reason=first.reason,
+        preimage=outcome.preimage,
         line=first.line,
         detail=first.detail,
         contained=_undoes(terrain, [change]),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from patchkit.explain.terrain import Terrain
 from patchkit.explain.values import Cause, HunkExplanation
 from patchkit.model.alignment import Difference, Place, differences, find_exact, find_place
+from patchkit.model.lint import numbered_lines
 from patchkit.model.patch import Hunk
 from patchkit.model.rewording import Pair, Rewording, explains, pair_lines
 
@@ -36,7 +37,7 @@ def explain_hunk(
         cause=_cause(hunk, lines, place, differ, moved=place_path != path),
         place_path=place_path,
         place=place,
-        differences=differ,
+        differences=_in_patch_file(differ, hunk),
         added=added,
         present=present,
     )
@@ -93,6 +94,12 @@ def _find_elsewhere(
     # half of a hunk's lines in a file of another name is a coincidence too often
     good = [(path, place) for path, place in found if place.similarity >= 0.7]
     return max(good, key=lambda each: each[1].similarity, default=(default, None))
+
+
+def _in_patch_file(differ: Sequence[Difference], hunk: Hunk) -> tuple[Difference, ...]:
+    numbers = [number for number, line in numbered_lines(hunk) if line[:1] != b"+"]
+    numbers.append(numbers[-1] + 1 if numbers else hunk.line)
+    return tuple(replace(each, expected_at=numbers[each.expected_at]) for each in differ)
 
 
 def _cause(  # noqa: PLR0911 -- a decision list reads best flat

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from patchkit.model.alignment import Difference, Place
-from patchkit.model.outcome import Reason
+from patchkit.model.outcome import Preimage, Reason
 
 
 class Cause(str, Enum):
@@ -28,8 +28,9 @@ class HunkExplanation:
 
     `number` counts the file's hunks from 1, `line` is where it stands in the patch file,
     `recorded` the line of the upstream file that it names. `place` is what is most like its lines
-    now, in the file `place_path` (None: nothing is); `differences` what is otherwise there. Of its
-    `added` lines that have words, `present` are in the file already.
+    now, in the file `place_path` (None: nothing is); `differences` what is otherwise there, with
+    `expected_at` as line of the patch file. Of its `added` lines that have words, `present` are in
+    the file already.
     """
 
     number: int
@@ -59,11 +60,13 @@ class Move:
 class FileExplanation:
     """Why a file change does not fit: of `hunks_total` hunks those in `hunks` have no place.
 
-    `contained`: undoing the whole change works, so it has been made already.
+    `preimage` MATCHES: the file is the very one that the patch was made against, so it is the patch
+    that was edited. `contained`: undoing the whole change works, so it has been made already.
     """
 
     path: str
     reason: Reason
+    preimage: Preimage
     line: int
     detail: str
     contained: bool

@@ -1,0 +1,257 @@
+"""`patchkit check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.explaining import origin_lines, print_explanation
+from patchkit.cli.options import (
+    JOBS,
+    CacheOption,
+    ComponentsOption,
+    JobsOption,
+    JsonOption,
+    ManifestsOption,
+    OfflineOption,
+    QuietOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.text import Line, Paint, Painted
+from patchkit.cli.words import word
+from patchkit.errors import ExitCode, PatchkitError, UsageError
+from patchkit.model.lint import Severity, count_by_severity
+from patchkit.model.outcome import Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from patchkit.manifest.values import Component, Manifest
+    from patchkit.model.lint import Finding
+    from patchkit.ops.checked import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
+    from patchkit.ops.sharing import SharedPatch
+
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Let warnings and questions of form fail the check.")
+]
+
+
+@command(
+    examples=[
+        ("patchkit check", "every manifest of manifests/"),
+        ("patchkit check -m slime-npu-official -c slime", "one component"),
+        ("patchkit check --strict", "also: headers, and the form that refresh writes"),
+    ],
+    exits={
+        ExitCode.OK: "every patch applies",
+        ExitCode.FINDING: "a patch does not apply, or the lock says otherwise",
+        ExitCode.BAD_INPUT: "a manifest, series, lock or patch cannot be read",
+        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
+    },
+    result="patchkit.ops.checked:CheckReport",
+)
+def check(
+    *,
+    manifest: ManifestsOption = None,
+    component: ComponentsOption = None,
+    strict: StrictOption = False,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    jobs: JobsOption = JOBS,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Try every patch on its pin, without a checkout, and say what is wrong.
+
+    The verdict is the one that apply gives. A patch that does not apply is explained: what each
+    hunk expects, what stands there, where its lines are now, and what to type next. Patches whose
+    context fits but whose files were others when they were made are pointed out.
+    """
+    from patchkit.cli.places import all_manifest_paths, cache_folder
+    from patchkit.cli.progress import showing_progress
+    from patchkit.ops.check import check_manifests
+    from patchkit.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    paths = all_manifest_paths(manifest)
+    chosen, broken = _open(paths, component)
+    store = Store(cache_folder(cache), offline=offline)
+    with showing_progress(terminal) as progress:
+        report = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
+    return terminal.report("check", report, report.exit_code, _render)
+
+
+def _open(
+    paths: Sequence[Path], names: Sequence[str] | None
+) -> tuple[list[tuple[Manifest, Sequence[Component]]], list[BrokenManifest]]:
+    """The manifests with the components asked for, and those that cannot be read."""
+    from patchkit.cli.places import load
+    from patchkit.ops.checked import BrokenManifest
+
+    manifests, broken = [], []
+    for path in paths:
+        try:
+            manifests.append(load(path))
+        except PatchkitError as error:
+            broken.append(BrokenManifest(path.stem, error.exit_code, error.problems))
+    return _pick(manifests, names, complete=not broken), broken
+
+
+def _pick(
+    manifests: Sequence[Manifest], names: Sequence[str] | None, *, complete: bool
+) -> list[tuple[Manifest, Sequence[Component]]]:
+    if not names:
+        return [(manifest, manifest.components) for manifest in manifests]
+    unknown = [n for n in names if all(each.component(n) is None for each in manifests)]
+    if unknown and complete:
+        have = ", ".join(dict.fromkeys(c.name for m in manifests for c in m.components))
+        raise UsageError(*(f"{n}: no such component" for n in unknown), hint=f"there are {have}")
+    chosen = [(m, tuple(c for c in m.components if c.name in names)) for m in manifests]
+    return [(manifest, components) for manifest, components in chosen if components]
+
+
+def _render(terminal: Terminal, report: CheckReport) -> None:
+    for name, components in _by_manifest(report.components):
+        terminal.product(Painted(name, Paint.STRONG))
+        terminal.table([_row(each, report) for each in components], indent=2)
+    _print_failures(terminal, report)
+    _print_findings(terminal, report)
+    _print_shared(terminal, report.shared)
+    for broken in report.broken:
+        for problem in broken.problems:
+            terminal.problem(problem)
+    for component in report.components:
+        for problem in component.problems:
+            terminal.problem(problem)
+    terminal.product()
+    terminal.product(_summary(report))
+
+
+def _by_manifest(
+    components: Sequence[ComponentCheck],
+) -> list[tuple[str, list[ComponentCheck]]]:
+    groups: dict[str, list[ComponentCheck]] = {}
+    for each in components:
+        groups.setdefault(each.manifest, []).append(each)
+    return list(groups.items())
+
+
+def _row(check: ComponentCheck, report: CheckReport) -> tuple[Line, Line, Line]:
+    if check.problems:
+        return word("failed"), check.name, "could not be checked, see below"
+    failed = [patch for patch in check.patches if patch.status is Status.CONFLICTED]
+    if failed:
+        skipped = sum(patch.status is Status.SKIPPED for patch in check.patches)
+        rest = f", {_count(skipped, 'patch', 'patches')} after it not tried" if skipped else ""
+        return word("conflicted"), check.name, f"{failed[0].name} does not apply{rest}"
+    counted = count_by_severity(check.all_findings)
+    errors, warnings = counted[Severity.ERROR], counted[Severity.WARNING]
+    if report.strict:
+        warnings += counted[Severity.STYLE]
+    notes = [
+        _count(len(check.patches), "patch applies", "patches apply"),
+        *_shifts(check.patches),
+        *([_count(errors, "error", "errors")] if errors else []),
+        *([_count(warnings, "warning", "warnings")] if warnings else []),
+    ]
+    status = "error" if errors else "warning" if warnings else "ok"
+    return word(status), check.name, ", ".join(notes)
+
+
+def _shifts(patches: Iterable[PatchCheck]) -> list[str]:
+    shifted = sum(patch.status is Status.SHIFTED for patch in patches)
+    return [f"{shifted} at an offset"] if shifted else []
+
+
+def _print_failures(terminal: Terminal, report: CheckReport) -> None:
+    for component in report.components:
+        for patch in component.patches:
+            if patch.explanation is not None:
+                _print_failure(terminal, component, patch)
+
+
+def _print_failure(terminal: Terminal, component: ComponentCheck, patch: PatchCheck) -> None:
+    assert patch.explanation is not None
+    files = f"{len(patch.explanation.files)} of {_count(patch.explanation.files_total, 'file')}"
+    terminal.product()
+    terminal.product(
+        [
+            Painted(f"✗ {patch.name} does not apply", Paint.BAD),
+            f" to {component.name} {component.pin[:12]}: {files} clash",
+        ]
+    )
+    if patch.where != patch.name:
+        terminal.product(["  ", Painted(patch.where, Paint.FAINT)])
+    print_explanation(terminal, patch.explanation)
+    for index, step in enumerate(patch.next_steps):
+        head = Painted("next", Paint.PLACE) if index == 0 else "    "
+        for number, line in enumerate(wrap(step, 72, break_long_words=False)):
+            terminal.product(["  ", head if number == 0 else "    ", "  ", line])
+
+
+def _print_findings(terminal: Terminal, report: CheckReport) -> None:
+    shown = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+    if report.strict:
+        shown[Severity.STYLE] = "warning"
+    for component in report.components:
+        chosen = [each for each in component.all_findings if each.severity in shown]
+        if chosen:
+            terminal.product()
+            terminal.product(Painted(f"{component.manifest}: {component.name}", Paint.STRONG))
+        for finding in chosen:
+            _print_finding(terminal, finding, shown[finding.severity])
+            _print_origin(terminal, component, finding)
+
+
+def _print_finding(terminal: Terminal, finding: Finding, status: str) -> None:
+    terminal.product(["  ", word(status), "  ", finding.where])
+    for line in wrap(finding.what, 74, break_long_words=False):
+        terminal.product(["    ", line])
+    if finding.hint:
+        terminal.product(["    ", Painted("hint:", Paint.PLACE), f" {finding.hint}"])
+
+
+def _print_origin(terminal: Terminal, component: ComponentCheck, finding: Finding) -> None:
+    if finding.code == "another-base":
+        patch = next(each for each in component.patches if each.where == finding.where)
+        assert patch.origin is not None
+        for line in origin_lines(patch.origin):
+            terminal.product(line)
+
+
+def _print_shared(terminal: Terminal, shared: Sequence[SharedPatch]) -> None:
+    for each in shared:
+        pins = len({use.pin for use in each.uses})
+        verdict = "fits all" if each.fits else "does not fit all"
+        terminal.product()
+        terminal.product(
+            ["  ", word("ok" if each.fits else "error", f"shared {each.patch}"), f": {pins} pins"]
+        )
+        rows = [
+            (f"{use.manifest}: {use.component}", use.pin[:12], word(use.status or "failed"))
+            for use in each.uses
+        ]
+        terminal.table(rows, indent=4)
+        terminal.product(f"    {verdict}")
+
+
+def _summary(report: CheckReport) -> Line:
+    patches = [patch for each in report.components for patch in each.patches]
+    failed = sum(patch.status is Status.CONFLICTED for patch in patches)
+    unchecked = sum(bool(each.problems) for each in report.components)
+    parts = [
+        _count(len(report.components), "component"),
+        _count(len(patches), "patch", "patches"),
+        *([f"{failed} not applying"] if failed else []),
+        *([f"{unchecked} not checked"] if unchecked else []),
+    ]
+    good = report.exit_code is ExitCode.OK
+    return [word("ok" if good else "failed"), ": ", ", ".join(parts)]
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

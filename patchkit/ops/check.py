@@ -1,0 +1,255 @@
+"""Check: would every patch apply, and is it in order? Changes nothing, needs no checkout.
+
+The verdict on a patch is the one that `apply` gives, by the same code. What comes on top: blobs
+that the patch was not made against, lint, the series' files, the lock, patches that several
+manifests share. Components are checked at once; one's trouble stops no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from patchkit.errors import ExitCode, PatchkitError
+from patchkit.explain import (
+    Origin,
+    PatchExplanation,
+    explain_stack,
+    find_origin,
+    results_of,
+)
+from patchkit.explain.advice import next_steps
+from patchkit.explain.origin import Results
+from patchkit.explain.terrain import Overlay, Terrain
+from patchkit.gitcmd.objects import ObjectReader
+from patchkit.gitcmd.repository import Repository
+from patchkit.lock import compare, load_lock, lock_component
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.lint import Finding, Severity, lint_patch
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.patch import FileChange
+from patchkit.model.progress import Progress
+from patchkit.ops.checked import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
+from patchkit.ops.sharing import PatchUse, find_shared
+from patchkit.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.stack import Stack, build_stack, patch_changes
+from patchkit.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A component to check; `series` is the error if its patches could not be read."""
+
+    manifest: Manifest
+    component: Component
+    series: LoadedSeries | PatchkitError
+
+
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    """What every component's check needs."""
+
+    store: Store
+    progress: Progress
+    strict: bool
+    results: Results
+
+
+def check_manifests(
+    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
+    store: Store,
+    progress: Progress,
+    *,
+    strict: bool = False,
+    jobs: int = 4,
+    broken: Sequence[BrokenManifest] = (),
+) -> CheckReport:
+    """Check the chosen components of each manifest, `jobs` at once.
+
+    On disk: what the store fetches, nothing else. `broken` are manifests that could not be read;
+    they go into the report.
+    """
+    pairs = [(manifest, component) for manifest, each in chosen for component in each]
+    with ThreadPoolExecutor(jobs, "check") as pool:
+        tasks = list(pool.map(lambda pair: _load(pair[0], pair[1], store, progress), pairs))
+        tools = _Tools(store, progress, strict, results_of(_named_changes(tasks)))
+        checks = list(pool.map(lambda task: _check(task, tools), tasks))
+    return CheckReport(strict, tuple(checks), find_shared(_uses(tasks, checks)), tuple(broken))
+
+
+def _load(manifest: Manifest, component: Component, store: Store, progress: Progress) -> _Task:
+    try:
+        series: LoadedSeries | PatchkitError = load_series(manifest, component, store, progress)
+    except PatchkitError as error:
+        series = error
+    return _Task(manifest, component, series)
+
+
+def _check(task: _Task, tools: _Tools) -> ComponentCheck:
+    component = task.component
+    blank = ComponentCheck(task.manifest.name, component.name, str(component.pin), ExitCode.OK)
+    try:
+        if isinstance(task.series, PatchkitError):
+            raise task.series
+        tools.progress.step(component.name, "checking")
+        check = _check_stack(blank, task, task.series, tools)
+    except PatchkitError as error:
+        check = replace(blank, exit_code=error.exit_code, problems=error.problems)
+    tools.progress.finish(component.name, "checked")
+    return check
+
+
+def _check_stack(
+    blank: ComponentCheck, task: _Task, series: LoadedSeries, tools: _Tools
+) -> ComponentCheck:
+    base = tools.store.base(task.component, tools.progress)
+    with ObjectReader(tools.store.repository(task.component)) as reader:
+        stack = build_stack(reader, base, series.series_patches)
+        findings = (*_series_findings(series), *_lock_findings(task, stack, series))
+        patches = _check_patches(reader, stack, task, series, tools)
+    check = replace(
+        blank,
+        base=base.commit,
+        tree=stack.tree if stack.clean else None,
+        patches=patches,
+        findings=findings,
+    )
+    return replace(check, exit_code=_exit_code(check, strict=tools.strict))
+
+
+def _check_patches(
+    reader: ObjectReader, stack: Stack, task: _Task, series: LoadedSeries, tools: _Tools
+) -> tuple[PatchCheck, ...]:
+    history = tools.store.repository(task.component)
+    explained = explain_stack(
+        reader, stack, series.series_patches, history=history, results=tools.results
+    )
+    explanations = {each.name: each for each in explained}
+    overlay = Overlay(reader, stack.objects)
+    checks: list[PatchCheck] = []
+    tree = stack.base.tree
+    for patch, outcome in zip(series.patches, stack.outcomes, strict=True):
+        terrain = Terrain(overlay, tree)
+        origin = None
+        if outcome.made_for_another_base:
+            origin = _origin(terrain, patch, stack.base.commit, history, tools.results)
+        check = PatchCheck(
+            patch.name,
+            patch.where,
+            outcome,
+            origin,
+            findings=(*_outcome_findings(patch, outcome, origin), *_lint(patch)),
+        )
+        checks.append(_with_explanation(check, explanations.get(patch.name), patch, task))
+        tree = outcome.tree or tree
+    return tuple(checks)
+
+
+def _with_explanation(
+    check: PatchCheck, explanation: PatchExplanation | None, patch: LoadedPatch, task: _Task
+) -> PatchCheck:
+    if explanation is None:
+        return check
+    steps = next_steps(explanation, patch, task.manifest, task.component)
+    return replace(check, explanation=explanation, next_steps=steps)
+
+
+def _origin(
+    terrain: Terrain,
+    patch: LoadedPatch,
+    base: str,
+    history: Repository,
+    results: Results,
+) -> Origin:
+    """For which base a patch was made that was not made for this one."""
+    changes = patch_changes(patch.series_patch)
+    return find_origin(terrain, changes, base=base, history=history, results=results)
+
+
+def _lint(patch: LoadedPatch) -> tuple[Finding, ...]:
+    return lint_patch(patch.file, name=patch.where, ours=patch.path is not None)
+
+
+def _outcome_findings(
+    patch: LoadedPatch, outcome: PatchOutcome, origin: Origin | None
+) -> Iterator[Finding]:
+    if origin is not None and origin.others:
+        yield Finding(
+            Severity.WARNING,
+            "another-base",
+            f"applies, but was made for another base: {len(origin.others)} of {origin.known} files"
+            " were others then",
+            patch.where,
+        )
+    if outcome.status is Status.EMPTY:
+        yield Finding(
+            Severity.WARNING, "empty-patch", "changes no file", patch.where, "take it off the list"
+        )
+
+
+def _series_findings(series: LoadedSeries) -> Iterator[Finding]:
+    for path in series.unlisted:
+        yield Finding(
+            Severity.WARNING,
+            "unlisted-patch",
+            "is not listed in the series beside it",
+            path,
+            "list it there, or put a `#` line with its name and the reason, or delete it",
+        )
+
+
+def _lock_findings(task: _Task, stack: Stack, series: LoadedSeries) -> Iterator[Finding]:
+    lock = load_lock(task.manifest.lock_path)
+    recorded = lock.components.get(task.component.name) if lock is not None else None
+    if recorded is None or not stack.clean:
+        return
+    for problem in compare(recorded, lock_component(stack, series)):
+        yield Finding(
+            Severity.ERROR,
+            "lock",
+            problem.what,
+            f"{task.manifest.lock_path.name}: {task.component.name}",
+            "`patchkit apply --update-lock` accepts it",
+        )
+
+
+def _exit_code(check: ComponentCheck, *, strict: bool) -> ExitCode:
+    bad = {Severity.ERROR}
+    if strict:
+        bad |= {Severity.WARNING, Severity.STYLE}
+    fails = any(not _passes(patch.status) for patch in check.patches)
+    found = any(finding.severity in bad for finding in check.all_findings)
+    return ExitCode.FINDING if fails or found else ExitCode.OK
+
+
+def _passes(status: Status) -> bool:
+    return status not in (Status.CONFLICTED, Status.SKIPPED)
+
+
+def _named_changes(tasks: Iterable[_Task]) -> Iterator[tuple[str, tuple[FileChange, ...]]]:
+    """Every patch that could be read, under a name that tells where it is."""
+    seen: set[str] = set()
+    for task in tasks:
+        for patch in _series_patches(task):
+            if patch.sha256 not in seen:
+                seen.add(patch.sha256)
+                yield patch.where, patch_changes(patch.series_patch)
+
+
+def _series_patches(task: _Task) -> tuple[LoadedPatch, ...]:
+    return task.series.patches if isinstance(task.series, LoadedSeries) else ()
+
+
+def _uses(tasks: Sequence[_Task], checks: Sequence[ComponentCheck]) -> Iterator[PatchUse]:
+    for task, check in zip(tasks, checks, strict=True):
+        statuses = {patch.name: patch.status for patch in check.patches}
+        for patch in _series_patches(task):
+            yield PatchUse(
+                patch=patch.where,
+                sha256=patch.sha256,
+                manifest=check.manifest,
+                component=check.name,
+                pin=check.pin,
+                status=statuses.get(patch.name),
+            )
