@@ -64,3 +64,57 @@ def variant(folder: Path, name: str, *replacements: tuple[str, str]) -> str:
         text = text.replace(old, new)
     (folder / f"manifests/{name}.yaml").write_text(text)
     return name
+
+
+def patches_of(report: Any, component: str) -> dict[str, Any]:
+    """Patch name -> what check says about it."""
+    [found] = [each for each in report["components"] if each["name"] == component]
+    return {patch["name"]: patch for patch in found["patches"]}
+
+
+def test_trees_are_those_of_git_apply(folder: Path, surroundings: dict[str, str]) -> None:
+    ran = patchkit(folder, surroundings, "apply", "--manifest", "slime-npu-official")
+    assert ran.code == 0, ran.err
+    assert {each["name"]: each["tree"] for each in ran.json["components"]} == TREES
+
+
+def test_our_patches_fit_their_pins_exactly(folder: Path, surroundings: dict[str, str]) -> None:
+    ran = patchkit(folder, surroundings, "check", "--manifest", "qwen3-vl-npu")
+    assert ran.code == 0, ran.out
+    for component in ("megatron-lm", "megatron-bridge", "mindspeed"):
+        for patch in patches_of(ran.json, component).values():
+            assert patch["outcome"]["status"] == "unchanged"
+            assert patch["findings"] == [] or patch["name"] == "base-megatron.patch"
+
+
+def test_the_dead_patch_is_found_out(folder: Path, surroundings: dict[str, str]) -> None:
+    dead = variant(folder, "dead", (NPU_PATCHES, DEAD), (SLIME_PATCH, DEAD_SLIME_PATCH))
+    ran = patchkit(folder, surroundings, "check", "--manifest", dead)
+    assert ran.code == 1
+    patch = patches_of(ran.json, "slime")["slime.patch"]
+    assert patch["outcome"]["status"] == "conflicted"
+    text = patchkit_text(folder, surroundings, "check", "--manifest", dead)
+    assert "slime.patch" in text
+    for clash in (c for f in patch["outcome"]["files"] for c in f["clashes"]):
+        assert clash["path"] in text
+
+
+def test_a_missing_base_patch_is_seen_by_the_blobs(
+    folder: Path, surroundings: dict[str, str]
+) -> None:
+    text = (folder / "manifests/slime-npu-official.yaml").read_text()
+    start = text.index("      - component: slime\n        path: docker/patch/v0.5.7/megatron.patch")
+    base = text[start : text.index("      - git:", start)]
+    ran = patchkit(
+        folder, surroundings, "check", "--manifest", variant(folder, "no-base", (base, ""))
+    )
+    patch = patches_of(ran.json, "megatron-lm")["npu-megatron.patch"]
+    assert patch["outcome"]["status"] == "shifted"
+    others = {each["path"] for each in patch["origin"]["others"]}
+    assert len(others) == 2, others
+
+
+def patchkit_text(folder: Path, surroundings: dict[str, str], *argv: str) -> str:
+    """What a person reads."""
+    argv = (*argv, "--cache", str(folder / "cache"))
+    return run_process(*argv, cwd=folder, environment=surroundings, timeout=300).out
