@@ -283,7 +283,7 @@ class _Attempt:
         """The tree after all changes; None, with the outcome corrected, if a path is obstructed."""
         tree = self.tree
         for change, _ in self.results:
-            if change.kind in (Kind.DELETE, Kind.RENAME) and change.old_path is not None:
+            if change.old_path is not None and _leaves(change):
                 tree = tree.remove(change.old_path)
         sound = True
         for number, (change, after) in enumerate(self.results):
@@ -300,6 +300,11 @@ class _Attempt:
                 )
                 sound = False
         return tree if sound else None
+
+
+def _leaves(change: FileChange) -> bool:
+    """Whether the old path is vacant afterwards; a plain diff may name another new file."""
+    return change.kind is not Kind.COPY and change.old_path != change.new_path
 
 
 def _refuse_unsafe(change: FileChange) -> None:

@@ -18,7 +18,8 @@ from patchkit.model.objects import decode_path
 from patchkit.model.patch import BinaryHunk, FileChange, Hunk, Kind
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_INDEX = re.compile(rb"([0-9a-f]{0,40})\.\.([0-9a-f]{0,40})(?: ([0-7]+))?[ \t\r]*\n")
+_INDEX = re.compile(rb"([^.\n]{0,40})\.\.([^ \r\n]{0,40})\r?(?: (.*))?\n", re.DOTALL)
+_HEX = re.compile(rb"[0-9a-f]+")
 _MODE = re.compile(rb"([0-7]+)[ \t\r\n]")
 _COMBINED = (b"diff --cc ", b"diff --combined ")
 _CORRUPT_HINT = "regenerate the patch, or correct the counts in the @@ line"
@@ -133,6 +134,8 @@ class _Parser:
         self._strip = strip
         self._name = name
         self._at = 0
+        # a `diff --git` line that nothing follows: text, if no other header comes after it
+        self._bare: int | None = None
 
     def run(self) -> tuple[list[FileChange], int]:
         """The changes, and the index of the line after the last one."""
@@ -170,8 +173,13 @@ class _Parser:
         draft = _Draft(self._number(at))
         while self._at < len(self._lines) and self._extended_line(draft, self._lines[self._at]):
             self._at += 1
+        bare, self._bare = self._bare, None
         if self._at == at + 1:
-            return None  # a line of text that happens to look like a header
+            self._bare = at
+            self._settle_names(draft, at)
+            return None
+        if bare is not None:
+            self._offend(bare, "header of a file without any change")
         return draft if self._settle_names(draft, at) else None
 
     def _extended_line(self, draft: _Draft, line: bytes) -> bool:
@@ -207,6 +215,7 @@ class _Parser:
 
     def _plain_header(self, at: int) -> _Draft | None:
         old, new = self._lines[at][4:], self._lines[at + 1][4:]
+        bare, self._bare = self._bare, None
         draft = _Draft(self._number(at), plain=True)
         self._at = at + 2
         if diffnames.is_dev_null(old):
@@ -222,6 +231,8 @@ class _Parser:
             elif diffnames.has_epoch_stamp(new):
                 draft.declared = [Kind.DELETE]
         draft.old_name = draft.new_name = name
+        if bare is not None and draft.declared:
+            self._offend(bare, "header of a file without any change")
         if name is None:
             self._offend(
                 at,
@@ -296,11 +307,13 @@ class _Parser:
         """A complete rewrite is a modification like any other."""
 
     def _index(self, draft: _Draft, text: bytes) -> None:
-        match = _INDEX.match(text)
-        if match:
+        match = _INDEX.fullmatch(text)
+        if match is None:
+            return
+        if _HEX.fullmatch(match[1]) and _HEX.fullmatch(match[2]):
             draft.old_blob, draft.new_blob = match[1].decode(), match[2].decode()
-            if match[3]:
-                draft.old_mode = int(match[3], 8)
+        if match[3] is not None:
+            draft.old_mode = self._mode(match[3] + b"\n")
 
     def _mode(self, text: bytes) -> int | None:
         match = _MODE.match(text)
@@ -395,8 +408,8 @@ class _Parser:
                 old -= 1
                 new -= 1
                 line = b" \n"
-            elif _is_no_newline(line) and body:
-                body[-1] = body[-1].removesuffix(b"\n")
+            elif _is_no_newline(line):
+                body[-1:] = [text.removesuffix(b"\n") for text in body[-1:]]
                 at += 1
                 continue
             else:
