@@ -54,6 +54,23 @@ def set_pin(data: bytes, component: str, pin: Pin, *, file: Path) -> bytes:
     return _encode(data, apply_edits(text, edits), file)
 
 
+def set_series(data: bytes, component: str, path: str, *, file: Path) -> bytes:
+    """The manifest with another series file for `component`: only the path's characters change.
+
+    Raises BadInputError where the series does not stand in this file.
+    """
+    text = decode(data, file)
+    patches = _component(parse(text, file), component, file).get("patches")
+    entries = patches.items if isinstance(patches, Items) else ()
+    found = [each.get("series") for each in entries if isinstance(each, Table)]
+    scalar = next((each for each in found if isinstance(each, Scalar)), None)
+    if scalar is None:
+        raise _not_here(f"the series of {component}", file)
+    quotes = len(scalar.style) if scalar.style in ("'", '"') else 0
+    edit = Edit(scalar.start + quotes, scalar.end - quotes, path)
+    return _encode(data, apply_edits(text, [edit]), file)
+
+
 def add_patch(data: bytes, component: str, entry: Mapping[str, str | int], *, file: Path) -> bytes:
     """The manifest with a further patch entry at the end of a component's stack.
 

@@ -59,7 +59,7 @@ def _hint(name: str, cwd: Path, search: Sequence[Path]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
 
     names = available_manifests(cwd=cwd, search=search)
-    near = get_close_matches(Path(name).stem, names, n=3, cutoff=0.5)
+    near = get_close_matches(Path(name).stem, names, n=3, cutoff=0.6)
     if near:
         return f"did you mean {' or '.join(near)}?"
     if names:

@@ -92,6 +92,7 @@ class _Reader:
         self.problems: dict[tuple[str, str], Problem] = {}
         self.incomplete = False
         self._root = root
+        self._parts: dict[Path, Table | None] = {}
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Note problems; one that a part and the whole both have is told once."""
@@ -149,8 +150,10 @@ class _Reader:
             self.incomplete = True
             self.add([problem])
             return None
-        table = self.read(path, chain)
-        return None if table is None else shared(table)
+        if path not in self._parts:  # several may share a part: read it once
+            table = self.read(path, chain)
+            self._parts[path] = None if table is None else shared(table)
+        return self._parts[path]
 
     def _refused(self, path: Path, item: Scalar, chain: tuple[Path, ...]) -> Problem | None:
         where, name = str(item.where), shown(item.text)

@@ -1,0 +1,238 @@
+"""Law 6: an edit changes exactly the characters that it is about, whatever the file looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from patchkit.errors import BadInputError
+from patchkit.manifest.edit import Edit, add_component, add_patch, apply_edits, set_pin
+from patchkit.manifest.load import load_manifest
+from patchkit.manifest.render import yaml_text
+from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, LocalSeries, Manifest, Pin
+
+FILE = Path("m.yaml")
+DATA = Path(__file__).parent.parent / "data" / "manifests" / "valid"
+OLD = "0123456789abcdef0123456789abcdef01234567"
+NEW = "fedcba9876543210fedcba9876543210fedcba98"
+HASH, OTHER_HASH = "a1" * 32, "b2" * 32
+
+
+def load(data: bytes) -> Manifest:
+    FILE.write_bytes(data)
+    return load_manifest(FILE)
+
+
+def pin_of(manifest: Manifest, name: str) -> Pin:
+    component = manifest.component(name)
+    assert component is not None
+    return component.pin
+
+
+commits = st.text("0123456789abcdef", min_size=40, max_size=40)
+comments = st.text(
+    st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp", "Cn", "Co"]), max_size=12
+)
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> tuple[bytes, str]:
+    """A manifest in some layout, and the pin as it is written there, without quotes."""
+    quote = draw(st.sampled_from(["", "'", '"']))
+    old = draw(commits)
+    assume(quote or not old.replace("e", "").isdigit())
+    newline = draw(st.sampled_from(["\n", "\r\n"]))
+    comment = "  # " + draw(comments)
+    pin = f"{quote}{old}{quote}"
+    source = '{git: "https://example.com/a.git"}'
+    before = f"  b:\n    source: {source}\n    pin: {NEW}{comment}\n"
+    layout = draw(st.sampled_from(["block", "pin first", "braces", "next line"]))
+    body = {
+        "block": f"  a:{comment}\n    source: {source}\n    pin:   {pin}{comment}\n    strip: 1\n",
+        "pin first": f"  a:\n    pin: {pin}{comment}\n    source: {source}\n",
+        "braces": f"  a: {{source: {source}, pin: {pin}, strip: 1}}{comment}\n",
+        "next line": f"  a:\n    source: {source}\n    pin:{comment}\n      {pin}\n",
+    }[layout]
+    text = f"# {draw(comments)}\nversion: 1\ncomponents:\n{before}{body}"
+    if draw(st.booleans()):
+        text = text.rstrip("\n") if layout != "next line" else text
+    mark = "\ufeff" if draw(st.booleans()) else ""
+    return (mark + text.replace("\n", newline)).encode(), old
+
+
+@given(manifests(), commits)
+def test_a_new_commit_changes_only_the_pins_characters(
+    manifest: tuple[bytes, str], new: str
+) -> None:
+    data, old = manifest
+    assume(new != old and not new.replace("e", "").isdigit())
+    edited = set_pin(data, "a", GitPin(new), file=FILE)
+    place = data.rindex(old.encode()) if old != NEW else data.index(old.encode(), data.index(b"a:"))
+    assert edited == data[:place] + new.encode() + data[place + 40 :]
+    assert pin_of(load(edited), "a") == GitPin(new)
+    assert pin_of(load(edited), "b") == GitPin(NEW)
+
+
+@given(manifests())
+def test_setting_the_pin_that_is_there_changes_nothing(manifest: tuple[bytes, str]) -> None:
+    data, old = manifest
+    assert set_pin(data, "a", GitPin(old), file=FILE) == data
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_a_commit_of_digits_is_quoted(quote: str) -> None:
+    pin = f"{quote}{OLD}{quote}"
+    data = f"version: 1\ncomponents:\n  a: {{source: {{git: ./a}}, pin: {pin}}}\n".encode()
+    digits = "1234567890" * 4
+    assert pin_of(load(set_pin(data, "a", GitPin(digits), file=FILE)), "a") == GitPin(digits)
+
+
+def test_version_and_hash_change_together() -> None:
+    data = f"""version: 1
+components:
+  a:
+    source: {{index: demo}}
+    pin:   # both
+      sha256: {HASH}   # of the file
+      version: '0.16.0'
+""".encode()
+    edited = set_pin(data, "a", IndexPin("0.17.0", OTHER_HASH), file=FILE)
+    assert edited == data.replace(b"0.16.0", b"0.17.0").replace(HASH.encode(), OTHER_HASH.encode())
+    assert pin_of(load(edited), "a") == IndexPin("0.17.0", OTHER_HASH)
+
+
+def test_an_archives_hash_changes() -> None:
+    data = f"""version: 1
+components:
+  a: {{source: {{archive: "https://example.com/a.zip"}}, pin: {{sha256: {HASH}}}}}
+""".encode()
+    edited = set_pin(data, "a", ArchivePin(OTHER_HASH), file=FILE)
+    assert edited == data.replace(HASH.encode(), OTHER_HASH.encode())
+
+
+@pytest.mark.parametrize("pin", [IndexPin("1.0", HASH), ArchivePin(HASH)])
+def test_a_pin_of_another_kind_is_refused(pin: Pin) -> None:
+    data = (DATA / "minimal.yaml").read_bytes()
+    with pytest.raises(BadInputError, match="of another kind"):
+        set_pin(data, "a", pin, file=FILE)
+
+
+@pytest.mark.parametrize("component", ["second", "none"])
+def test_a_pin_that_does_not_stand_in_the_file_is_refused(component: str) -> None:
+    data = b"version: 1\nextends: [stack.yaml]\ncomponents: {second: {strip: 0}}\n"
+    with pytest.raises(BadInputError, match="does not stand here"):
+        set_pin(data, component, GitPin(NEW), file=FILE)
+
+
+def test_what_is_no_pin_is_never_written() -> None:
+    data = (DATA / "minimal.yaml").read_bytes()
+    with pytest.raises(ValueError, match="not a pin"):
+        set_pin(data, "a", GitPin("x}\nversion: 2"), file=FILE)
+
+
+def test_edits_are_made_from_the_end_backwards() -> None:
+    edits = [Edit(0, 1, "long"), Edit(4, 6, ""), Edit(2, 2, "+")]
+    assert apply_edits("abcdefg", edits) == "longb+cdg"
+
+
+def test_edits_that_overlap_are_refused() -> None:
+    with pytest.raises(ValueError, match="overlap"):
+        apply_edits("abcdef", [Edit(0, 3, "x"), Edit(2, 4, "y")])
+
+
+HEAD = f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {OLD}  # keep\n"
+TAIL = f"  b: {{source: {{git: ./b}}, pin: {NEW}}}\n"
+LAYOUTS = {
+    "none": "",
+    "empty list": "    patches: []  # none yet\n",
+    "null": "    patches:\n",
+    "block": "    patches:\n      - series: patches/a/old  # last\n    # a comment\n",
+    "block not indented": "    patches:\n    - patch: x/1.patch\n    - series: x/old\n",
+    "block of braces": "    patches:\n      - {series: patches/a/old}\n\n    track: main\n",
+    "brackets": "    patches: [{series: patches/a/old}]\n",
+    "brackets over lines": "    patches: [\n      {series: patches/a/old}  # one, two\n    ]\n",
+    "trailing comma": "    patches: [{series: patches/a/old},]\n",
+}
+
+
+@pytest.mark.parametrize("final", [TAIL, "", "no newline"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_patch_entry_is_added_at_the_end_of_the_stack(
+    layout: str, newline: str, final: str
+) -> None:
+    text = HEAD + LAYOUTS[layout] + final.replace("no newline", "")
+    text = text.removesuffix("\n") if final == "no newline" else text
+    before = [] if layout == "null" else _paths(load(text.encode()), "a")
+    data = text.replace("\n", newline).encode()
+    edited = add_patch(data, "a", {"patch": "patches/a/new.patch"}, file=FILE)
+    manifest = load(edited)
+    assert _paths(manifest, "a") == [*before, "patches/a/new.patch"]
+    assert (manifest.component("b") is not None) == (final == TAIL)
+    assert _is_subsequence(data.replace(b"[]", b""), edited)
+    assert (b"\r\n" in edited) == (newline == "\r\n")
+    assert edited.count(b"\n") == edited.count(newline.encode())
+
+
+def _paths(manifest: Manifest, name: str) -> list[str]:
+    component = manifest.component(name)
+    assert component is not None
+    return [entry.path for entry in component.patches]
+
+
+def _is_subsequence(small: bytes, large: bytes) -> bool:
+    rest = iter(large)
+    return all(byte in rest for byte in small)
+
+
+def test_a_component_in_braces_gets_no_lines() -> None:
+    data = (DATA / "braces.yaml").read_bytes()
+    with pytest.raises(BadInputError, match="written in braces"):
+        add_patch(data, "a", {"series": "patches/a/series"}, file=FILE)
+
+
+@pytest.mark.parametrize("indent", ["  ", "    "])
+@pytest.mark.parametrize("rest", ["", "environment: {}\n", "# the end\n"])
+def test_a_component_is_added_after_the_others(indent: str, rest: str) -> None:
+    text = f"version: 1\ncomponents:\n{indent}a:\n{indent}  source: {{index: demo}}\n"
+    text += f"{indent}  pin: {{version: '1.0', sha256: {HASH}}}  # this one\n\n{rest}"
+    body = yaml_text(
+        {
+            "source": {"git": "https://example.com/b.git"},
+            "pin": NEW,
+            "patches": [{"series": "patches/b/series"}],
+        }
+    )
+    edited = add_component(text.encode(), "b", body, file=FILE)
+    manifest = load(edited)
+    assert [each.name for each in manifest.components] == ["a", "b"]
+    assert pin_of(manifest, "b") == GitPin(NEW)
+    assert isinstance(manifest.components[1].patches[0], LocalSeries)
+    assert _is_subsequence(text.encode(), edited)
+
+
+def test_the_first_component_is_added() -> None:
+    body = f"source: {{index: demo}}\npin: {{version: '1.0', sha256: {HASH}}}\n"
+    edited = add_component(b"version: 1\ncomponents: {}  # none yet\n", "a", body, file=FILE)
+    assert [each.name for each in load(edited).components] == ["a"]
+
+
+def test_a_component_that_is_there_is_not_added() -> None:
+    data = (DATA / "minimal.yaml").read_bytes()
+    with pytest.raises(BadInputError, match="already"):
+        add_component(data, "a", "source: {}\n", file=FILE)
+
+
+@given(st.sampled_from(sorted(DATA.glob("*.yaml"))), commits)
+def test_every_git_pin_of_every_valid_manifest_can_be_set(path: Path, new: str) -> None:
+    assume(not new.replace("e", "").isdigit())
+    manifest = load_manifest(path)
+    data = path.read_bytes()
+    for component in manifest.components:
+        if component.pin_where.file == path and isinstance(component.pin, GitPin):
+            edited = set_pin(data, component.name, GitPin(new), file=path)
+            assert len(edited) == len(data)
+            assert set_pin(edited, component.name, component.pin, file=path) == data

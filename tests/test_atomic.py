@@ -1,0 +1,101 @@
+"""One writer for all files: old bytes or new bytes, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patchkit.atomic import UNFINISHED, replace_file, write_beside
+from patchkit.errors import SurroundingsError
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_new_file_has_the_mode_of_any_new_file(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.touch()
+    replace_file(tmp_path / "new", b"data\r\n\x00")
+    assert (tmp_path / "new").read_bytes() == b"data\r\n\x00"
+    assert mode(tmp_path / "new") == mode(other)
+
+
+@pytest.mark.parametrize("bits", [0o600, 0o644, 0o755])
+def test_the_mode_is_kept(tmp_path: Path, bits: int) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(bits)
+    replace_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert mode(path) == bits
+
+
+def test_the_target_of_a_symbolic_link_is_replaced(tmp_path: Path) -> None:
+    target = tmp_path / "folder" / "target"
+    target.parent.mkdir()
+    target.write_bytes(b"old")
+    link = tmp_path / "link"
+    link.symlink_to("folder/target")
+    replace_file(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_nothing_else_is_left_behind(tmp_path: Path) -> None:
+    replace_file(tmp_path / "file", b"1")
+    replace_file(tmp_path / "file", b"2")
+    assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["file"]
+
+
+def test_beside_is_in_the_same_folder_and_complete(tmp_path: Path) -> None:
+    beside = write_beside(tmp_path / ("n" * 250), b"data")
+    assert beside.parent == tmp_path
+    assert beside.name.endswith(UNFINISHED)
+    assert beside.read_bytes() == b"data"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SurroundingsError, match="cannot be written: No such file"):
+        replace_file(tmp_path / "none" / "file", b"")
+
+
+def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SurroundingsError, match="folder cannot be written"):
+        replace_file(tmp_path / "folder", b"")
+    assert not list(tmp_path.glob(f".*{UNFINISHED}"))
+
+
+_ENDLESS = """
+import sys
+from pathlib import Path
+from patchkit.atomic import replace_file
+print("ready", flush=True)
+while True:
+    for letter in b"ab":
+        replace_file(Path(sys.argv[1]), bytes([letter]) * 100_000)
+"""
+
+
+def test_a_kill_leaves_old_or_new(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * 100_000)
+    for delay in range(6):
+        with subprocess.Popen(
+            [sys.executable, "-c", _ENDLESS, str(path)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            for _ in range(delay * 7):
+                assert len(set(path.read_bytes())) == 1
+            process.kill()
+        data = path.read_bytes()
+        assert len(data) == 100_000
+        assert len(set(data)) == 1
