@@ -30,6 +30,11 @@ PROSE = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 _BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
 _SETUP = re.compile(r"(?ms)^<!-- setup\n(.*?)^-->$")
 _MARK = "=====patchkit-docs====="
+#: Plain progress lines: on a terminal these are bars, which are gone when the command has ended.
+_PROGRESS = re.compile(
+    r"[a-z0-9._-]+: (look|fetch|download|unpack|apply|check|mov|creat|unchanged|build|writ)[a-z]*"
+    r"( .*)?"
+)
 _UNSTABLE = (
     (re.compile(r"\b\d+(\.\d+)? (s|ms|MB|kB)\b"), "N"),
     (re.compile(r"\b\d{8}T\d{6}Z\b"), "STAMP"),
@@ -59,7 +64,8 @@ def steps_of(block: str) -> list[Step]:
 
 def run_steps(steps: list[Step], folder: Path, setup: str = "") -> list[Step]:
     """The same commands with what they really print, stdout and stderr as on a terminal."""
-    script = "".join(f"{step.command}\necho; echo {_MARK}\n" for step in steps)
+    after = f"\ncode=$?\necho; echo {_MARK}\n(exit $code)\n"
+    script = "".join(step.command + after for step in steps)
     done = subprocess.run(
         ["sh", "-c", f"exec 2>&1\n(set -e\n{setup}) >/dev/null || exit 1\n{script}"],
         cwd=folder,
@@ -79,7 +85,8 @@ def run_steps(steps: list[Step], folder: Path, setup: str = "") -> list[Step]:
 
 def _tidy(output: str, folder: Path) -> str:
     text = output.replace(str(folder), "/home/you").rstrip("\n")
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n" if text else ""
+    lines = [line.rstrip() for line in text.splitlines() if not _PROGRESS.fullmatch(line)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _commands(folder: Path) -> Path:
