@@ -126,14 +126,16 @@ def _finish(start: Start, home: Home, deeds: Mapping[str, Deed], slots: Sequence
     emptied = tuple(slot.name for slot in slots if slot not in full)
     series = arrange(home.component, start.patches, [slot.name for slot in full])
     setting = Setting(start.repository, start.reader, start.base, home, start.patches, deeds)
-    return Draft((), plan_patches(_all_slots(start, full), setting), series, emptied)
+    return Draft(
+        (), plan_patches(with_empty_patches(start.patches, full), setting), series, emptied
+    )
 
 
-def _all_slots(start: Start, full: Sequence[Slot]) -> list[Slot]:
+def with_empty_patches(patches: Sequence[LoadedPatch], full: Sequence[Slot]) -> list[Slot]:
     """The slots with the patches that never had a commit, behind the patch they stood behind."""
     slots = list(full)
     before: str | None = None
-    for patch in start.patches:
+    for patch in patches:
         if not patch.file.changes:
             names = [slot.name for slot in slots]
             place = names.index(before) + 1 if before in names else 0

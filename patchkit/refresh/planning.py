@@ -64,6 +64,11 @@ class Home:
     entry: LocalSeries
     component: Component
 
+    @property
+    def folder(self) -> Path:
+        """The series' folder."""
+        return (self.root / self.entry.path).parent
+
     def path(self, name: str) -> str:
         """The path of a patch of the series, relative to the project's root."""
         folder = self.entry.path.rpartition("/")[0]

@@ -1,0 +1,128 @@
+"""`patchkit refresh`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    WORKSPACE,
+    CacheOption,
+    ComponentsOption,
+    DryRunOption,
+    JsonOption,
+    ManifestOption,
+    OfflineOption,
+    QuietOption,
+    WorkspaceOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode
+
+PatchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--patch", "-p", metavar="PATCH", help="Where edits go that belong to no patch for certain."
+    ),
+]
+NewOption = Annotated[
+    str | None,
+    typer.Option(
+        "--new", metavar="NAME", help="The same, into a new patch of that name at the end."
+    ),
+]
+MessageOption = Annotated[
+    str,
+    typer.Option(
+        "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
+    ),
+]
+ForkOption = Annotated[
+    bool,
+    typer.Option(
+        "--fork", help="Where other stacks use the series too, give this one a copy of its own."
+    ),
+]
+DiffOption = Annotated[
+    bool, typer.Option("--diff", help="Show the change of each patch, as a diff of the patches.")
+]
+
+
+@command(
+    examples=[
+        ("patchkit refresh -m qwen3-vl-npu --dry-run", "where would each edit go?"),
+        ("patchkit refresh -m qwen3-vl-npu -c megatron-lm", "write the patch files anew"),
+        ("patchkit refresh --new fix-rope --message 'Fix RoPE'", "what is left makes a new patch"),
+    ],
+    exits={
+        ExitCode.OK: "the patch files say what the checkouts hold",
+        ExitCode.FINDING: "an edit belongs to no patch for certain, or a checkout was refused",
+        ExitCode.HALTED: "a patch does not fit the changed pin; nothing was written",
+        ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
+        ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
+    },
+    result="patchkit.ops.refreshed:RefreshReport",
+)
+def refresh(
+    *,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    patch: PatchOption = None,
+    new: NewOption = None,
+    message: MessageOption = "",
+    fork: ForkOption = False,
+    diff: DiffOption = False,
+    dry_run: DryRunOption = False,
+    workspace: WorkspaceOption = WORKSPACE,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Bring what was done in the checkouts back into the patch files.
+
+    Commits that you amended, moved, dropped or added become the series. Uncommitted edits go into
+    the patch that last touched those lines, piece by piece; an edit beside no patch's lines, or
+    beside those of two, is never guessed: name its patch with --patch or --new. New files count
+    once git was told of them (git add).
+
+    What stands above the diff in a patch file is kept to the byte, and a patch whose change is the
+    same is not written at all. The new series is applied before anything is replaced, and must
+    give exactly the files of the checkout; then all files are replaced together. After a pin was
+    changed in the manifest, the patches are made anew for it where they fit.
+    """
+    import time
+
+    from patchkit.cli.places import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.refreshing import render_refresh
+    from patchkit.errors import UsageError
+    from patchkit.gitcmd.identity import user_identity
+    from patchkit.ops.refresh import RefreshOptions, refresh_components
+    from patchkit.refresh.drafting import Request
+    from patchkit.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    if patch is not None and new is not None:
+        raise UsageError("--patch and --new exclude each other")
+    if message and new is None:
+        raise UsageError("--message is for a new patch", hint="name it with --new")
+    chosen = open_manifest(manifest)
+    author = user_identity(chosen.root) if new is not None else None
+    with showing_progress(terminal) as progress:
+        report = refresh_components(
+            chosen,
+            pick_components(chosen, component),
+            store=Store(cache_folder(cache), offline=offline),
+            workspace=workspace,
+            options=RefreshOptions(
+                when=int(time.time()),
+                request=Request(patch, new, message, author),
+                fork=fork,
+                dry_run=dry_run,
+            ),
+            progress=progress,
+        )
+    return terminal.report("refresh", report, report.exit_code, render_refresh(diff=diff))

@@ -1,0 +1,344 @@
+"""Bring what was done in the checkouts back into the patch files.
+
+Every component is thought through first, against the files as they are. Then all files of all
+components are replaced together, and last the checkouts' branches move to the stacks that the new
+files build; not a file in them is touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
+from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.repository import ZERO, RefChange
+from patchkit.lock import Lock, LockedComponent, load_lock, lock_bytes, lock_component, merge_lock
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.interdiff import interdiff
+from patchkit.model.progress import Progress
+from patchkit.ops.refreshed import RefreshedComponent, RefreshedPatch, RefreshReport, Result
+from patchkit.ops.refreshing import (
+    Found,
+    ambiguous,
+    compared,
+    edited_and_repinned,
+    halted,
+    refusal_of,
+    stale,
+    unknown_base,
+)
+from patchkit.refresh.carrying import draft_carry
+from patchkit.refresh.drafting import Draft, Request, Start, draft_refresh
+from patchkit.refresh.files import Project, changed_files, forked_files, patch_names_in
+from patchkit.refresh.planning import Revised
+from patchkit.refresh.sharing import foresee, other_uses
+from patchkit.series import LoadedSeries, load_series
+from patchkit.stack import Stack, build_stack, read_stack
+from patchkit.store import Store
+from patchkit.transaction import write_set
+from patchkit.workspace import (
+    Checkout,
+    Snapshot,
+    State,
+    Target,
+    checkout_of,
+    inspect,
+    locked,
+    read_worktree,
+    recover,
+    settle,
+)
+from patchkit.workspace.checkout import OWN_FOLDER, SAVED_REFS, locked_file
+from patchkit.workspace.save import stamp
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshOptions:
+    """How to refresh.
+
+    `request`: where ambiguous edits go. `fork`: give a component whose series is shared one of its
+    own. `dry_run`: write nothing. `when`: now, in seconds since the epoch; it names saved work.
+    """
+
+    when: int
+    request: Request = field(default_factory=Request)
+    fork: bool = False
+    dry_run: bool = False
+
+
+def refresh_components(
+    manifest: Manifest,
+    components: Sequence[Component],
+    *,
+    store: Store,
+    workspace: Path,
+    options: RefreshOptions,
+    progress: Progress,
+) -> RefreshReport:
+    """Bring the checkouts of `components` into their patch files, and record the lock.
+
+    BadInputError if the lock cannot be read; everything else that is wrong is in the report.
+    """
+    refreshing = _Refreshing(manifest, store, workspace, options, progress)
+    with ExitStack() as held:
+        for component in components:
+            checkout = checkout_of(workspace, component)
+            if checkout.path.exists():
+                held.enter_context(locked(checkout))
+        lock = manifest.lock_path
+        guard = workspace.absolute() / OWN_FOLDER / f"{lock.name}.lock"
+        if not options.dry_run and guard.parent.exists():
+            held.enter_context(locked_file(guard, lock))
+        return refreshing.run(components, load_lock(lock))
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """The branch of a checkout goes to a stack."""
+
+    checkout: Checkout
+    snapshot: Snapshot
+    stack: Stack
+    keep: Stack | None  # the stack before, where a ref must save it
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A component thought through: its report, and what is still to be done."""
+
+    report: RefreshedComponent
+    writes: Mapping[Path, bytes | None] = field(default_factory=dict)
+    locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
+    move: _Move | None = None
+
+
+class _Refreshing:
+    def __init__(
+        self,
+        manifest: Manifest,
+        store: Store,
+        workspace: Path,
+        options: RefreshOptions,
+        progress: Progress,
+    ) -> None:
+        self._manifest = manifest
+        self._store = store
+        self._workspace = workspace
+        self._options = options
+        self._progress = progress
+
+    def run(self, components: Sequence[Component], lock: Lock | None) -> RefreshReport:
+        outcomes = [self._component(each, lock) for each in components]
+        if not self._options.dry_run:
+            outcomes = self._carry_out(outcomes)
+        reports = tuple(each.report for each in outcomes)
+        for report in reports:
+            self._progress.finish(report.name, report.result.value)
+        return RefreshReport(self._manifest.name, self._options.dry_run, reports)
+
+    # -- thinking ----------------------------------------------------------------------------
+
+    def _component(self, component: Component, lock: Lock | None) -> _Outcome:
+        """One component; never raises what concerns it alone."""
+        checkout = checkout_of(self._workspace, component)
+        self._progress.step(component.name, "comparing the checkout with the patches")
+        blank = RefreshedComponent(component.name, checkout.path, Result.FAILED)
+        try:
+            found = self._find(component, checkout)
+            recorded = lock.components.get(component.name) if lock is not None else None
+            if recorded is not None and recorded.commit != found.base.commit:
+                return self._carry(found, recorded, blank)
+            return self._refresh(found, blank)
+        except PatchkitError as error:
+            return _Outcome(replace(blank, exit_code=error.exit_code, problems=error.problems))
+        except OSError as error:
+            place = os.fsdecode(error.filename) if error.filename else "the system"
+            problem = Problem(f"{place}: {error.strerror or error}", component.name)
+            return _Outcome(replace(blank, exit_code=ExitCode.ENVIRONMENT, problems=(problem,)))
+
+    def _find(self, component: Component, checkout: Checkout) -> Found:
+        snapshot = inspect(checkout)
+        if snapshot.state is State.INTERRUPTED and not self._options.dry_run:
+            recover(checkout)
+            snapshot = inspect(checkout)
+        base = self._store.base(component, self._progress)
+        series = load_series(self._manifest, component, self._store, self._progress)
+        return Found(Project(self._manifest, component), checkout, snapshot, base, series)
+
+    def _refresh(self, found: Found, blank: RefreshedComponent) -> _Outcome:
+        blank = replace(blank, untracked=found.snapshot.untracked)
+        if found.snapshot.state is State.ABSENT:
+            return _Outcome(replace(blank, result=Result.ABSENT, detail="there is no checkout"))
+        refusal = refusal_of(found)
+        if refusal is not None:
+            return _refused(blank, refusal)
+        repository = found.checkout.repository
+        head = found.snapshot.head
+        assert head is not None
+        edited = bool(found.snapshot.edited)
+        with overlay(repository) as trial, reading(trial) as reader:
+            stack = build_stack(reader, found.base, found.series.series_patches)
+            tree = read_worktree(found.checkout).tree if edited else repository.tree(head)
+            assert tree is not None
+            verdict = compared(found, stack, tree)
+            if verdict is Result.UNCHANGED:
+                return _Outcome(replace(blank, result=Result.UNCHANGED))
+            if verdict is Result.REFRESHED:
+                return self._caught_up(found, stack, blank)
+            if verdict is Result.REFUSED:
+                return _refused(blank, stale(found, stack))
+            write_objects(trial, stack.objects)
+            start = Start(
+                repository=trial,
+                reader=reader,
+                base=found.base,
+                patches=found.series.patches,
+                stack=stack,
+                commits=read_stack(repository, found.base.commit, head),
+                worktree=tree,
+                taken=patch_names_in(
+                    (found.project.home.root / found.project.home.path("x")).parent
+                ),
+            )
+            draft = draft_refresh(start, found.project.home, self._options.request)
+        return self._drafted(found, stack, draft, blank)
+
+    def _drafted(
+        self, found: Found, before: Stack, draft: Draft, blank: RefreshedComponent
+    ) -> _Outcome:
+        report = replace(blank, edits=draft.edits, emptied=draft.emptied, dropped=draft.dropped)
+        if draft.plan is None:
+            return _Outcome(ambiguous(report, found))
+        keep = before if draft.emptied or draft.dropped else None
+        move = _Move(found.checkout, found.snapshot, draft.plan.stack, keep)
+        return self._planned(found, draft, replace(report, result=Result.REFRESHED), move)
+
+    def _planned(
+        self, found: Found, draft: Draft, report: RefreshedComponent, move: _Move | None
+    ) -> _Outcome:
+        """The files and locks that a draft leads to, with what it does to other manifests."""
+        assert draft.plan is not None
+        project, component = found.project, found.project.component
+        writes = changed_files(project, draft)
+        uses = other_uses(self._manifest, component, writes)
+        locks: dict[Path, dict[str, LockedComponent]] = {}
+        if uses and self._options.fork:
+            writes = forked_files(project, draft)
+        elif uses:
+            consequences = foresee(uses, writes, self._store, self._progress)
+            if consequences.problems:
+                return _refused(report, *consequences.problems)
+            for use, locked_component in consequences.locks:
+                path = use.manifest.lock_path
+                locks.setdefault(path, {})[use.component.name] = locked_component
+        own = lock_component(draft.plan.stack, LoadedSeries(draft.plan.patches))
+        locks.setdefault(self._manifest.lock_path, {})[component.name] = own
+        report = replace(
+            report,
+            patches=tuple(_row(each) for each in draft.plan.revised),
+            files=tuple(sorted(_shown(self._manifest.root, path) for path in writes)),
+        )
+        return _Outcome(report, writes, locks, move)
+
+    def _caught_up(self, found: Found, stack: Stack, blank: RefreshedComponent) -> _Outcome:
+        """The files say already what the checkout holds: a refresh was killed before its end."""
+        locked_component = lock_component(stack, found.series)
+        report = replace(
+            blank,
+            result=Result.REFRESHED,
+            detail="the patches hold the edits already; the checkout's branch catches up",
+        )
+        locks = {self._manifest.lock_path: {blank.name: locked_component}}
+        return _Outcome(report, {}, locks, _Move(found.checkout, found.snapshot, stack, keep=None))
+
+    def _carry(
+        self, found: Found, recorded: LockedComponent, blank: RefreshedComponent
+    ) -> _Outcome:
+        """The pin was edited by hand: the patches are made anew for it, if they fit."""
+        if found.snapshot.state not in (State.ABSENT, State.APPLIED, State.PRISTINE):
+            return _refused(blank, edited_and_repinned(found))
+        cache = self._store.repository(found.project.component)
+        if cache.commit(recorded.commit) is None:
+            raise SurroundingsError(unknown_base(found, recorded))
+        bases = (read_base(cache, recorded.commit), found.base)
+        with overlay(cache) as trial, reading(trial) as reader:
+            draft, report = draft_carry(
+                trial, reader, bases, found.series.patches, found.project.home
+            )
+        blank = replace(blank, carried=report.outcomes)
+        if draft is None:
+            return _Outcome(halted(blank, found))
+        blank = replace(
+            blank,
+            result=Result.CARRIED,
+            dropped=draft.dropped,
+            detail=f"{recorded.commit[:12]} -> {found.base.commit[:12]}; "
+            f"patchkit apply {found.target} moves the checkout",
+        )
+        return self._planned(found, draft, blank, None)
+
+    # -- doing -------------------------------------------------------------------------------
+
+    def _carry_out(self, outcomes: Sequence[_Outcome]) -> list[_Outcome]:
+        writes: dict[Path, bytes | None] = {}
+        locks: dict[Path, dict[str, LockedComponent]] = {}
+        for outcome in outcomes:
+            writes.update(outcome.writes)
+            for path, components in outcome.locks.items():
+                locks.setdefault(path, {}).update(components)
+        for path, components in locks.items():
+            known = load_lock(path)
+            writes[path] = lock_bytes(merge_lock(known, components))
+        if writes:
+            write_set(self._manifest.root, writes)
+        return [self._move(outcome) for outcome in outcomes]
+
+    def _move(self, outcome: _Outcome) -> _Outcome:
+        move = outcome.move
+        if move is None:
+            return outcome
+        report = outcome.report
+        repository = move.checkout.repository
+        if move.keep is not None:
+            write_objects(repository, move.keep.objects)
+            ref = _free_ref(move.snapshot, self._options.when)
+            change = RefChange(ref, move.keep.commit, ZERO)
+            repository.update_refs([change], reason="patchkit: save before refresh")
+            report = replace(report, saved=ref)
+        target = Target(move.stack.base.commit, move.stack.commit)
+        settle(move.checkout, move.snapshot, target, move.stack.objects)
+        return replace(outcome, report=report)
+
+
+def _refused(report: RefreshedComponent, *problems: Problem) -> _Outcome:
+    return _Outcome(
+        replace(report, result=Result.REFUSED, exit_code=ExitCode.FINDING, problems=problems)
+    )
+
+
+def _row(revised: Revised) -> RefreshedPatch:
+    patch = revised.new or revised.old
+    assert patch is not None
+    old, new = (each.file if each is not None else None for each in (revised.old, revised.new))
+    same = revised.old is revised.new
+    diff = b"" if same else interdiff(old, new, revised.name)
+    return RefreshedPatch(revised.name, patch.where, revised.revision, diff)
+
+
+def _free_ref(snapshot: Snapshot, when: int) -> str:
+    first = SAVED_REFS + stamp(when)
+    ref, number = first, 1
+    while ref in snapshot.saved:
+        number += 1
+        ref = f"{first}-{number}"
+    return ref
+
+
+def _shown(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

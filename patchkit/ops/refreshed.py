@@ -1,0 +1,80 @@
+"""What a refresh reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from patchkit.errors import ExitCode, Problem, worst
+from patchkit.model.outcome import PatchOutcome
+from patchkit.model.revision import Revision
+from patchkit.refresh.drafting import RoutedEdit
+
+
+class Result(str, Enum):
+    """What became of a component."""
+
+    UNCHANGED = "unchanged"  # its checkout holds what the series says
+    REFRESHED = "refreshed"  # its patch files, or what was recorded of them, changed
+    CARRIED = "carried"  # its pin was changed, and its patch files were made for it
+    AMBIGUOUS = "ambiguous"  # an edit belongs to no patch for certain
+    REFUSED = "refused"  # the checkout is not in a state to be taken up
+    CONFLICTED = "conflicted"  # a patch does not fit the changed pin
+    ABSENT = "absent"  # there is no checkout
+    FAILED = "failed"  # something cannot be read or written, or the wish cannot be met
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshedPatch:
+    """One patch of the series: its name, its file, how it differs from before, and that as a diff.
+
+    `diff` compares the two patch files without blob ids and line numbers.
+    """
+
+    name: str
+    file: str
+    revision: Revision
+    diff: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshedComponent:
+    """What became of one component.
+
+    `edits` says where each uncommitted edit goes, `patches` what becomes of each patch, in the
+    order of the series, removed ones last. `emptied` are patches that change nothing any more and
+    leave the series, `dropped` those whose commits are gone or that the new pin contains. `files`
+    are the project's files that were written or removed (with a dry run: would be). `untracked` are
+    new files that git was not told of; they were left alone. `saved` is the ref that keeps the
+    stack as it was, where patches left the series. `carried` are the verdicts on a new pin.
+    """
+
+    name: str
+    checkout: Path
+    result: Result
+    exit_code: ExitCode = ExitCode.OK
+    detail: str = ""
+    edits: tuple[RoutedEdit, ...] = ()
+    patches: tuple[RefreshedPatch, ...] = ()
+    emptied: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+    saved: str = ""
+    carried: tuple[PatchOutcome, ...] = ()
+    problems: tuple[Problem, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """What became of the components, in the manifest's order; `dry_run`: nothing was written."""
+
+    manifest: str
+    dry_run: bool
+    components: tuple[RefreshedComponent, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of the components."""
+        return worst(each.exit_code for each in self.components)

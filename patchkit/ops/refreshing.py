@@ -1,0 +1,122 @@
+"""What a refresh of a component starts from, and why it may not be: the words for the user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from patchkit.errors import ExitCode, Problem
+from patchkit.lock import LockedComponent
+from patchkit.model.base import Base
+from patchkit.ops.refreshed import RefreshedComponent, Result
+from patchkit.refresh.files import Project
+from patchkit.series import LoadedSeries
+from patchkit.stack import Stack
+from patchkit.workspace import Checkout, Snapshot, State
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a component starts from."""
+
+    project: Project
+    checkout: Checkout
+    snapshot: Snapshot
+    base: Base
+    series: LoadedSeries
+
+    @property
+    def target(self) -> str:
+        """How to name it on a command line."""
+        return f"-m {self.project.manifest.name} -c {self.project.component.name}"
+
+
+def compared(found: Found, stack: Stack, tree: str) -> Result | None:
+    """What is plain without a draft; None where one must be made.
+
+    UNCHANGED: the checkout is the series. REFRESHED: its files are, its branch is not yet.
+    REFUSED: the series is not the one that was applied here.
+    """
+    snapshot = found.snapshot
+    if not stack.clean:
+        return Result.REFUSED
+    if snapshot.head == snapshot.applied == stack.commit and not snapshot.edited:
+        return Result.UNCHANGED
+    if snapshot.applied == stack.commit:
+        return None
+    if stack.tree == tree:
+        return Result.REFRESHED if snapshot.head == snapshot.applied else None
+    return Result.REFUSED
+
+
+def refusal_of(found: Found) -> Problem | None:
+    """Why a checkout cannot be taken up at all."""
+    snapshot, target = found.snapshot, found.target
+    where = found.project.component.name
+    if snapshot.state in (State.CONFLICTED, State.FOREIGN, State.INTERRUPTED):
+        return Problem(snapshot.detail, where, f"patchkit status {target} says more")
+    if snapshot.base != found.base.commit:
+        hint = f"patchkit apply {target}"
+        return Problem("the checkout sits on another base than the pin", where, hint)
+    if found.series.patches and snapshot.head == snapshot.base != snapshot.applied:
+        hint = f"patchkit apply {target}; or empty the series if that is what you want"
+        return Problem("no patch is applied in the checkout", where, hint)
+    return None
+
+
+def stale(found: Found, stack: Stack) -> Problem:
+    """The series is not what was applied here."""
+    name, target = found.project.component.name, found.target
+    if not stack.clean:
+        return Problem(
+            "the series does not apply at its pin", name, f"patchkit check {target} says why"
+        )
+    own = bool(found.snapshot.edited) or found.snapshot.head != found.snapshot.applied
+    if not own:
+        return Problem(
+            "the patches changed since they were applied here", name, f"patchkit apply {target}"
+        )
+    return Problem(
+        "the patches changed since they were applied here, and so did the checkout",
+        name,
+        "put the patches back to what was applied and refresh first; or "
+        f"patchkit apply {target} --force  saves the checkout's work under a ref",
+    )
+
+
+def edited_and_repinned(found: Found) -> Problem:
+    """Work on the old base and a new pin at once."""
+    return Problem(
+        f"the pin changed, and the checkout is {found.snapshot.state.value}",
+        found.project.component.name,
+        "put the old pin back, refresh, then change the pin",
+    )
+
+
+def unknown_base(found: Found, recorded: LockedComponent) -> Problem:
+    """Nobody has the base that the patches were made for."""
+    return Problem(
+        f"the base of the lock, {recorded.commit}, is not in the cache",
+        found.project.component.name,
+        f"put the old pin back and run patchkit fetch {found.target}",
+    )
+
+
+def ambiguous(report: RefreshedComponent, found: Found) -> RefreshedComponent:
+    """The report of a component that waits for a decision."""
+    count = sum(not each.patch for each in report.edits)
+    problem = Problem(
+        f"{count} edit{'s belong' if count > 1 else ' belongs'} to no patch for certain",
+        report.name,
+        f"patchkit refresh {found.target} --patch NAME  or  --new NAME",
+    )
+    return replace(report, result=Result.AMBIGUOUS, exit_code=ExitCode.FINDING, problems=(problem,))
+
+
+def halted(report: RefreshedComponent, found: Found) -> RefreshedComponent:
+    """The report of a component that does not fit its new pin."""
+    problem = Problem(
+        "patches do not fit the new pin",
+        report.name,
+        f"patchkit check {found.target}  says where; then edit the patches, or put the pin back",
+    )
+    return replace(report, result=Result.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,))

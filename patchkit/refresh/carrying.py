@@ -1,0 +1,45 @@
+"""The patch files of a stack whose pin was changed: made anew for the base that it names now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from patchkit.carry import CarryReport, carry_stack
+from patchkit.gitcmd.objects import ObjectReader, write_objects
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.base import Base
+from patchkit.model.outcome import Status
+from patchkit.refresh.arranging import arrange
+from patchkit.refresh.drafting import Draft, with_empty_patches
+from patchkit.refresh.planning import Home, Setting, Slot, deeds_of, plan_patches
+from patchkit.series import LoadedPatch
+from patchkit.stack import build_stack
+
+
+def draft_carry(
+    repository: Repository,
+    reader: ObjectReader,
+    bases: tuple[Base, Base],
+    patches: Sequence[LoadedPatch],
+    home: Home,
+) -> tuple[Draft | None, CarryReport]:
+    """What the patches must say on the second base, made for the first; None if one conflicts.
+
+    A patch that the new base contains leaves the series. `repository` takes trial objects.
+    """
+    old_base, new_base = bases
+    series = [each.series_patch for each in patches]
+    report = carry_stack(reader, old_base, new_base, series)
+    if not report.clean:
+        return None, report
+    before = build_stack(reader, old_base, series, stop_at_conflict=False)
+    write_objects(repository, (*before.objects, *report.stack.objects))
+    deeds = deeds_of(before, patches)
+    landed = deeds_of(report.stack, patches)
+    loaded = {each.name: each for each in patches}
+    slots = [Slot(name, deed, loaded[name]) for name, deed in landed.items()]
+    gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
+    names = arrange(home.component, patches, [slot.name for slot in slots])
+    setting = Setting(repository, reader, new_base, home, patches, deeds)
+    plan = plan_patches(with_empty_patches(patches, slots), setting)
+    return Draft((), plan, names, dropped=gone), report

@@ -1,0 +1,115 @@
+"""Which files of the project a draft changes: patches, the series, sometimes the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.manifest.edit import add_patch, set_series
+from patchkit.manifest.values import Component, LocalSeries, Location, Manifest
+from patchkit.model.revision import Revision
+from patchkit.model.series import Series, parse_series
+from patchkit.refresh.arranging import series_entry
+from patchkit.refresh.drafting import Draft
+from patchkit.refresh.planning import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A component in its manifest: what file names are made from."""
+
+    manifest: Manifest
+    component: Component
+
+    @property
+    def home(self) -> Home:
+        """Where its new patches go; a component without a series gets one of its own."""
+        entry = series_entry(self.component)
+        if entry is None:
+            path = f"patches/{self._own_folder}/series"
+            entry = LocalSeries(path, Location(self.manifest.path, self.component.where.line))
+        return Home(self.manifest.root, entry, self.component)
+
+    @property
+    def fork(self) -> str:
+        """The path of a series that no other manifest uses."""
+        base = f"patches/{self.component.name}-{self.manifest.name}"
+        folder, count = base, 1
+        while (self.manifest.root / folder).exists():
+            count += 1
+            folder = f"{base}-{count}"
+        return f"{folder}/series"
+
+    @property
+    def _own_folder(self) -> str:
+        plain = self.component.name
+        taken = (self.manifest.root / "patches" / plain / "series").exists()
+        return f"{plain}-{self.manifest.name}" if taken else plain
+
+
+def patch_names_in(folder: Path) -> frozenset[str]:
+    """The names of all patch files in a folder, listed or not."""
+    return frozenset(path.name for path in folder.glob("*.patch"))
+
+
+def changed_files(project: Project, draft: Draft) -> dict[Path, bytes | None]:
+    """Path -> new bytes of every file that a draft changes; None: it goes away."""
+    assert draft.plan is not None
+    manifest, home = project.manifest, project.home
+    writes: dict[Path, bytes | None] = {}
+    for row in draft.plan.revised:
+        patch = row.new or row.old
+        if row.revision is Revision.IDENTICAL or patch is None or patch.path is None:
+            continue
+        writes[patch.path] = row.new.data if row.new is not None else None
+    path = manifest.root / home.entry.path
+    series, before = _series(path, home.entry.path), path.read_bytes() if path.exists() else None
+    text = series.arrange(draft.series).data
+    if text != before and (draft.series or before is not None):
+        writes[path] = text
+    if series_entry(project.component) is None and draft.series:
+        writes[manifest.path] = _with_series(project, home.entry.path)
+    return writes
+
+
+def forked_files(project: Project, draft: Draft) -> dict[Path, bytes | None]:
+    """The same change in a copy of the series that is this component's alone."""
+    assert draft.plan is not None
+    manifest, entry = project.manifest, series_entry(project.component)
+    strangers = list(_changed_elsewhere(draft))
+    if entry is None or strangers:
+        what = strangers[0] if strangers else f"{project.component.name} has no series"
+        hint = "only a series can be forked"
+        raise BadInputError(Problem(what, str(project.component.where), hint))
+    path = manifest.root / project.fork
+    text = _series(manifest.root / entry.path, entry.path).arrange(draft.series).data
+    writes: dict[Path, bytes | None] = {path: text}
+    for patch in draft.plan.patches:
+        if isinstance(patch.origin, LocalSeries):
+            writes[path.parent / patch.name] = patch.data
+    writes[manifest.path] = set_series(
+        manifest.path.read_bytes(), project.component.name, project.fork, file=manifest.path
+    )
+    return writes
+
+
+def _changed_elsewhere(draft: Draft) -> Iterator[str]:
+    assert draft.plan is not None
+    for row in draft.plan.revised:
+        patch = row.new or row.old
+        changed = patch is not None and row.revision is not Revision.IDENTICAL
+        if changed and patch is not None and not isinstance(patch.origin, LocalSeries):
+            yield f"{patch.name} is not in the series"
+
+
+def _series(path: Path, name: str) -> Series:
+    return parse_series(path.read_bytes(), name=name) if path.exists() else Series()
+
+
+def _with_series(project: Project, path: str) -> bytes:
+    manifest = project.manifest
+    entry = {"series": path}
+    data = manifest.path.read_bytes()
+    return add_patch(data, project.component.name, entry, file=manifest.path)
