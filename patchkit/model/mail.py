@@ -24,7 +24,7 @@ from patchkit.model.words import decode_words, encode_words, needs_words
 
 _FIELD = re.compile(r"([!-9;-~]+):[ \t]*(.*)", re.DOTALL)
 _MBOX_LINE = re.compile(r">?From ")
-_PATCH_TAG = re.compile(r"(?:re:\s*)*\[[^\]]*\bPATCH\b[^\]]*\]\s*", re.IGNORECASE)
+_PATCH_TAG = re.compile(r"\A(?:re:\s*)*\[[^\]]*\bPATCH\b[^\]]*\]\s*", re.IGNORECASE)
 _CHARSET = re.compile(r"charset=\"?([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _IN_BODY = re.compile(r"(From|Date|Subject):[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
 
@@ -34,6 +34,7 @@ _BREAK = re.compile(r"---[ \t\r]*$|--- \S|diff -|Index: ")
 _UNQUOTABLE = re.compile(r"---[ \t\r]*$|--- |diff -|Index: |@@ -|>?From | ")
 _QUOTED_FIELD = "X-Patchkit-Message"
 
+_BLANK_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 _NAME_SPECIALS = re.compile(r'[()<>\[\]:;@\\,"]')
 _MAILBOX = re.compile(r"(.*?)[ \t]*<([^<>]*)>[^<>]*", re.DOTALL)
 _CRUD = " \t\r\n.,:;<>\"\\'"
@@ -83,8 +84,8 @@ def format_header(header: Header) -> bytes:
 
 def clean_message(text: str) -> str:
     """A message in the form that a Header has: subject, one empty line, body; no blank ends."""
-    subject, _, body = text.strip("\n").partition("\n\n")
-    body = body.strip("\n")
+    subject, _, body = _trim(text).partition("\n\n")
+    body = _trim(body)
     return f"{subject}\n\n{body}" if body else subject
 
 
@@ -205,6 +206,11 @@ def _parse_author(fields: dict[str, str]) -> Identity | None:
 def _clean_name(text: str) -> str:
     """As git cleans a name: no line ends or angle brackets in it, no punctuation at its ends."""
     return re.sub(r"[\n<>\x00]", "", text).strip(_CRUD)
+
+
+def _trim(text: str) -> str:
+    """Without the blank lines at its beginning and what is blank at its end."""
+    return _BLANK_LINES.sub("", text).rstrip(" \t\n")
 
 
 # -- writing ---------------------------------------------------------------------------------
