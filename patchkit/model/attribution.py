@@ -1,0 +1,151 @@
+"""Which patch each line of a stack's files comes from, and so which patches need which.
+
+Patches are numbered from 1, 0 stands for the base. A patch needs an earlier one if a line that it
+must find (context or removed) came with that one, if that one removed lines from between such
+lines, or if it works on a file that the earlier one made. Lines that only moved up or down are no
+reason: a hunk finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from patchkit.model.diff import split_lines
+from patchkit.model.outcome import FileOutcome
+from patchkit.model.patch import FileChange, Hunk, Kind
+
+BASE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Patch `number` needs patch `on`: in file `path`, for `lines` of its lines (0: the file)."""
+
+    number: int
+    on: int
+    path: str
+    lines: int
+
+
+@dataclass(slots=True)
+class _File:
+    """A file while patches go over it.
+
+    `owners` has a patch per line; `struck` the patches that removed lines before each line, and at
+    the end; `maker` made the file, `toucher` changed it last.
+    """
+
+    owners: list[int]
+    struck: list[frozenset[int]]
+    maker: int = BASE
+    toucher: int = BASE
+
+
+@dataclass(slots=True)
+class Attribution:
+    """The files that a stack touches, as of the last patch that was added.
+
+    `read` gives a file of the base, None where there is none.
+    """
+
+    read: Callable[[str], bytes | None]
+    _files: dict[str, _File | None] = field(default_factory=dict)
+    _removed_by: dict[str, int] = field(default_factory=dict)
+
+    def add(
+        self, number: int, changes: Sequence[FileChange], outcomes: Sequence[FileOutcome]
+    ) -> tuple[Need, ...]:
+        """Let patch `number`, which applies with `outcomes`, go over the files; what it needs."""
+        needs: list[Need] = []
+        for change, outcome in zip(changes, outcomes, strict=True):
+            needs += self._change(number, change, outcome.offsets)
+        return tuple(needs)
+
+    def owners(self, path: str) -> tuple[int, ...] | None:
+        """The patch of each line of a file, None where there is no such file."""
+        file = self._file(path)
+        return None if file is None else tuple(file.owners)
+
+    def _file(self, path: str) -> _File | None:
+        if path not in self._files:
+            data = self.read(path)
+            self._files[path] = None if data is None else _file_of(data, BASE)
+        return self._files[path]
+
+    def _change(self, number: int, change: FileChange, offsets: Sequence[int]) -> list[Need]:
+        file = self._file(change.old_path or change.path)
+        if change.kind is Kind.ADD or file is None:
+            path = change.path
+            self._files[path] = _made(change, number)
+            remover = self._removed_by.get(path, BASE)
+            return [Need(number, remover, path, 0)] if remover else []
+        old_path = change.old_path or change.path
+        needs = _file_needs(number, change, file, old_path)
+        touched = _File(list(file.owners), list(file.struck), file.maker, number)
+        for hunk, offset in zip(change.hunks, offsets, strict=False):
+            needs += _replace(touched, hunk, offset, number, old_path)
+        self._settle(number, change, touched, old_path)
+        return _merged(needs)
+
+    def _settle(self, number: int, change: FileChange, file: _File, old_path: str) -> None:
+        if change.kind in (Kind.DELETE, Kind.RENAME):
+            self._files[old_path] = None
+            self._removed_by[old_path] = number
+        if change.new_path is not None:
+            if change.kind in (Kind.RENAME, Kind.COPY):
+                file.maker = number
+            self._files[change.new_path] = file
+
+
+def _file_of(data: bytes, number: int) -> _File:
+    count = len(split_lines(data))
+    return _File([number] * count, [frozenset()] * (count + 1), number, number)
+
+
+def _made(change: FileChange, number: int) -> _File:
+    return _file_of(b"".join(line for hunk in change.hunks for line in hunk.postimage), number)
+
+
+def _file_needs(number: int, change: FileChange, file: _File, path: str) -> list[Need]:
+    needs = [Need(number, file.maker, path, 0)] if file.maker else []
+    whole = change.binary is not None or not change.hunks
+    if whole and file.toucher not in (BASE, file.maker):
+        needs.append(Need(number, file.toucher, path, 0))
+    return needs
+
+
+def _replace(file: _File, hunk: Hunk, offset: int, number: int, path: str) -> list[Need]:
+    """Put a hunk's lines in the place of what it found; the patches whose lines it found."""
+    start = max(hunk.new_start - 1, 0) + offset
+    found = len(hunk.preimage)
+    met = file.owners[start : start + found]
+    between = [each for gap in file.struck[start + 1 : start + found] for each in gap]
+    owners: list[int] = []
+    struck = [file.struck[start]]
+    at = start
+    for line in hunk.lines:
+        if line[:1] == b"+":
+            owners.append(number)
+            struck.append(frozenset())
+            continue
+        at += 1
+        if line[:1] == b" ":
+            owners.append(file.owners[at - 1])
+            struck.append(file.struck[at])
+        else:
+            struck[-1] |= file.struck[at] | {number}
+    file.owners[start : start + found] = owners
+    file.struck[start : start + found + 1] = struck
+    counted = {each: met.count(each) + between.count(each) for each in {*met, *between}}
+    return [Need(number, on, path, lines) for on, lines in counted.items() if on not in (0, number)]
+
+
+def _merged(needs: Iterable[Need]) -> list[Need]:
+    merged: dict[tuple[int, str], Need] = {}
+    for need in needs:
+        key = (need.on, need.path)
+        before = merged.get(key)
+        lines = need.lines + (before.lines if before else 0)
+        merged[key] = Need(need.number, need.on, need.path, lines)
+    return sorted(merged.values(), key=lambda each: (each.on, each.path))

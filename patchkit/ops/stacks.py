@@ -1,0 +1,63 @@
+"""The stack of a component as the looking commands need it: built in memory, nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.explain.terrain import Overlay, Terrain
+from patchkit.gitcmd.objects import ObjectReader
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.attribution import Attribution, Need
+from patchkit.model.progress import Progress
+from patchkit.series import LoadedSeries, load_series
+from patchkit.stack import Stack, build_stack, patch_changes
+from patchkit.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltStack:
+    """A component's series and the stack that it makes; `source` reads all its objects."""
+
+    component: Component
+    series: LoadedSeries
+    stack: Stack
+    source: Overlay
+
+    @property
+    def tip(self) -> Terrain:
+        """The tree after the last patch that applies."""
+        return Terrain(self.source, self.stack.tree)
+
+    def attribute(self) -> tuple[Attribution, tuple[Need, ...]]:
+        """Where each line comes from, and which patches need which."""
+        attribution = Attribution(Terrain(self.source, self.stack.base.tree).data)
+        needs: list[Need] = []
+        pairs = zip(self.series.series_patches, self.stack.outcomes, strict=True)
+        for number, (patch, outcome) in enumerate(pairs, 1):
+            if outcome.status.applies and outcome.files:
+                needs += attribution.add(number, patch_changes(patch), outcome.files)
+        return attribution, tuple(needs)
+
+
+@contextmanager
+def built_stack(
+    manifest: Manifest, component: Component, store: Store, progress: Progress
+) -> Iterator[BuiltStack]:
+    """The component's stack; its objects can be read within the block."""
+    series = load_series(manifest, component, store, progress)
+    base = store.base(component, progress)
+    with ObjectReader(store.repository(component)) as reader:
+        stack = build_stack(reader, base, series.series_patches)
+        yield BuiltStack(component, series, stack, Overlay(reader, stack.objects))
+
+
+def require_clean(built: BuiltStack, manifest: Manifest) -> None:
+    """BadInputError, with what to do, if a patch of the stack does not apply."""
+    failed = [each.name for each in built.stack.outcomes if not each.status.applies]
+    if failed:
+        name = built.component.name
+        hint = f"patchkit check -m {manifest.name} -c {name} says why"
+        raise BadInputError(Problem(f"{failed[0]} does not apply", name, hint))
