@@ -18,14 +18,20 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.names import COMMIT_ID, SHA256
-from patchkit.series import LoadedSeries
-from patchkit.stack import Stack
+
+if TYPE_CHECKING:
+    from patchkit.series import LoadedSeries
+    from patchkit.stack import Stack
 
 _VERSION = 1
+
+# So many digits of an id tell two of them apart for a person.
+_SHOWN = 12
 
 _HINT = "repair it from version control, or delete it and run patchkit apply"
 
@@ -118,9 +124,9 @@ def merge_lock(
 
 def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator[str]:
     if recorded.commit != actual.commit:
-        yield f"the base is {actual.commit}, the lock says {recorded.commit}"
+        yield f"the base is {actual.commit[:_SHOWN]}, the lock says {recorded.commit[:_SHOWN]}"
     elif recorded.tree != actual.tree:
-        yield f"the base's tree is {actual.tree}, the lock says {recorded.tree}"
+        yield f"the base's tree is {actual.tree[:_SHOWN]}, the lock says {recorded.tree[:_SHOWN]}"
     found = False
     for old, new in zip_longest(recorded.patches, actual.patches):
         what = _patch_difference(old, new)
@@ -129,7 +135,8 @@ def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator
             yield what
     # where base and patches agree, so does the result, or the lock was not written by us
     if not found and recorded.tree == actual.tree and recorded.result != actual.result:
-        yield f"the resulting tree is {actual.result}, the lock says {recorded.result}"
+        now, then = actual.result[:_SHOWN], recorded.result[:_SHOWN]
+        yield f"the resulting tree is {now}, the lock says {then}"
 
 
 def _patch_difference(old: LockedPatch | None, new: LockedPatch | None) -> str:
@@ -140,7 +147,8 @@ def _patch_difference(old: LockedPatch | None, new: LockedPatch | None) -> str:
     if old.name != new.name:
         return f"{new.name} stands where the lock has {old.name}"
     if old.sha256 != new.sha256:
-        return f"{new.name} has other bytes: sha256 {new.sha256}, the lock says {old.sha256}"
+        now, then = new.sha256[:_SHOWN], old.sha256[:_SHOWN]
+        return f"{new.name} has other bytes: sha256 {now}, the lock says {then}"
     return ""
 
 

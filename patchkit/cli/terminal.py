@@ -120,7 +120,10 @@ class Terminal:
         for text in more:
             self._complain(["  ", text])
         if problem.hint:
-            self._complain([Painted("hint:", Paint.PLACE), " ", problem.hint])
+            hint, *more = problem.hint.split("\n")
+            self._complain([Painted("hint:", Paint.PLACE), " ", hint])
+            for text in more:
+                self._complain(["      ", text])
 
     def _complain(self, line: Line) -> None:
         self._write(self._err, render(line, colour=self._colour_err))

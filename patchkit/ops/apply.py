@@ -51,7 +51,7 @@ class Result(str, Enum):
     UNCHANGED = "unchanged"  # it was there already, nothing was touched
     REFUSED = "refused"  # work of the user's is in the way
     CONFLICTED = "conflicted"  # a patch does not apply
-    LOCKED = "locked"  # the stack is not the one of the lock
+    DIFFERS = "differs"  # the stack is not the one of the lock
     FAILED = "failed"  # something it needs cannot be had or read
 
     @property
@@ -219,7 +219,7 @@ class _Applying:
         if differences:
             return replace(
                 built,
-                result=Result.LOCKED,
+                result=Result.DIFFERS,
                 exit_code=ExitCode.FINDING,
                 problems=differences,
             )
@@ -241,7 +241,7 @@ class _Applying:
     def _enter(
         self, component: Component, stack: Stack, built: AppliedComponent
     ) -> AppliedComponent:
-        self.progress.step(component.name, "moving the checkout")
+        self.progress.step(component.name, "looking at the checkout")
         checkout = checkout_of(self.workspace, component)
         stacked = Stacked(
             stack.base.commit, stack.commit, stack.objects, self.store.repository(component)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.lock import Lock, LockedComponent, load_lock
-from patchkit.manifest.values import Component, GitPin, Manifest
-from patchkit.workspace import Snapshot, State, checkout_of, inspect
+from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
+from patchkit.model.series import parse_series
+from patchkit.workspace import Checkout, Snapshot, State, checkout_of, inspect
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +57,84 @@ def status_of(manifest: Manifest, components: Sequence[Component], workspace: Pa
     """Look at the checkouts; writes nothing, asks no network."""
     lock = load_lock(manifest.lock_path)
     with ThreadPoolExecutor(max(1, len(components)), "status") as pool:
-        found = pool.map(lambda each: _status(each, lock, workspace), components)
+        found = pool.map(lambda each: _status(manifest, each, lock, workspace), components)
         return StatusReport(manifest.name, workspace.absolute(), lock is not None, tuple(found))
 
 
-def _status(component: Component, lock: Lock | None, workspace: Path) -> ComponentStatus:
+def _status(
+    manifest: Manifest, component: Component, lock: Lock | None, workspace: Path
+) -> ComponentStatus:
     checkout = checkout_of(workspace, component)
     recorded = lock.components.get(component.name) if lock is not None else None
-    patches = len(recorded.patches) if recorded is not None else None
-    pin = str(component.pin)
+    status = ComponentStatus(
+        component.name,
+        checkout.path,
+        str(component.pin),
+        Snapshot(State.FOREIGN, "cannot be read"),
+        None if recorded is None else len(recorded.patches),
+    )
     try:
         snapshot = inspect(checkout)
+        said = ["not in the lock"] if lock is not None else []
+        if recorded is not None:
+            said = list(_differences(manifest, component, checkout, snapshot, recorded))
     except PatchkitError as error:
-        broken = Snapshot(State.FOREIGN, "cannot be read")
-        return ComponentStatus(
-            component.name, checkout.path, pin, broken, patches, error.problems, error.exit_code
-        )
-    differences = tuple(
-        Problem(what, component.name) for what in _differences(component, snapshot, recorded, lock)
-    )
-    return ComponentStatus(component.name, checkout.path, pin, snapshot, patches, differences)
+        return replace(status, differences=error.problems, exit_code=error.exit_code)
+    except OSError as error:
+        problem = Problem(f"{error.filename}: {error.strerror}", component.name)
+        code = ExitCode.ENVIRONMENT
+        return replace(status, differences=(problem,), exit_code=code)
+    differences = tuple(Problem(what, component.name) for what in said)
+    return replace(status, snapshot=snapshot, differences=differences)
 
 
 def _differences(
-    component: Component, snapshot: Snapshot, recorded: LockedComponent | None, lock: Lock | None
-) -> list[str]:
-    """What does not agree among manifest, lock and checkout, as far as ids tell."""
-    if recorded is None:
-        return ["not in the lock"] if lock is not None else []
-    found = []
+    manifest: Manifest,
+    component: Component,
+    checkout: Checkout,
+    snapshot: Snapshot,
+    recorded: LockedComponent,
+) -> Iterator[str]:
+    """What does not agree among manifest, patch files, lock and checkout, as far as ids tell."""
     if isinstance(component.pin, GitPin) and component.pin.commit != recorded.commit:
-        found.append(f"pin {component.pin.commit[:12]}, lock {recorded.commit[:12]}")
+        yield f"the pin is {_short(component.pin.commit)}, the lock says {_short(recorded.commit)}"
+    yield from _changed_patches(manifest, component, recorded)
     if snapshot.base is not None and snapshot.base != recorded.commit:
-        found.append(f"checkout's base {snapshot.base[:12]}, lock {recorded.commit[:12]}")
-    return found
+        base = _short(snapshot.base)
+        yield f"the checkout's base is {base}, the lock says {_short(recorded.commit)}"
+    elif snapshot.applied is not None:
+        tree = checkout.repository.tree(snapshot.applied)
+        if tree != recorded.result:
+            yield "the checkout's stack is not the one of the lock"
+
+
+def _changed_patches(
+    manifest: Manifest, component: Component, recorded: LockedComponent
+) -> Iterator[str]:
+    """Files of the project that are not as in the lock; pinned ones cannot change."""
+    known = {patch.name: patch.sha256 for patch in recorded.patches}
+    for path in _local_patches(manifest, component):
+        name = path.rpartition("/")[2]
+        if name not in known:
+            yield f"{path} is not in the lock"
+        elif _sha256(manifest.root / path) != known[name]:
+            yield f"{path} has other bytes than in the lock"
+
+
+def _local_patches(manifest: Manifest, component: Component) -> Iterator[str]:
+    for entry in component.patches:
+        if isinstance(entry, LocalPatch):
+            yield entry.path
+        elif isinstance(entry, LocalSeries):
+            folder = entry.path.rpartition("/")[0]
+            data = (manifest.root / entry.path).read_bytes()
+            for name in parse_series(data, name=entry.path).names:
+                yield f"{folder}/{name}" if folder else name
+
+
+def _sha256(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def _short(oid: str) -> str:
+    return oid[:12]

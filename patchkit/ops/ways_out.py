@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from patchkit.errors import Problem
@@ -19,10 +20,15 @@ def ways_out(
     refusal = entered.refusal
     if refusal is None:
         return ()
-    git = f"git -C {shlex.quote(str(checkout))}"
     target = f"-m {manifest.name} -c {component.name}"
-    hint = "\n".join(_hints(refusal, git, target, checkout))
-    return (Problem(_what(refusal), component.name, hint),)
+    ways = _ways(refusal, target, shlex.quote(str(checkout)))
+    return (Problem(_what(refusal), component.name, in_columns(ways)),)
+
+
+def in_columns(ways: Sequence[tuple[str, str]]) -> str:
+    """(what it does, what to type) as a hint, one line each."""
+    width = max(len(what) for what, _ in ways) + 1
+    return "\n".join(f"{what + ':':{width}} {command}".rstrip(": ") for what, command in ways)
 
 
 def _what(refusal: Refusal) -> str:
@@ -41,34 +47,37 @@ def _what(refusal: Refusal) -> str:
     return refusal.detail
 
 
-def _hints(refusal: Refusal, git: str, target: str, checkout: Path) -> list[str]:
-    save = f"patchkit apply {target} --force  saves it under a ref and goes on"
-    keep = [
-        f"patchkit refresh {target}  takes it into the patches",
-        f"patchkit diff {target}  shows it",
-    ]
-    if refusal.cause in (Cause.EDITED, Cause.AHEAD):
-        return [*keep, save]
-    if refusal.cause is Cause.CONFLICTED:
-        return [f"finish or abort it; {git} status  tells how", save]
-    if refusal.cause is Cause.FOREIGN:
-        return _foreign_hints(refusal, git, target, checkout)
-    if refusal.cause is Cause.IN_THE_WAY:
-        return ["move it away", save]
-    if refusal.cause is Cause.UNSAVABLE:
-        return ["move it away"]
-    return [f"{git} diff  shows what it holds", save]
+def _ways(refusal: Refusal, target: str, checkout: str) -> list[tuple[str, str]]:
+    """(what it does, what to type) for each way out, the gentlest first."""
+    save = ("save it under a ref and go on", f"patchkit apply {target} --force")
+    match refusal.cause:
+        case Cause.EDITED | Cause.AHEAD:
+            return [
+                ("take it into the patches", f"patchkit refresh {target}"),
+                ("look at it", f"patchkit diff {target}"),
+                save,
+            ]
+        case Cause.CONFLICTED:
+            return [("see how to finish or abort it", f"git -C {checkout} status"), save]
+        case Cause.IN_THE_WAY:
+            return [("move it away", ""), save]
+        case Cause.UNSAVABLE:
+            return [("move it away", "")]
+        case Cause.INTERRUPTED:
+            return [("look at it", f"git -C {checkout} diff"), save]
+        case Cause.FOREIGN:
+            return _foreign_ways(refusal, target, checkout)
 
 
-def _foreign_hints(refusal: Refusal, git: str, target: str, checkout: Path) -> list[str]:
+def _foreign_ways(refusal: Refusal, target: str, checkout: str) -> list[tuple[str, str]]:
     if refusal.detail.startswith(("on branch", "HEAD")):
         return [
-            f"{git} switch patchkit  goes back to the stack",
-            f"patchkit apply {target} --force  does that and saves what is uncommitted",
+            ("go back to the stack", f"git -C {checkout} switch patchkit"),
+            ("save what is uncommitted and go back", f"patchkit apply {target} --force"),
         ]
     return [
-        f"move {checkout} away, or choose another folder with --workspace",
-        f"patchkit apply {target} --force  renames it and makes a new checkout",
+        ("move it away, or choose another folder", f"patchkit apply {target} --workspace DIR"),
+        ("rename it and make a checkout in its place", f"patchkit apply {target} --force"),
     ]
 
 

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component
@@ -77,6 +75,8 @@ def locked(checkout: Checkout) -> Iterator[None]:
 @contextmanager
 def locked_file(path: Path, what: Path) -> Iterator[None]:
     """Hold the lock file `path`, which guards `what`."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415  (slow to import)
+
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
     try:

@@ -86,7 +86,7 @@ def test_folders_and_files_change_places(bench: Bench) -> None:
 
 
 def test_modes_and_symlinks(bench: Bench) -> None:
-    base = {"run": "x\n", "link": Symlink("run"), "plain": executable("p\n")}
+    base: Files = {"run": "x\n", "link": Symlink("run"), "plain": executable("p\n")}
     bench.enter(bench.stack(base, {"a": "a\n"}))
     change: Files = {"run": executable("x\n"), "link": "no link\n", "plain": Symlink("/nowhere")}
     stack = bench.stacked(bench.base, bench.upstream.commit(change))

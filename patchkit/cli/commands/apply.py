@@ -150,7 +150,7 @@ def _say(applied: AppliedComponent) -> str:
         "unchanged": f"{patches}, at the stack already",
         "refused": "your work is in the way; the checkout stays as it is",
         "conflicted": "the checkout stays as it is",
-        "locked": "not the stack in the lock; the checkout stays as it is",
+        "differs": "not the stack in the lock; the checkout stays as it is",
         "failed": "",
     }
     return f"  {sayings[applied.result.value]}".rstrip()
@@ -168,7 +168,8 @@ def _listed(applied: AppliedComponent) -> list[PatchOutcome]:
 
 
 def _patch_row(outcome: PatchOutcome) -> tuple[Line, ...]:
-    return (word(outcome.status), outcome.name, "; ".join(_remarks(outcome)))
+    remarks = _remarks(outcome)
+    return (word(outcome.status), outcome.name, *(["; ".join(remarks)] if remarks else []))
 
 
 def _remarks(outcome: PatchOutcome) -> list[str]:
@@ -188,7 +189,7 @@ def _remarks(outcome: PatchOutcome) -> list[str]:
 def _summary(terminal: Terminal, report: ApplyReport) -> None:
     counts: dict[str, int] = {}
     for each in report.components:
-        name = "at their stacks" if each.result.done else each.result.value
+        name = "applied" if each.result.done else each.result.value
         counts[name] = counts.get(name, 0) + 1
     total = len(report.components)
     parts = ", ".join(f"{count} {name}" for name, count in counts.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from patchkit.cli.command import command
@@ -21,14 +22,15 @@ from patchkit.errors import ExitCode
 if TYPE_CHECKING:
     from patchkit.ops.status import ComponentStatus, StatusReport
 
-_HINTS = {
-    "absent": "patchkit apply {target}  makes the missing checkouts",
-    "pristine": "patchkit apply {target}  puts the patches on",
-    "edited": "patchkit diff {target}  shows the edits, refresh takes them into the patches",
-    "ahead": "patchkit refresh {target}  takes the commits into the series",
-    "conflicted": "finish or abort what waits there with git; git status tells how",
-    "foreign": "git switch patchkit  in that checkout goes back to the stack",
-    "interrupted": "patchkit apply {target}  finishes it",
+# state -> (what it does, what to type)
+_NEXT = {
+    "absent": ("make the missing checkouts", "patchkit apply {target}"),
+    "pristine": ("put the patches on", "patchkit apply {target}"),
+    "edited": ("take edits into the patches", "patchkit refresh {target}"),
+    "ahead": ("take commits into the series", "patchkit refresh {target}"),
+    "conflicted": ("see what waits there", "git status, in the conflicted checkout"),
+    "foreign": ("go back to the stack", "git switch patchkit, in the foreign checkout"),
+    "interrupted": ("finish what was interrupted", "patchkit apply {target}"),
 }
 
 
@@ -77,10 +79,19 @@ def _render(terminal: Terminal, report: StatusReport) -> None:
     for each in report.components:
         for difference in each.differences:
             terminal.warn(difference)
-    states = list(dict.fromkeys(each.state.value for each in report.components))
-    for state in states:
-        if state in _HINTS:
-            terminal.hint(_HINTS[state].format(target=f"-m {report.manifest}"))
+    for what, how in dict.fromkeys(_next_steps(report)):
+        terminal.hint(f"{what}: {how}")
+
+
+def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
+    for each in report.components:
+        if each.state.value == "pristine" and not each.patches:
+            continue  # a component without patches is where it should be
+        if each.state.value in _NEXT:
+            what, how = _NEXT[each.state.value]
+            yield what, how.format(target=f"-m {report.manifest}")
+        elif each.differences:
+            yield "see what apply makes of it", f"patchkit apply -m {report.manifest} --dry-run"
 
 
 def _row(each: ComponentStatus) -> tuple[Line, ...]:

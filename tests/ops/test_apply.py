@@ -1,0 +1,176 @@
+"""`patchkit apply`, from the manifest to the checkout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream, git_in, make_patch
+
+BASE: Files = {"a.py": "".join(f"line {n}\n" for n in range(1, 31)), "b.py": "two\n"}
+AFTER_ONE: Files = {**BASE, "a.py": str(BASE["a.py"]).replace("line 15\n", "LINE 15\n")}
+AFTER_TWO: Files = {**AFTER_ONE, "c.py": "three\n"}
+ONE = make_patch(BASE, AFTER_ONE, subject="Shout line 15", body="Because.")
+TWO = make_patch(AFTER_ONE, AFTER_TWO, subject=None)
+BAD = make_patch({"b.py": "other\n"}, {"b.py": "OTHER\n"}, subject="Change the other")
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    """A component `demo` with two patches that fit, one with a header and one without."""
+    pin = upstream.commit(BASE, "base")
+    project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
+    return project
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Inode, time and bytes of every file."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {
+        str(path): (path.stat().st_ino, path.stat().st_mtime_ns, path.read_bytes())
+        for path in files
+    }
+
+
+def test_applies_one_commit_per_patch(demo: Project, golden: Golden) -> None:
+    golden("apply-created", demo.run("apply"))
+    log = git_in(demo.checkout("demo"), "log", "--format=%an|%s|%cn", "-2").decode()
+    assert log == "patchkit|two|patchkit\nAnn Author|Shout line 15|patchkit\n"
+    assert (demo.checkout("demo") / "c.py").read_text() == "three\n"
+    golden("apply-unchanged", demo.run("apply"))
+
+
+def test_twice_touches_nothing(demo: Project) -> None:
+    demo.run("apply").ok()
+    before = snapshot(demo.root)
+    demo.run("apply").ok()
+    assert snapshot(demo.root) == before
+
+
+def test_dry_run_writes_nothing(demo: Project, tmp_path: Path) -> None:
+    before = snapshot(demo.root)
+    ran = demo.run("apply", "--dry-run").ok()
+    assert "created demo" in ran.out
+    assert snapshot(demo.root) == before
+    assert not (demo.root / "workspace").exists()
+
+
+def test_the_same_ids_in_another_folder(demo: Project, tmp_path: Path) -> None:
+    tip = demo.run("apply", "--json").ok().json["components"][0]["tip"]
+    other = demo.run("apply", "--json", "--workspace", str(tmp_path / "else where")).ok().json
+    assert other["components"][0]["tip"] == tip
+    assert git_in(tmp_path / "else where/demo", "rev-parse", "HEAD").decode().strip() == tip
+
+
+def test_an_offset_applies_and_is_reported(
+    project: Project, upstream: Upstream, golden: Golden
+) -> None:
+    pin = upstream.commit({**BASE, "a.py": "first\n" * 2 + str(BASE["a.py"])})
+    project.component("demo", upstream, pin, {"one.patch": ONE})
+    ran = project.run("apply")
+    golden("apply-shifted", ran)
+    assert (ran.code, "1 hunk at offset +2; made for another base: a.py" in ran.out) == (0, True)
+
+
+def test_a_component_is_all_or_nothing_and_the_others_are_done(
+    demo: Project, upstream: Upstream, golden: Golden
+) -> None:
+    pin = upstream.commit(BASE)
+    demo.component("broken", upstream, pin, {"one.patch": ONE, "bad.patch": BAD, "two.patch": TWO})
+    ran = demo.run("apply", "--jobs", "1")
+    assert ran.code == 1
+    assert not demo.checkout("broken").exists()
+    assert demo.checkout("demo").exists()
+    golden("apply-conflicted", ran)
+    lock = json.loads((demo.root / "manifests/demo.lock.json").read_text())
+    assert list(lock["components"]) == ["demo"]
+
+
+def test_a_checkout_stays_when_a_patch_stops_to_apply(demo: Project) -> None:
+    demo.run("apply").ok()
+    before = snapshot(demo.checkout("demo"))
+    demo.series("demo", {"one.patch": ONE, "bad.patch": BAD})
+    assert demo.run("apply").code == 1
+    assert snapshot(demo.checkout("demo")) == before
+
+
+def test_edits_are_refused_over_with_the_ways_out(demo: Project, golden: Golden) -> None:
+    demo.run("apply").ok()
+    (demo.checkout("demo") / "b.py").write_text("mine\n")
+    refused = demo.run("apply")
+    assert refused.code == 1
+    golden("apply-edited", refused)
+    assert (demo.checkout("demo") / "b.py").read_text() == "mine\n"
+    forced = demo.run("apply", "--force", "--json").ok().json["components"][0]
+    assert (demo.checkout("demo") / "b.py").read_text() == "two\n"
+    shown = git_in(demo.checkout("demo"), "show", f"{forced['saved_ref']}:b.py")
+    assert shown == b"mine\n"
+    assert forced["saved_ref"] in forced["restore"]
+
+
+def test_a_stack_that_is_not_the_one_of_the_lock(demo: Project, golden: Golden) -> None:
+    demo.run("apply").ok()
+    before = snapshot(demo.checkout("demo"))
+    lock = (demo.root / "manifests/demo.lock.json").read_bytes()
+    demo.series("demo", {"one.patch": ONE.replace(b"Because", b"Just so"), "two.patch": TWO})
+    ran = demo.run("apply")
+    assert ran.code == 1
+    golden("apply-differs", ran)
+    assert snapshot(demo.checkout("demo")) == before
+    assert (demo.root / "manifests/demo.lock.json").read_bytes() == lock
+    demo.run("apply", "--update-lock").ok()
+    assert (demo.root / "manifests/demo.lock.json").read_bytes() != lock
+    demo.run("apply").ok()
+
+
+def test_the_lock_keeps_components_that_are_not_asked_for(
+    demo: Project, upstream: Upstream
+) -> None:
+    demo.component("other", upstream, upstream.commit(BASE), {"one.patch": ONE})
+    path = demo.root / "manifests/demo.lock.json"
+    demo.run("apply", "-c", "other").ok()
+    assert list(json.loads(path.read_text())["components"]) == ["other"]
+    demo.run("apply", "-c", "demo").ok()
+    assert list(json.loads(path.read_text())["components"]) == ["demo", "other"]
+
+
+def test_a_component_that_left_the_manifest_leaves_the_lock_when_told(
+    demo: Project, upstream: Upstream
+) -> None:
+    demo.component("other", upstream, upstream.commit(BASE), {"one.patch": ONE})
+    demo.run("apply").ok()
+    only = Project(demo.root)
+    only.component("demo", upstream, upstream.commit(BASE), {"one.patch": ONE, "two.patch": TWO})
+    path = demo.root / "manifests/demo.lock.json"
+    ran = only.run("apply", "--update-lock", "-c", "demo").ok()
+    assert ran.err
+    assert list(json.loads(path.read_text())["components"]) == ["demo"]
+
+
+def test_an_index_lock_of_git_is_an_error_of_that_component_only(
+    demo: Project, upstream: Upstream
+) -> None:
+    demo.component("other", upstream, upstream.commit(BASE), {"one.patch": ONE})
+    demo.run("apply").ok()
+    demo.series("demo", {"one.patch": ONE})
+    demo.series("other", {})
+    (demo.checkout("demo") / ".git/index.lock").touch()
+    ran = demo.run("apply", "--update-lock")
+    assert ran.code == 5
+    assert "index.lock exists" in ran.err
+    assert demo.run("status", "--json").json["components"][1]["snapshot"]["state"] == "pristine"
+
+
+def test_a_patch_without_changes_and_a_component_without_patches(
+    project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit(BASE, "base")
+    project.component("empty", upstream, pin, {"note.patch": b"Subject: only words\n\nNo diff.\n"})
+    project.component("bare", upstream, pin)
+    report = project.run("apply", "--json").ok().json
+    assert [each["tip"] for each in report["components"]] == [pin, pin]
+    assert project.run("apply").ok().out.count("unchanged") == 2

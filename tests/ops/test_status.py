@@ -1,0 +1,120 @@
+"""`patchkit status`: every state by what a user does to get there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream, git_in, make_patch
+
+BASE: Files = {"a.py": "one\n", "b.py": "two\n", ".gitignore": "*.log\n"}
+ONE = make_patch(BASE, {**BASE, "a.py": "ONE\n"}, subject="Shout")
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    """A component `demo` with one patch."""
+    project.component("demo", upstream, upstream.commit(BASE), {"one.patch": ONE})
+    return project
+
+
+def found(project: Project) -> tuple[str, str]:
+    snapshot = project.run("status", "--json").ok().json["components"][0]["snapshot"]
+    return snapshot["state"], snapshot["detail"]
+
+
+def test_absent_then_applied(demo: Project, golden: Golden) -> None:
+    golden("status-absent", demo.run("status"))
+    demo.run("apply").ok()
+    golden("status-applied", demo.run("status"))
+    assert found(demo) == ("applied", "")
+
+
+def test_looking_writes_nothing(demo: Project) -> None:
+    demo.run("apply").ok()
+    # git would like to note the new time in its index
+    (demo.checkout("demo") / "b.py").touch()
+    index = demo.checkout("demo") / ".git/index"
+    before = (index.stat(), index.read_bytes(), sorted(demo.root.rglob("*")))
+    assert found(demo) == ("applied", "")
+    assert (index.stat(), index.read_bytes(), sorted(demo.root.rglob("*"))) == before
+
+
+@pytest.mark.parametrize(
+    ("steps", "state", "detail"),
+    [
+        (["git reset -q --hard HEAD~1"], "pristine", ""),
+        (["sh -c 'echo x > b.py'"], "edited", ""),
+        (["sh -c 'echo x > b.py'", "git add b.py"], "edited", ""),
+        (["rm b.py"], "edited", ""),
+        (["chmod +x b.py"], "edited", ""),
+        (["sh -c 'echo x > new.py'"], "applied", ""),
+        (["sh -c 'echo x > new.log'"], "applied", ""),
+        (["sh -c 'echo x > new.py'", "git add new.py"], "edited", ""),
+        (["git commit -q --allow-empty -m x"], "ahead", "1 own commit on top"),
+        (
+            ["git commit -q --amend -m x"],
+            "ahead",
+            "1 own commit in place of 1 commit of the stack",
+        ),
+        (["git switch -q -c mine"], "foreign", "on branch mine"),
+        (["git switch -q --detach"], "foreign", "HEAD is detached at "),
+        (["git update-ref -d refs/patchkit/base"], "foreign", "not made by patchkit"),
+        (["rm .git/HEAD"], "foreign", "not a git repository of its own"),
+        (["rm -r .git"], "foreign", "not a git repository of its own"),
+        (["git bisect start"], "conflicted", "in the middle of a bisect"),
+        (
+            ["git checkout -q -b x HEAD~1", "sh -c 'echo x > a.py'", "git commit -qam x",
+             "git switch -q patchkit", "sh -c 'git merge -q x; true'"],
+            "conflicted",
+            "in the middle of a merge",
+        ),
+        (
+            ["sh -c 'echo x > a.py'", "git commit -qam x", "sh -c 'git revert -n HEAD~1; true'"],
+            "conflicted",
+            "in the middle of a revert",
+        ),
+    ],
+)  # fmt: skip
+def test_states(demo: Project, steps: list[str], state: str, detail: str) -> None:
+    demo.run("apply").ok()
+    for step in steps:
+        git_in(demo.checkout("demo"), "-c", f"alias.do=!{step}", "do")
+    actual, said = found(demo)
+    assert (actual, said[: len(detail)] if detail else said) == (state, detail)
+
+
+def test_edits_are_counted(demo: Project, golden: Golden) -> None:
+    demo.run("apply").ok()
+    for name in ("a.py", "b.py", "new file.py"):
+        (demo.checkout("demo") / name).write_text("mine\n")
+    golden("status-edited", demo.run("status"))
+
+
+def test_a_moved_pin_and_a_changed_patch_show(
+    demo: Project, upstream: Upstream, golden: Golden
+) -> None:
+    demo.run("apply").ok()
+    pin = upstream.commit({"b.py": "2\n"})
+    demo.component("demo", upstream, pin, {"one.patch": ONE.replace(b"Shout", b"Cry")})
+    ran = demo.run("status", "--json").ok()
+    assert len(ran.json["components"][0]["differences"]) == 2
+    golden("status-differs", demo.run("status"))
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "empty"])
+def test_what_is_no_folder(demo: Project, kind: str) -> None:
+    place: Path = demo.checkout("demo")
+    place.parent.mkdir()
+    if kind == "file":
+        place.write_text("")
+    elif kind == "link":
+        place.symlink_to("nowhere")
+    else:
+        place.mkdir()
+    assert found(demo) == (
+        ("absent", "an empty folder") if kind == "empty" else ("foreign", "not a folder")
+    )
