@@ -79,7 +79,7 @@ def render(line: Line, *, colour: bool) -> str:
 
 def columns(rows: Iterable[Sequence[Line]], *, indent: int = 0, gap: int = 2) -> list[list[Piece]]:
     """Rows of cells as lines with aligned columns; the last column is left as long as it is."""
-    rows = [tuple(row) for row in rows]
+    rows = [_without_empty_end(row) for row in rows]
     count = max(map(len, rows), default=0)
     widths = [max((width(r[i]) for r in rows if i < len(r) - 1), default=0) for i in range(count)]
     lines: list[list[Piece]] = []
@@ -91,6 +91,12 @@ def columns(rows: Iterable[Sequence[Line]], *, indent: int = 0, gap: int = 2) ->
                 line.append(" " * (widths[index] - width(cell) + gap))
         lines.append(line)
     return lines
+
+
+def _without_empty_end(row: Sequence[Line]) -> Sequence[Line]:
+    while row and width(row[-1]) == 0:
+        row = row[:-1]
+    return row
 
 
 def _name(match: re.Match[str]) -> str:

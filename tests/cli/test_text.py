@@ -48,4 +48,8 @@ def test_columns_count_what_is_seen() -> None:
         " a    漢  last one may be long",
         " bbb  e\u0301   x",
     ]
+    assert [render(line, colour=False) for line in columns([("a", "b", ""), ("", "")])] == [
+        "a  b",
+        "",
+    ]
     assert width("漢e\u0301\x1b") == 5

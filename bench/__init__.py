@@ -1,0 +1,1 @@
+"""Benchmarks: ratios to git and to a bare interpreter, never seconds."""

@@ -1,0 +1,161 @@
+"""Repositories and projects to measure on, made up but shaped like the real ones.
+
+The upstream has FILES files of Python-like text in folders; every patch changes a few hunks in one
+to three of them, and some files are changed by several patches, as in a real series.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+FILES = 1500
+LINES = 200
+_IDENTITY = "Bench <bench@example.com>"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """An upstream with a stack of patches on it.
+
+    `upstream` is bare with the branch `base`; `mailbox` holds the patches as `git am` reads them,
+    `patches` are the same as files, in order; `project` is a patchkit project with the manifests
+    `stack` (all patches) and `base` (none), both of one component `upstream`; `project/pristine`
+    is a workspace whose checkout is at the base.
+    """
+
+    upstream: Path
+    mailbox: Path
+    patches: tuple[Path, ...]
+    project: Path
+    clone: Path
+
+
+def make_scene(folder: Path, count: int, patchkit: list[str]) -> Scene:
+    """A scene with `count` patches below `folder`."""
+    folder.mkdir(parents=True)
+    upstream = folder / "upstream.git"
+    _git(folder, "init", "--quiet", "--bare", str(upstream))
+    _git(upstream, "fast-import", "--quiet", stdin=_history(count))
+    patches = folder / "patches"
+    _git(
+        upstream,
+        "format-patch",
+        "--quiet",
+        "--no-signature",
+        "--full-index",
+        "--no-stat",
+        "-o",
+        str(patches),
+        "base..stack",
+    )
+    files = tuple(sorted(patches.iterdir()))
+    mailbox = folder / "mailbox"
+    mailbox.write_bytes(b"".join(path.read_bytes() for path in files))
+    clone = folder / "clone"
+    _git(folder, "clone", "--quiet", "--branch", "base", str(upstream), str(clone))
+    project = _make_project(folder / "project", upstream, files)
+    _run(patchkit, project, "base")
+    (project / "workspace").rename(project / "pristine")
+    return Scene(upstream, mailbox, files, project, clone)
+
+
+def put_back(scene: Scene) -> None:
+    """Set the project's workspace and the clone back to the base."""
+    shutil.rmtree(scene.project / "workspace", ignore_errors=True)
+    shutil.copytree(scene.project / "pristine", scene.project / "workspace", symlinks=True)
+    for lock in (scene.project / "manifests").glob("*.lock.json"):
+        lock.unlink()
+
+
+def put_clone_back(scene: Scene) -> None:
+    """Set the clone back to the base."""
+    _git(scene.clone, "reset", "--quiet", "--hard", "origin/base")
+
+
+def apply_all(patchkit: list[str], scene: Scene) -> None:
+    """Bring the project's workspace to the whole stack."""
+    put_back(scene)
+    _run(patchkit, scene.project, "stack")
+
+
+def same_tree(scene: Scene) -> bool:
+    """Whether patchkit's checkout and the clone after `git am` have the tree they should."""
+    wanted = _git(scene.upstream, "rev-parse", "stack^{tree}")
+    checkouts = (scene.project / "workspace" / "upstream", scene.clone)
+    return all(_git(each, "rev-parse", "HEAD^{tree}") == wanted for each in checkouts)
+
+
+def _make_project(root: Path, upstream: Path, patches: tuple[Path, ...]) -> Path:
+    head = f"version: 1\ncomponents:\n  upstream:\n    source: {{git: 'file://{upstream}'}}\n"
+    pin = f"    pin: {_git(upstream, 'rev-parse', 'base')}\n"
+    series = "    patches: [{series: patches/upstream/series}]\n"
+    (root / "manifests").mkdir(parents=True)
+    (root / "manifests" / "base.yaml").write_text(head + pin)
+    (root / "manifests" / "stack.yaml").write_text(head + pin + series)
+    folder = root / "patches" / "upstream"
+    folder.mkdir(parents=True)
+    for path in patches:
+        shutil.copy(path, folder / path.name)
+    (folder / "series").write_text("".join(f"{path.name}\n" for path in patches))
+    return root
+
+
+def _history(count: int) -> bytes:
+    """A fast-import stream: the branch `base`, and `stack` with `count` commits on it."""
+    dice = random.Random(1)
+    files = {
+        _path(n): [f"value_{n}_{i} = {dice.random()}" for i in range(LINES)] for n in range(FILES)
+    }
+    parts = [_commit("base", "Base", 0, files)]
+    touched = sorted(files)[:: max(1, FILES // max(40, count))]
+    parts.append("reset refs/heads/stack\nfrom refs/heads/base\n\n")
+    for number in range(1, count + 1):
+        changed = {path: files[path] for path in dice.sample(touched, dice.choice((1, 1, 2, 3)))}
+        for lines in changed.values():
+            _edit(lines, number, dice)
+        parts.append(
+            _commit("stack", f"Change number {number}\n\nFor the sake of it.\n", number, changed)
+        )
+    return "".join(parts).encode()
+
+
+def _edit(lines: list[str], number: int, dice: random.Random) -> None:
+    for _ in range(dice.choice((1, 2, 4))):
+        place = dice.randrange(len(lines))
+        lines[place : place + 1] = [
+            f"changed_{number}_{i} = {place}" for i in range(dice.choice((1, 3)))
+        ]
+
+
+def _commit(branch: str, message: str, number: int, files: dict[str, list[str]]) -> str:
+    stamp = f"{_IDENTITY} {1700000000 + number} +0000"
+    parts = [f"commit refs/heads/{branch}\nauthor {stamp}\ncommitter {stamp}\n", _data(message)]
+    for path, lines in files.items():
+        parts.append(f"M 100644 inline {path}\n{_data(chr(10).join(lines) + chr(10))}")
+    return "".join(parts) + "\n"
+
+
+def _data(text: str) -> str:
+    return f"data {len(text.encode())}\n{text}\n"
+
+
+def _path(number: int) -> str:
+    return f"package_{number % 12}/module_{number % 60}/file_{number}.py"
+
+
+def _git(folder: Path, *args: str, stdin: bytes = b"") -> str:
+    done = subprocess.run(["git", *args], cwd=folder, input=stdin, capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
+def _run(patchkit: list[str], project: Path, manifest: str) -> None:
+    subprocess.run(
+        [*patchkit, "apply", "-m", manifest, "--quiet"],
+        cwd=project,
+        check=True,
+        capture_output=True,
+    )
