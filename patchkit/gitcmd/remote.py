@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import git_program, network_environment
@@ -101,7 +102,7 @@ _SIGNS = tuple(
 _HINTS = {
     Trouble.ABSENT: "check the pin; if it was pushed away upstream, add a mirror that has it",
     Trouble.UNREACHABLE: "check the network, the proxy and the URL, or add a mirror",
-    Trouble.DENIED: "give git credentials by a credential helper or an ssh key; patchkit never asks",
+    Trouble.DENIED: "give git the credentials (credential helper, ssh key); patchkit never asks",
     Trouble.NO_REPOSITORY: "check the URL; a private repository needs credentials",
     Trouble.DISK: "make room, or put the cache elsewhere with --cache DIR",
     Trouble.DAMAGED: "tell the owner of the repository, or add a mirror",
@@ -206,6 +207,11 @@ def run_network(
     return b"".join(out)
 
 
+def classify(said: str) -> Trouble:
+    """What the lines that git, curl, ssh and the server wrote come to."""
+    return next((trouble for trouble, sign in _SIGNS if sign.search(said)), Trouble.OTHER)
+
+
 def _environment() -> dict[str, str]:
     environment = network_environment()
     allowed = environment.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
@@ -249,9 +255,9 @@ _STEPS = {32: "receiving objects", 64: "resolving deltas"}
 def _failure(url: str, progress: RemoteProgress, code: int) -> RemoteError:
     said = [*progress.other_lines, *progress.error_lines]
     text = "\n".join(said)
-    trouble = next((t for t, sign in _SIGNS if sign.search(text)), Trouble.OTHER)
+    trouble = classify(text)
     telling = [line for line in said if _SIGN_OF[trouble].search(line)] or said
-    what = _plain(telling[0]) if telling else f"git exits with {code}"
+    what = _plain(telling[0], url) if telling else f"git exits with {code}"
     return RemoteError(trouble, url, _WORDS.get(trouble, "") + what, text)
 
 
@@ -266,8 +272,9 @@ _WORDS = {
 }
 
 
-def _plain(line: str) -> str:
+def _plain(line: str, url: str) -> str:
     """A line of git's or the server's without its label, control characters and passwords."""
     line = re.sub(r"^((fatal|error|remote):\s*)+", "", line, flags=re.IGNORECASE)
     line = re.sub(r"[^\x20-\x7e\xa0-\U0010ffff]", "", line)
-    return re.sub(r"://[^/\s@']+@", "://", line).strip()
+    login, at, _ = urlsplit(url).netloc.rpartition("@")
+    return re.sub(r"://[^/\s@']+@", "://", line.replace(login + at, "") if at else line).strip()

@@ -43,6 +43,8 @@ def adopt(stage: Repository, target: Repository) -> None:
 
     Both must be on one file system.
     """
+    if any(len(folder.name) == 2 for folder in (stage.git_dir / "objects").iterdir()):
+        stage.git("repack", "-d", "-l", "-q")  # over dumb HTTP, git brings single objects
     into = target.git_dir / "objects" / "pack"
     into.mkdir(parents=True, exist_ok=True)
     for pack in sorted((stage.git_dir / "objects" / "pack").glob("pack-*.pack")):

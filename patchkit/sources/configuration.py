@@ -42,6 +42,11 @@ def index_configuration() -> IndexConfiguration:
         return _configuration()
 
 
+def reset() -> None:
+    """Read the configuration anew at the next question."""
+    _configuration.cache_clear()
+
+
 @cache
 def _configuration() -> IndexConfiguration:
     pip, listing = _asked_pip()

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -81,6 +82,7 @@ class Http:
 
     def __init__(self, access: Access | None = None) -> None:
         self._access = access or Access()
+        self._openers: dict[str, urllib.request.OpenerDirector] = {}
 
     def page(self, url: str, *, accept: str = "*/*") -> Page:
         """A whole document; HttpError if it cannot be had."""
@@ -96,6 +98,7 @@ class Http:
             with self._follow(url, headers) as response:
                 yield response
         except urllib.error.HTTPError as error:
+            error.close()
             passing = error.code >= 500 or error.code in (408, 429)
             what = f"the server says {error.code} {error.reason}"
             raise HttpError(url, what, status=error.code, passing=passing) from error
@@ -131,26 +134,35 @@ class Http:
         if login:
             # not handed on by us, and a server that needs none ignores it
             request.add_unredirected_header("Authorization", login)
-        return self._opener(parts.netloc).open(request, timeout=self._access.timeout)
+        opener = self._opener(urlsplit(bare).netloc)
+        return opener.open(request, timeout=self._access.timeout)
 
-    def _opener(self, netloc: str) -> urllib.request.OpenerDirector:
-        proxy = self._access.proxy
-        proxies = {"http": proxy, "https": proxy} if proxy else None
-        return urllib.request.build_opener(
-            urllib.request.ProxyHandler(proxies),
-            urllib.request.HTTPSHandler(context=self._context(netloc.rpartition("@")[2])),
-            _NoRedirects,
-        )
+    def _opener(self, host: str) -> urllib.request.OpenerDirector:
+        """What opens URLs of `host`; kept, because reading the authorities takes a while."""
+        if host not in self._openers:
+            proxy = self._access.proxy
+            proxies = {"http": proxy, "https": proxy} if proxy else None
+            self._openers[host] = urllib.request.build_opener(
+                urllib.request.ProxyHandler(proxies),
+                urllib.request.HTTPSHandler(context=self._context(host)),
+                _NoRedirects,
+            )
+        return self._openers[host]
 
     def _context(self, host: str) -> ssl.SSLContext:
-        authorities = self._access.certificates
-        is_folder = authorities.endswith("/")
-        context = ssl.create_default_context(
-            cafile=authorities if authorities and not is_folder else None,
-            capath=authorities if is_folder else None,
-        )
-        if self._access.client_certificate:
-            context.load_cert_chain(self._access.client_certificate)
+        authorities, own = self._access.certificates, self._access.client_certificate
+        try:
+            is_folder = Path(authorities).is_dir() if authorities else False
+            context = ssl.create_default_context(
+                cafile=authorities if authorities and not is_folder else None,
+                capath=authorities if is_folder else None,
+            )
+            if own:
+                context.load_cert_chain(own)
+        except OSError as error:
+            files = " or ".join(each for each in (authorities, own) if each)
+            what = f"the certificates in {files} cannot be read: {_words(error)}"
+            raise HttpError(f"https://{host}/", what, hint="correct pip's configuration") from error
         if {host, host.partition(":")[0]} & self._access.trusted:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -1,0 +1,129 @@
+"""Pins: whole, or not there; whatever somebody did to the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.pins import is_damaged, is_sound, read_pin, write_pin
+from patchkit.gitcmd.repository import Repository, init_repository
+from patchkit.model.base import Base
+from patchkit.model.objects import (
+    FILE_MODE,
+    GitObject,
+    TreeEntry,
+    make_commit,
+    make_object,
+    make_tree,
+)
+from patchkit.model.patch import Identity
+
+PIN = "refs/patchkit/pins/demo"
+ANN = Identity("Ann", "ann@example.com", "1700000000 +0130")
+
+
+def _objects(text: str = "1\n") -> list[GitObject]:
+    blob = make_object("blob", text.encode())
+    tree = make_tree({"a": TreeEntry(FILE_MODE, blob.oid)})
+    commit = make_commit(tree=tree.oid, parents=(), author=ANN, committer=ANN, message=text)
+    return [blob, tree, commit]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return init_repository(tmp_path / "r.git")
+
+
+def _pinned(repository: Repository) -> Base:
+    objects = _objects()
+    write_objects(repository, objects)
+    return write_pin(repository, PIN, objects[-1].oid)
+
+
+def test_a_pin_is_read_back(repository: Repository) -> None:
+    base = _pinned(repository)
+
+    assert base == Base(_objects()[2].oid, _objects()[1].oid, "1700000000 +0130")
+    assert read_pin(repository, PIN) == base
+
+
+def test_objects_without_a_ref_are_no_pin(repository: Repository) -> None:
+    write_objects(repository, _objects())
+
+    assert read_pin(repository, PIN) is None
+
+
+def test_a_repository_that_is_not_there_has_no_pin(tmp_path: Path) -> None:
+    nowhere = Repository(tmp_path / "nowhere.git")
+
+    assert read_pin(nowhere, PIN) is None
+    assert not is_damaged(nowhere)
+
+
+def test_later_packs_do_not_matter(repository: Repository) -> None:
+    base = _pinned(repository)
+    write_objects(repository, _objects("2\n"))
+
+    assert read_pin(repository, PIN) == base
+    assert not is_damaged(repository)
+
+
+def test_the_user_may_repack(repository: Repository) -> None:
+    base = _pinned(repository)
+    write_objects(repository, _objects("2\n"))
+    repository.git("repack", "-a", "-d", "-q")
+
+    assert read_pin(repository, PIN) == base
+    assert is_sound(repository, PIN)
+
+
+def test_a_lost_receipt_is_written_again(repository: Repository) -> None:
+    base = _pinned(repository)
+    (receipt,) = (repository.git_dir / "patchkit-pins").iterdir()
+    for content in (None, "", "[]", '{"commit": 1}'):
+        receipt.unlink()
+        if content is not None:
+            receipt.write_text(content)
+        assert read_pin(repository, PIN) == base
+
+
+@pytest.mark.parametrize("ending", ["pack", "idx"])
+def test_a_lost_pack_is_noticed(repository: Repository, ending: str) -> None:
+    _pinned(repository)
+    (pack,) = (repository.git_dir / "objects" / "pack").glob(f"*.{ending}")
+    pack.unlink()
+
+    assert read_pin(repository, PIN) is None
+    assert is_damaged(repository)
+
+
+def test_a_pack_cut_short_is_noticed(repository: Repository) -> None:
+    _pinned(repository)
+    (pack,) = (repository.git_dir / "objects" / "pack").glob("*.pack")
+    pack.chmod(0o644)
+    pack.write_bytes(pack.read_bytes()[:-30])
+
+    assert read_pin(repository, PIN) is None
+
+
+def test_a_rotten_byte_is_noticed_by_reading_everything(repository: Repository) -> None:
+    _pinned(repository)
+    (pack,) = (repository.git_dir / "objects" / "pack").glob("*.pack")
+    data = bytearray(pack.read_bytes())
+    data[20] ^= 0xFF
+    pack.chmod(0o644)
+    pack.write_bytes(data)
+
+    assert not is_sound(repository, PIN)
+
+
+def test_no_git_process_reads_a_pin(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = _pinned(repository)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr("subprocess.Popen", None)
+
+    assert read_pin(repository, PIN) == base

@@ -1,0 +1,197 @@
+"""Fetching: what reaches git, what comes back as an error, and that it can be stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from patchkit.gitcmd.remote import RemoteError, Trouble, classify, fetch
+from patchkit.gitcmd.repository import Repository, init_repository
+from patchkit.model.stop import Stop, StoppedError
+from tests.support.repos import Upstream
+from tests.support.servers import dead_port, silent_server
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Repository:
+    return init_repository(tmp_path / "target.git")
+
+
+def test_brings_the_commit_and_tells_how_far_it_is(upstream: Upstream, target: Repository) -> None:
+    commit = upstream.commit({f"{n}.txt": f"{n}\n" * 50 for n in range(60)})
+    steps: list[tuple[str, int, int | None]] = []
+
+    fetch(
+        target,
+        upstream.url,
+        [f"{commit}:refs/fetched/pin"],
+        listener=lambda step, done, total: steps.append((step, done, total)),
+    )
+
+    assert target.commit("refs/fetched/pin") == commit
+    assert ("receiving objects", 62, 62) in steps
+
+
+def test_takes_no_tags_and_writes_no_fetch_head(upstream: Upstream, target: Repository) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    upstream.tag("v1", commit)
+
+    fetch(target, upstream.url, [f"{commit}:refs/fetched/pin"])
+
+    assert set(target.refs("refs/")) == {"refs/fetched/pin"}
+    assert not (target.git_dir / "FETCH_HEAD").exists()
+
+
+def test_the_environment_leads_git_nowhere_else(
+    upstream: Upstream, target: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_SHALLOW_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    monkeypatch.setenv("GIT_NAMESPACE", "other")
+
+    fetch(target, upstream.url, [f"{commit}:refs/fetched/pin"])
+
+    assert target.commit("refs/fetched/pin") == commit
+    assert not (tmp_path / "trace").exists()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_users_insteadof_is_honoured(upstream: Upstream, target: Repository) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    folder = upstream.path.parent
+    (Path.home() / ".gitconfig").write_text(
+        f'[url "file://{folder}/"]\n\tinsteadOf = https://git.invalid/\n'
+    )
+
+    fetch(target, "https://git.invalid/upstream.git", [f"{commit}:refs/fetched/pin"])
+
+    assert target.commit("refs/fetched/pin") == commit
+
+
+def test_no_hook_of_the_user_runs(upstream: Upstream, target: Repository, tmp_path: Path) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    hook = tmp_path / "hooks" / "reference-transaction"
+    hook.parent.mkdir()
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    (Path.home() / ".gitconfig").write_text(f"[core]\n\thooksPath = {hook.parent}\n")
+
+    fetch(target, upstream.url, [f"{commit}:refs/fetched/pin"])
+
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("url", ["ext::touch ran", "fd::3", "--upload-pack=touch ran"])
+def test_a_url_runs_no_program(url: str, target: Repository, tmp_path: Path) -> None:
+    with pytest.raises(RemoteError):
+        fetch(target, url, ["main"])
+
+    assert not (tmp_path / "ran").exists()
+    assert not Path("/ran").exists()
+
+
+def test_a_users_own_stricter_protocols_win(
+    upstream: Upstream, target: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "https:ext")
+
+    with pytest.raises(RemoteError, match="transport 'file' not allowed"):
+        fetch(target, upstream.url, [commit])
+
+
+def test_a_commit_that_is_not_there(upstream: Upstream, target: Repository) -> None:
+    upstream.commit({"a": "1\n"})
+
+    with pytest.raises(RemoteError) as caught:
+        fetch(target, upstream.url, ["1" * 40])
+
+    assert caught.value.trouble is Trouble.ABSENT
+
+
+def test_a_repository_that_is_not_there(target: Repository, tmp_path: Path) -> None:
+    with pytest.raises(RemoteError) as caught:
+        fetch(target, f"file://{tmp_path}/nothing.git", ["main"])
+
+    assert caught.value.trouble is Trouble.NO_REPOSITORY
+
+
+def test_a_host_that_is_dead(target: Repository) -> None:
+    with pytest.raises(RemoteError) as caught:
+        fetch(target, f"git://127.0.0.1:{dead_port()}/r.git", ["main"])
+
+    assert caught.value.trouble is Trouble.UNREACHABLE
+    assert "cannot be reached" in str(caught.value)
+
+
+def test_stop_ends_a_fetch_that_waits(target: Repository) -> None:
+    stop = Stop()
+    with silent_server() as port:
+        threading.Timer(0.3, stop.ask).start()
+        began = time.monotonic()
+        with pytest.raises(StoppedError):
+            fetch(target, f"git://127.0.0.1:{port}/r.git", ["main"], stop=stop)
+
+    assert time.monotonic() - began < 5
+
+
+# What git (2.34 to 2.52), curl, ssh and servers say, word for word.
+@pytest.mark.parametrize(
+    ("said", "trouble"),
+    [
+        ("fatal: remote error: upload-pack: not our ref 1111", Trouble.ABSENT),
+        ("fatal: couldn't find remote ref refs/heads/gone", Trouble.ABSENT),
+        (
+            "error: Server does not allow request for unadvertised object 1111",
+            Trouble.REFUSED,
+        ),
+        ("fatal: dumb http transport does not support shallow capabilities", Trouble.REFUSED),
+        (
+            "fatal: could not read Username for 'https://h': terminal prompts disabled",
+            Trouble.DENIED,
+        ),
+        ("fatal: Authentication failed for 'https://h/r.git/'", Trouble.DENIED),
+        ("git@h: Permission denied (publickey).\nfatal: Could not read", Trouble.DENIED),
+        (
+            "fatal: unable to access 'https://h/r/': The requested URL returned error: 403",
+            Trouble.DENIED,
+        ),
+        (
+            "remote: Repository not found.\nfatal: repository 'https://h/r/' not found",
+            Trouble.NO_REPOSITORY,
+        ),
+        ("fatal: '/srv/r' does not appear to be a git repository", Trouble.NO_REPOSITORY),
+        ("fatal: unable to access 'https://h/': Could not resolve host: h", Trouble.UNREACHABLE),
+        (
+            "fatal: unable to access 'https://h/': Failed to connect to h port 443 after 0 ms:"
+            " Couldn't connect to server",
+            Trouble.UNREACHABLE,
+        ),
+        ("ssh: connect to host h port 22: Connection timed out", Trouble.UNREACHABLE),
+        (
+            "fatal: unable to access 'https://h/': SSL certificate problem: unable to get local"
+            " issuer certificate",
+            Trouble.UNREACHABLE,
+        ),
+        ("fatal: write error: No space left on device\nfatal: index-pack failed", Trouble.DISK),
+        (
+            "error: RPC failed; curl 18 transfer closed with outstanding read data remaining\n"
+            "fatal: early EOF\nfatal: fetch-pack: invalid index-pack output",
+            Trouble.BROKEN,
+        ),
+        (
+            "remote: fatal: unable to read 1111111111111111111111111111111111111111\n"
+            "remote: aborting due to possible repository corruption on the remote side.\n"
+            "fatal: early EOF",
+            Trouble.DAMAGED,
+        ),
+        ("fatal: the machine is on fire", Trouble.OTHER),
+    ],
+)
+def test_what_git_says_is_understood(said: str, trouble: Trouble) -> None:
+    assert classify(said) is trouble

@@ -1,0 +1,147 @@
+"""Source distributions: found by their hash, fetched, and nothing of theirs is run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.repository import init_repository
+from patchkit.model.progress import Silent
+from patchkit.model.stop import Stop
+from patchkit.sources import configuration
+from patchkit.sources.configuration import IndexConfiguration
+from patchkit.sources.download import WrongHashError
+from patchkit.sources.fetching import Fetching
+from patchkit.sources.http import Http
+from patchkit.sources.index import fetch_sdist, find_sdist
+from patchkit.sources.listing import ListedFile
+from tests.support.archives import digest, make_tar
+from tests.support.repos import tree_files
+from tests.support.servers import HttpServer, Reply, dead_port, http_server
+
+SDIST = make_tar(
+    {
+        "demo-1.0/setup.py": "import os; open(os.environ['HOME'] + '/ran', 'w')\n",
+        "demo-1.0/demo.py": "x = 1\n",
+    }
+)
+DIGEST = digest(SDIST)
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    with http_server() as running:
+        running.replies["/files/demo-1.0.tar.gz"] = Reply(SDIST)
+        yield running
+
+
+def _list(server: HttpServer, *links: str, project: str = "demo") -> None:
+    page = "".join(f'<a href="{link}">x</a>' for link in links)
+    server.replies[f"/simple/{project}/"] = Reply(page.encode(), "text/html")
+
+
+def _find(*indexes: str, version: str = "1.0", wanted: str = DIGEST) -> tuple[ListedFile, ...]:
+    return find_sdist(Http(), IndexConfiguration(indexes), "demo", version, wanted)
+
+
+def test_a_source_distribution_becomes_a_base(
+    server: HttpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", server.url + "/simple")
+    configuration.reset()
+    repository = init_repository(tmp_path / "r.git")
+    fetching = Fetching("demo", tmp_path / "cache", Silent(), Stop())
+
+    commit = fetch_sdist("Demo", "1.0", DIGEST, repository, fetching)
+
+    assert set(tree_files(repository.git_dir, commit)) == {"setup.py", "demo.py"}
+    message = repository.git("log", "-1", "--format=%B", commit).out.decode()
+    assert message.strip() == f"demo 1.0\n\nSource distribution\nsha256: {DIGEST}"
+    assert list(fetching.downloads.iterdir()) == []
+    assert not (Path.home() / "ran").exists()
+
+
+def test_the_hash_decides(server: HttpServer) -> None:
+    _list(
+        server,
+        f"/files/demo-1.0.zip#sha256={'b' * 64}",
+        f"/files/demo-1.0.tar.gz#sha256={DIGEST}",
+        "/files/demo-1.0.tar.xz",
+    )
+
+    assert [file.name for file in _find(server.url + "/simple")] == ["demo-1.0.tar.gz"]
+
+
+def test_files_without_a_hash_are_attempted(server: HttpServer) -> None:
+    _list(server, "/files/demo-1.0.tar.gz", "/files/demo-1.0.zip", "/files/demo-1.1.tar.gz")
+
+    found = [file.name for file in _find(server.url + "/simple")]
+
+    assert found == ["demo-1.0.tar.gz", "demo-1.0.zip"]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.0.0", "1", "v1.0"])
+def test_versions_may_be_written_in_several_ways(server: HttpServer, version: str) -> None:
+    _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
+
+    assert _find(server.url + "/simple", version=version)
+
+
+def test_all_indexes_are_asked(server: HttpServer) -> None:
+    _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
+
+    assert _find(f"http://127.0.0.1:{dead_port()}", server.url + "/none", server.url + "/simple")
+
+
+def test_another_hash_on_the_index(server: HttpServer) -> None:
+    _list(server, f"/files/demo-1.0.tar.gz#sha256={'b' * 64}")
+
+    with pytest.raises(WrongHashError) as caught:
+        _find(server.url + "/simple")
+
+    assert "b" * 64 in str(caught.value)
+    assert DIGEST in str(caught.value)
+    assert server.asked("/files/demo-1.0.tar.gz") == 0
+
+
+def test_the_hash_of_a_wheel(server: HttpServer) -> None:
+    _list(server, f"/files/demo-1.0-py3-none-any.whl#sha256={DIGEST}")
+
+    with pytest.raises(WrongHashError, match=r"that of demo-1\.0-py3-none-any\.whl"):
+        _find(server.url + "/simple")
+
+
+def test_the_hash_of_another_version(server: HttpServer) -> None:
+    _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
+
+    with pytest.raises(WrongHashError, match=r"demo 2\.0 is that of demo-1\.0"):
+        _find(server.url + "/simple", version="2.0")
+
+
+def test_a_version_that_is_not_there(server: HttpServer) -> None:
+    _list(server, *(f"/files/demo-0.{n}.tar.gz#sha256={n:064}" for n in (9, 10, 2, 11, 3, 1)))
+
+    with pytest.raises(SurroundingsError) as caught:
+        _find(server.url + "/simple")
+
+    (problem,) = caught.value.problems
+    assert problem.what == "no source distribution of demo 1.0 on the package index"
+    assert problem.hint == "there are 0.2, 0.3, 0.9, 0.10, 0.11"
+
+
+def test_a_project_that_is_not_there(server: HttpServer) -> None:
+    with pytest.raises(SurroundingsError, match=r"no source distribution of demo 1\.0"):
+        _find(server.url + "/simple")
+
+
+def test_an_index_that_is_dead() -> None:
+    with pytest.raises(SurroundingsError) as caught:
+        _find(f"http://127.0.0.1:{dead_port()}/simple")
+
+    assert [p.what for p in caught.value.problems if "cannot be reached" in p.what]
