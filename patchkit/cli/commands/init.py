@@ -77,7 +77,7 @@ def init(
     component: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="Name of the component. Default: the upstream's."
+            "--component", metavar="NAME", help="Name of the component. Default: the upstream's."
         ),
     ] = None,
     track: Annotated[
