@@ -19,7 +19,6 @@ from patchkit.sources.http import Http, HttpError
 
 _CHUNK = 1 << 16
 _ATTEMPTS = 3
-_PAUSE = 0.5  # seconds, longer after each attempt
 
 #: Called with (done, total) in bytes; the total may be unknown.
 Counter = Callable[[int, int | None], None]
@@ -30,18 +29,26 @@ class WrongHashError(BadInputError):
 
 
 def download(
-    http: Http, urls: Sequence[str], digest: str, into: Path, *, counter: Counter, stop: Stop
+    http: Http,
+    urls: Sequence[str],
+    digest: str,
+    into: Path,
+    *,
+    counter: Counter,
+    stop: Stop,
+    pause: float = 0.5,
 ) -> None:
     """Bring the file with that SHA-256 to `into` from the first URL that has it.
 
-    If none has, the error has one problem for each. On disk: what has arrived stays in `into` for
+    A connection that breaks is made again after `pause` seconds, then after twice that. If no URL
+    has the file, the error has one problem for each. On disk: what has arrived stays in `into` for
     the next time, except after a wrong hash.
     """
     errors: list[PatchkitError] = []
     into.parent.mkdir(parents=True, exist_ok=True)
     for url in urls:
         try:
-            _Download(http, url, into, counter, stop).until_whole(digest)
+            _Download(http, url, into, counter, stop, pause).until_whole(digest)
         except (HttpError, WrongHashError) as error:
             errors.append(error)
         else:
@@ -69,6 +76,7 @@ class _Download:
     into: Path
     counter: Counter
     stop: Stop
+    pause: float
 
     def until_whole(self, digest: str) -> None:
         """Attempt it until the file is the right one, or something says that it will not be."""
@@ -79,7 +87,7 @@ class _Download:
             except HttpError as error:
                 if not error.passing or attempt == _ATTEMPTS:
                     raise
-                self.stop.wait(attempt * _PAUSE)
+                self.stop.wait(attempt * self.pause)
                 continue
             found = file_sha256(self.into)
             if found == digest:

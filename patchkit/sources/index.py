@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from packaging.version import InvalidVersion, Version
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
@@ -50,12 +52,7 @@ def find_sdist(
     """
     listed: list[ListedFile] = []
     errors: list[PatchkitError] = []
-    for look in _places(http, configuration, project):
-        try:
-            found = look()
-        except HttpError as error:
-            errors.append(error)
-            continue
+    for found in _listings(http, configuration, project, errors):
         exact = [file for file in found if file.sha256 == digest]
         if exact:
             return (_source(exact, project, version),)
@@ -70,13 +67,38 @@ def find_sdist(
     raise _not_there(of_project, errors, project, version)
 
 
-def _places(
-    http: Http, configuration: IndexConfiguration, project: str
-) -> Iterator[Callable[[], tuple[ListedFile, ...]]]:
-    for place in configuration.find_links:
-        yield lambda place=place: place_files(http, place)  # type: ignore[misc]
-    for index in configuration.indexes:
-        yield lambda index=index: project_files(http, index, project)  # type: ignore[misc]
+def sdist_hash(project: str, version: str) -> str:
+    """The SHA-256 that the user's index tells for a source distribution.
+
+    SurroundingsError if there is none, or the index tells no hashes.
+    """
+    configuration = index_configuration()
+    errors: list[PatchkitError] = []
+    listed: list[ListedFile] = []
+    for found in _listings(Http(configuration.access), configuration, project, errors):
+        listed += (file for file in found if file.is_of(project))
+        for file in listed:
+            if file.sha256 and _same_version(file.version or "", version):
+                return file.sha256
+    if any(_same_version(file.version or "", version) for file in listed):
+        what = f"the package index tells no SHA-256 of {project} {version}"
+        raise SurroundingsError(what, hint="download it, and take the output of sha256sum")
+    raise _not_there(listed, errors, project, version)
+
+
+def _listings(
+    http: Http, configuration: IndexConfiguration, project: str, errors: list[PatchkitError]
+) -> Iterator[tuple[ListedFile, ...]]:
+    """What each place lists, one after the other; a place that fails is noted in `errors`."""
+    looks: list[Callable[[], tuple[ListedFile, ...]]] = [
+        *(partial(place_files, http, place) for place in configuration.find_links),
+        *(partial(project_files, http, index, project) for index in configuration.indexes),
+    ]
+    for look in looks:
+        try:
+            yield look()
+        except HttpError as error:
+            errors.append(error)
 
 
 def _source(files: Iterable[ListedFile], project: str, version: str) -> ListedFile:
@@ -115,15 +137,16 @@ def _not_there(
 
 
 def _same_version(one: str, other: str) -> bool:
-    return _normal_version(one) == _normal_version(other)
+    return one == other or (_version(one) is not None and _version(one) == _version(other))
 
 
-def _normal_version(version: str) -> str:
-    """Enough of PEP 440 for file names; the hash decides in the end."""
-    text = re.sub(r"[-_]", ".", version.strip().lower().removeprefix("v"))
-    return re.sub(r"(?:\.0)+$", "", text)
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
-def _version_key(version: str) -> list[tuple[int, str]]:
-    parts = re.findall(r"\d+|[a-z]+", version.lower())
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+def _version_key(text: str) -> Version:
+    """Versions that are none come first."""
+    return _version(text) or Version("0.dev0")

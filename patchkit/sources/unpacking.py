@@ -22,9 +22,13 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
 from patchkit.model.paths import unsafe_path
 
-#: No source tree is as large; an archive that claims to be is refused before it fills the memory.
-MAXIMUM_BYTES = 2 << 30
-MAXIMUM_FILES = 200_000
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What no source tree reaches; an archive that does is refused before it fills the memory."""
+
+    size: int = 2 << 30  # bytes, unpacked
+    members: int = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Member:
     data: bytes
 
 
-def unpack(archive: Path) -> tuple[Member, ...]:
+def unpack(archive: Path, limits: Limits | None = None) -> tuple[Member, ...]:
     """The files of a tar (gz, xz, bz2) or zip archive, sorted by path, without the folder around.
 
     What is in the file counts, not its name. BadInputError with every unsafe member.
@@ -44,7 +48,7 @@ def unpack(archive: Path) -> tuple[Member, ...]:
     problems: list[Problem] = []
     try:
         read = _zip_members if zipfile.is_zipfile(archive) else _tar_members
-        members = list(_checked(read(archive), problems))
+        members = list(_checked(read(archive, _Budget(limits or Limits())), problems))
     except _NOT_READABLE as error:
         raise BadInputError(f"{archive.name} is no archive that can be read: {error}") from error
     members = _unwrapped(members)
@@ -82,8 +86,7 @@ def _checked(members: Iterator[Member | Problem], problems: list[Problem]) -> It
             yield Member(path, member.mode, member.data)
 
 
-def _tar_members(archive: Path) -> Iterator[Member | Problem]:
-    budget = _Budget()
+def _tar_members(archive: Path, budget: _Budget) -> Iterator[Member | Problem]:
     files: dict[str, tarfile.TarInfo] = {}
     with tarfile.open(archive, "r:*", encoding="utf-8", errors="surrogateescape") as tar:
         for info in tar:
@@ -114,8 +117,7 @@ def _tar_file(tar: tarfile.TarFile, name: str, info: tarfile.TarInfo) -> Member:
     return Member(name, _mode(info.mode), data)
 
 
-def _zip_members(archive: Path) -> Iterator[Member | Problem]:
-    budget = _Budget()
+def _zip_members(archive: Path, budget: _Budget) -> Iterator[Member | Problem]:
     with zipfile.ZipFile(archive) as folder:
         for info in folder.infolist():
             budget.take(info.file_size)
@@ -135,18 +137,19 @@ def _zip_members(archive: Path) -> Iterator[Member | Problem]:
 class _Budget:
     """Counts what an archive claims to hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._bytes = 0
-        self._files = 0
+        self._members = 0
 
     def take(self, size: int) -> None:
         """Allow for one more member; BadInputError once it is too much."""
         self._bytes += size
-        self._files += 1
-        if self._bytes > MAXIMUM_BYTES:
-            raise BadInputError(f"the archive unpacks to more than {MAXIMUM_BYTES >> 20} MiB")
-        if self._files > MAXIMUM_FILES:
-            raise BadInputError(f"the archive has more than {MAXIMUM_FILES} members")
+        self._members += 1
+        if self._bytes > self._limits.size:
+            raise BadInputError(f"the archive unpacks to more than {self._limits.size >> 20} MiB")
+        if self._members > self._limits.members:
+            raise BadInputError(f"the archive has more than {self._limits.members} members")
 
 
 def _mode(permissions: int) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,11 +122,17 @@ def test_a_rotten_byte_is_noticed_by_reading_everything(repository: Repository) 
     assert not is_sound(repository, PIN)
 
 
-def test_no_git_process_reads_a_pin(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_git_process_reads_a_pin(repository: Repository) -> None:
     base = _pinned(repository)
-    monkeypatch.setenv("PATH", "/nonexistent")
-    monkeypatch.setattr("subprocess.Popen", None)
+    program = (
+        "import pathlib, sys; from patchkit.gitcmd.pins import *;"
+        "print(read_pin(Repository(pathlib.Path(sys.argv[1])), sys.argv[2]))"
+    )
 
-    assert read_pin(repository, PIN) == base
+    out = subprocess.check_output(
+        [sys.executable, "-c", program, str(repository.git_dir), PIN],
+        env={"PATH": "/nonexistent", "PYTHONPATH": os.pathsep.join(sys.path)},
+        text=True,
+    )
+
+    assert out.strip() == str(base)

@@ -9,7 +9,6 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.model.stop import Stop, StoppedError
-from patchkit.sources import download as download_module
 from patchkit.sources.download import WrongHashError, download
 from patchkit.sources.http import Http
 from tests.support.archives import digest
@@ -20,8 +19,7 @@ DIGEST = digest(DATA)
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
-    monkeypatch.setattr(download_module, "_PAUSE", 0.01)
+def server() -> Iterator[HttpServer]:
     with http_server() as running:
         yield running
 
@@ -35,6 +33,7 @@ def _download(into: Path, *urls: str, stop: Stop | None = None) -> list[tuple[in
         into,
         counter=lambda done, total: counts.append((done, total)),
         stop=stop or Stop(),
+        pause=0.01,
     )
     return counts
 

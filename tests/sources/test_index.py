@@ -17,7 +17,7 @@ from patchkit.sources.configuration import IndexConfiguration
 from patchkit.sources.download import WrongHashError
 from patchkit.sources.fetching import Fetching
 from patchkit.sources.http import Http
-from patchkit.sources.index import fetch_sdist, find_sdist
+from patchkit.sources.index import fetch_sdist, find_sdist, sdist_hash
 from patchkit.sources.listing import ListedFile
 from tests.support.archives import digest, make_tar
 from tests.support.repos import tree_files
@@ -86,7 +86,7 @@ def test_files_without_a_hash_are_attempted(server: HttpServer) -> None:
     assert found == ["demo-1.0.tar.gz", "demo-1.0.zip"]
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.0.0", "1", "v1.0"])
+@pytest.mark.parametrize("version", ["1.0", "1.0.0", "1", "v1.0", "1.0.0.0"])
 def test_versions_may_be_written_in_several_ways(server: HttpServer, version: str) -> None:
     _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
 
@@ -145,3 +145,21 @@ def test_an_index_that_is_dead() -> None:
         _find(f"http://127.0.0.1:{dead_port()}/simple")
 
     assert [p.what for p in caught.value.problems if "cannot be reached" in p.what]
+
+
+def test_the_hash_that_the_index_tells(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    _list(
+        server,
+        f"/f/demo-1.0-py3-none-any.whl#sha256={'b' * 64}",
+        f"/f/demo-1.0.zip#sha256={DIGEST}",
+    )
+    _list(server, "/f/bare-1.0.zip", project="bare")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", server.url + "/simple")
+    configuration.reset()
+
+    assert sdist_hash("demo", "1.0.0") == DIGEST
+    with pytest.raises(SurroundingsError, match="tells no SHA-256"):
+        sdist_hash("bare", "1.0")
+    with pytest.raises(SurroundingsError, match="no source distribution"):
+        sdist_hash("demo", "2.0")

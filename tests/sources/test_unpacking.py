@@ -11,8 +11,7 @@ import pytest
 
 from patchkit.errors import BadInputError
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
-from patchkit.sources import unpacking
-from patchkit.sources.unpacking import Member, unpack
+from patchkit.sources.unpacking import Limits, Member, unpack
 from tests.support.archives import Content, make_tar, make_zip, tar_member, tar_of
 from tests.support.repos import Symlink, executable
 
@@ -31,10 +30,10 @@ MEMBERS = (
 )
 
 
-def _unpack(tmp_path: Path, data: bytes) -> tuple[Member, ...]:
+def _unpack(tmp_path: Path, data: bytes, limits: Limits | None = None) -> tuple[Member, ...]:
     archive = tmp_path / "archive"
     archive.write_bytes(data)
-    return unpack(archive)
+    return unpack(archive, limits)
 
 
 @pytest.mark.parametrize("compression", ["gz", "bz2", "xz", ""])
@@ -143,20 +142,17 @@ def test_a_zip_is_not_believed_either(tmp_path: Path, name: str) -> None:
         _unpack(tmp_path, make_zip({"d/ok": "", name: "1"}))
 
 
-def test_an_archive_that_claims_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacking, "MAXIMUM_BYTES", 1 << 20)
+def test_an_archive_that_claims_too_much(tmp_path: Path) -> None:
     data = make_tar({f"d/{n}": b"\0" * (1 << 18) for n in range(5)})
     assert len(data) < 1 << 14
 
     with pytest.raises(BadInputError, match="unpacks to more than 1 MiB"):
-        _unpack(tmp_path, data)
+        _unpack(tmp_path, data, Limits(size=1 << 20))
 
 
-def test_an_archive_with_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacking, "MAXIMUM_FILES", 3)
-
+def test_an_archive_with_too_many_members(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="more than 3 members"):
-        _unpack(tmp_path, make_zip({f"d/{n}": "" for n in range(4)}))
+        _unpack(tmp_path, make_zip({f"d/{n}": "" for n in range(4)}), Limits(members=3))
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 200])
