@@ -42,6 +42,14 @@ def print_explanation(terminal: Terminal, explanation: PatchExplanation) -> None
         terminal.product(line)
 
 
+def print_steps(terminal: Terminal, steps: Sequence[str]) -> None:
+    """Print what to do next, as `next_steps` says it."""
+    for index, step in enumerate(steps):
+        head = Painted("next", Paint.PLACE) if index == 0 else "    "
+        for number, line in enumerate(step.splitlines()):
+            terminal.product(["  ", head if number == 0 else "    ", "  ", line])
+
+
 def explanation_lines(explanation: PatchExplanation) -> Iterator[Line]:
     """The lines of an explanation: each file with its hunks, then what they have in common."""
     for file in explanation.files:
@@ -51,26 +59,30 @@ def explanation_lines(explanation: PatchExplanation) -> Iterator[Line]:
     for name in explanation.renamed:
         yield from _renamed_lines(name, explanation)
     yield from _edited_lines(explanation.files)
-    yield from origin_lines(explanation.origin)
+    yield from _origin_lines(explanation.origin)
+
+
+def _origin_lines(origin: Origin) -> Iterator[Line]:
+    if origin.others:
+        were = "file was another" if origin.known == 1 else "files were others"
+        count = f"{len(origin.others)} of {origin.known} {were}"
+        yield [
+            "  ",
+            Painted("why", Paint.NOTICE),
+            f"   made for another base: {count} when it was made",
+        ]
+        yield from origin_lines(origin)
 
 
 def origin_lines(origin: Origin) -> Iterator[Line]:
-    """What the blobs in a patch's `index` lines tell about the base that it was made for."""
-    if not origin.others:
-        return
-    count = f"{len(origin.others)} of {origin.known} files"
-    yield [
-        "  ",
-        Painted("why", Paint.NOTICE),
-        f"   made for another base: {count} were others when it was made",
-    ]
+    """Which files were others when a patch was made, and where these are to be had."""
     for other in origin.others[:_BLOBS]:
         found = other.found[:10] or "none"
         yield f"          {other.expected[:10]} then, {found} here: {other.path}"
     if len(origin.others) > _BLOBS:
         yield f"          and {len(origin.others) - _BLOBS} more"
     for name in origin.made_by:
-        yield f"        such a file is what {name} makes"
+        yield f"        such files are made by {name}: is it missing before this one?"
     if origin.commit is not None:
         matches = f"{origin.commit_matches} of {origin.known} files match"
         yield f"        at {origin.commit} {matches}"
@@ -124,9 +136,15 @@ def _verdict(hunk: HunkExplanation, file: FileExplanation) -> str:
         Cause.CHANGED: f"nearest {place}, {lines} line{'s' if lines != 1 else ''} differ"
         + ("s" if lines == 1 else ""),
         Cause.MOVED: f"its lines are {place}",
-        Cause.GONE: "nothing like its lines is there",
+        Cause.GONE: "nothing like its lines is in the file",
+        Cause.ANCHORED: _anchor(hunk, place),
         Cause.ORDER: f"its lines are {place}, where an earlier hunk is",
     }[hunk.cause]
+
+
+def _anchor(hunk: HunkExplanation, place: str) -> str:
+    end = "start" if hunk.recorded <= 1 else "end"
+    return f"must stand at the {end} of the file; its lines are {place}"
 
 
 def _place(hunk: HunkExplanation, file: FileExplanation) -> str:

@@ -151,6 +151,7 @@ def _explain_hunks(
             path,
             change.hunks[clash.hunk - 1],
             clash.hunk,
+            clash=clash,
             elsewhere=lambda: candidates(terrain, change),
         )
         for clash in clashes

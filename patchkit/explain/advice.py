@@ -7,28 +7,26 @@ from collections.abc import Iterator
 from shlex import quote
 
 from patchkit.explain.values import Cause, PatchExplanation
-from patchkit.manifest.values import Component, LocalSeries, Manifest, PinnedPatch
+from patchkit.manifest.values import Component, LocalSeries, Location, Manifest, PinnedPatch
 from patchkit.series import LoadedPatch
 
 
 def next_steps(
     explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest, component: Component
 ) -> tuple[str, ...]:
-    """What to do, the best first; each is a line or two, commands between backticks."""
+    """What to do, the best first; each of one line or several, commands on lines of their own."""
     if explanation.contained:
-        return (f"drop it: the upstream has the whole change. {_drop(patch)}",)
-    steps = [*_contained_hunks(explanation, patch), *_renamed(explanation, patch)]
-    steps += _other_base(explanation, patch, component)
-    if not isinstance(patch.origin, PinnedPatch):
-        steps.append(_by_hand(patch, manifest, component))
-    check = f"patchkit check -m {manifest.name} -c {component.name}"
-    return (*steps, f"see whether it fits: `{check}`")
-
-
-def _drop(patch: LoadedPatch) -> str:
-    if isinstance(patch.origin, LocalSeries):
-        return f"Delete its line in {patch.origin.path}"
-    return f"Delete its entry at {patch.origin.where}"
+        entry = _entry(patch, manifest)
+        return (f"drop it, the upstream has the whole change: delete {entry}",)
+    steps = [
+        *_contained_hunks(explanation, patch),
+        *_renamed(explanation, patch, manifest),
+        *_other_base(explanation, patch, component),
+        *_by_hand(patch, manifest, component),
+    ]
+    if not steps:
+        steps.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
+    return (*steps, f"then see whether it fits:\n  patchkit check {_options(manifest, component)}")
 
 
 def _contained_hunks(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
@@ -36,22 +34,24 @@ def _contained_hunks(explanation: PatchExplanation, patch: LoadedPatch) -> Itera
     if there:
         lines = ", ".join(str(hunk.line) for hunk in there)
         many = "s" if len(there) > 1 else ""
-        yield f"take out the hunk{many} at line{many} {lines} of {patch.where}: it is there already"
+        yield f"take out the hunk{many} at line{many} {lines} of the patch: made already"
 
 
-def _renamed(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
+def _renamed(
+    explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest
+) -> Iterator[str]:
+    if explanation.renamed and isinstance(patch.origin, PinnedPatch):
+        yield (
+            f"take {patch.origin.path.rpartition('/')[2]} at a commit from before the renaming:\n"
+            f"  `commit` and `sha256` of {_entry(patch, manifest)}"
+        )
+        return
     for name in explanation.renamed:
-        what = f"{name.found} for {name.expected}"
-        if isinstance(patch.origin, PinnedPatch):
-            entry = patch.origin
-            yield (
-                f"take {entry.path} at a commit from before the renaming:"
-                f" `commit` and `sha256` at {entry.where}"
-            )
-            return
-        pattern = re.escape(name.expected).replace("/", r"\/")
-        command = f"sed -i '/^[ -]/s/\\b{pattern}\\b/{name.found.replace('/', chr(92) + '/')}/g'"
-        yield f"write {what} in its context: `{command} {quote(patch.where)}`"
+        old, new = (re.escape(each).replace("/", r"\/") for each in (name.expected, name.found))
+        yield (
+            f"write {name.found} for {name.expected} in the lines that it expects:\n"
+            f"  sed -i '/^[ -]/s/\\b{old}\\b/{new}/g' {quote(patch.where)}"
+        )
 
 
 def _other_base(
@@ -59,23 +59,41 @@ def _other_base(
 ) -> Iterator[str]:
     origin = explanation.origin
     if origin.made_by:
-        names = " or ".join(origin.made_by)
-        yield f"list {names} before it: some of its files are as that patch leaves them"
+        yield f"list before it what makes files that it expects: {' or '.join(origin.made_by)}"
     elif origin.commit is not None:
         yield (
-            f"pin {component.name} to {origin.commit}, for which it was made"
-            f" ({origin.commit_matches} of {origin.known} files match),"
-            f" or take a {patch.name} made for this pin"
+            f"pin {component.name} to the commit for which it was made,\n"
+            f"  {origin.commit},\n"
+            f"or take a version of {patch.name} that was made for this pin"
         )
 
 
-def _by_hand(patch: LoadedPatch, manifest: Manifest, component: Component) -> str:
-    return (
-        f"or carry it over by hand: {_set_aside(patch)}, `patchkit apply -m {manifest.name}"
-        f" -c {component.name}`, then in the checkout `git apply --reject` the patch and edit"
+def _by_hand(patch: LoadedPatch, manifest: Manifest, component: Component) -> Iterator[str]:
+    if isinstance(patch.origin, PinnedPatch):
+        return
+    checkout = f"workspace/{component.checkout or component.name}"
+    yield (
+        f"carry it over by hand: put # before {_entry(patch, manifest)}, then\n"
+        f"  patchkit apply {_options(manifest, component)}\n"
+        f"  git -C {quote(checkout)} apply --reject $PWD/{quote(patch.where)}\n"
+        "  (edit: what does not fit is in *.rej files; git add new files)\n"
+        f"  patchkit new NAME {_options(manifest, component)}"
     )
 
 
-def _set_aside(patch: LoadedPatch) -> str:
-    place = patch.origin.path if isinstance(patch.origin, LocalSeries) else str(patch.origin.where)
-    return f"put # before {patch.name} in {place}"
+def _entry(patch: LoadedPatch, manifest: Manifest) -> str:
+    """Where the patch is listed."""
+    if isinstance(patch.origin, LocalSeries):
+        return f"its line in {patch.origin.path}"
+    return f"its entry at {_place(patch.origin.where, manifest)}"
+
+
+def _place(where: Location, manifest: Manifest) -> str:
+    try:
+        return f"{where.file.relative_to(manifest.root).as_posix()}:{where.line}"
+    except ValueError:
+        return str(where)
+
+
+def _options(manifest: Manifest, component: Component) -> str:
+    return f"-m {quote(manifest.name)} -c {component.name}"

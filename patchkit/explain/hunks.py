@@ -10,6 +10,7 @@ from patchkit.explain.terrain import Terrain
 from patchkit.explain.values import Cause, HunkExplanation
 from patchkit.model.alignment import Difference, Place, differences, find_exact, find_place
 from patchkit.model.lint import numbered_lines
+from patchkit.model.outcome import Clash
 from patchkit.model.patch import Hunk
 from patchkit.model.rewording import Pair, Rewording, explains, pair_lines
 
@@ -21,14 +22,22 @@ def explain_hunk(
     path: str,
     hunk: Hunk,
     number: int,
+    *,
+    clash: Clash | None = None,
     elsewhere: Callable[[], Sequence[str]] = tuple,
 ) -> HunkExplanation:
-    """Look for the hunk's lines in the file `path`, then in those that `elsewhere` names."""
+    """Look for the hunk's lines in the file `path`, then in those that `elsewhere` names.
+
+    `clash` knows what stands at the recorded place, for want of a better one.
+    """
     lines = terrain.lines(path)
     place_path, place = path, find_hunk(terrain, path, hunk)
     if place is None:
         place_path, place = _find_elsewhere(terrain, hunk, elsewhere(), path)
-    differ = differences(hunk.preimage, terrain.lines(place_path), place) if place else ()
+    if place is not None:
+        differ = differences(hunk.preimage, terrain.lines(place_path), place)
+    else:
+        differ = _at_recorded_place(hunk, clash)
     added, present = count_present(hunk, terrain, place_path)
     return HunkExplanation(
         number=number,
@@ -96,10 +105,23 @@ def _find_elsewhere(
     return max(good, key=lambda each: each[1].similarity, default=(default, None))
 
 
+def _at_recorded_place(hunk: Hunk, clash: Clash | None) -> tuple[Difference, ...]:
+    if clash is None:
+        return ()
+    return (Difference(tuple(hunk.preimage), clash.found, 0, clash.found_at),)
+
+
 def _in_patch_file(differ: Sequence[Difference], hunk: Hunk) -> tuple[Difference, ...]:
     numbers = [number for number, line in numbered_lines(hunk) if line[:1] != b"+"]
     numbers.append(numbers[-1] + 1 if numbers else hunk.line)
     return tuple(replace(each, expected_at=numbers[each.expected_at]) for each in differ)
+
+
+def _misses_anchor(hunk: Hunk, lines: Sequence[bytes], place: Place) -> bool:
+    """Whether git wants the hunk at an end of the file, and its lines stand elsewhere."""
+    at_start = hunk.old_start <= 1 and place.start != 1
+    at_end = hunk.lines[-1][:1] != b" " and place.end != len(lines) + 1
+    return at_start or at_end
 
 
 def _cause(  # noqa: PLR0911 -- a decision list reads best flat
@@ -117,7 +139,7 @@ def _cause(  # noqa: PLR0911 -- a decision list reads best flat
     if moved:
         return Cause.MOVED
     if not differ:
-        return Cause.ORDER
+        return Cause.ANCHORED if _misses_anchor(hunk, lines, place) else Cause.ORDER
     if all(each.line_ends_only for each in differ):
         return Cause.LINE_ENDS
     if all(each.whitespace_only for each in differ):

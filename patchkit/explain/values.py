@@ -19,6 +19,7 @@ class Cause(str, Enum):
     CHANGED = "changed"  # its lines are there, some of them are others now
     MOVED = "moved"  # its lines are in another file
     GONE = "gone"  # nothing like its lines was found
+    ANCHORED = "anchored"  # it must stand at the start or end of the file, and its lines do not
     ORDER = "order"  # its lines are there, before those of an earlier hunk or inside it
 
 
@@ -28,9 +29,9 @@ class HunkExplanation:
 
     `number` counts the file's hunks from 1, `line` is where it stands in the patch file,
     `recorded` the line of the upstream file that it names. `place` is what is most like its lines
-    now, in the file `place_path` (None: nothing is); `differences` what is otherwise there, with
-    `expected_at` as line of the patch file. Of its `added` lines that have words, `present` are in
-    the file already.
+    now, in the file `place_path` (None: nothing is); `differences` what is otherwise there, or at
+    the recorded place if there is none, with `expected_at` as line of the patch file. Of its
+    `added` lines that have words, `present` are in the file already.
     """
 
     number: int

@@ -217,8 +217,12 @@ def _body_findings(header: Header, name: str) -> Iterator[Finding]:
     status = _STATUS_LINE.search(header.message)
     words = ", ".join(UPSTREAM_STATUS)
     if status is None:
-        yield _header(
-            name, "upstream-status", "the message has no Upstream-Status trailer", f"one of {words}"
+        yield Finding(
+            Severity.STYLE,
+            "upstream-status",
+            "the message has no Upstream-Status trailer",
+            f"{name}:1",
+            f"one of {words}",
         )
     elif status[1] not in UPSTREAM_STATUS:
         yield _header(

@@ -178,8 +178,8 @@ def _outcome_findings(
         yield Finding(
             Severity.WARNING,
             "another-base",
-            f"applies, but was made for another base: {len(origin.others)} of {origin.known} files"
-            " were others then",
+            f"applies, but was made for another base: {len(origin.others)} of {origin.known}"
+            f" {'files were others' if origin.known > 1 else 'file was another'} then",
             patch.where,
         )
     if outcome.status is Status.EMPTY:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.explaining import origin_lines, print_explanation
+from patchkit.cli.explaining import origin_lines, print_explanation, print_steps
 from patchkit.cli.options import (
     JOBS,
     CacheOption,
@@ -121,12 +121,11 @@ def _render(terminal: Terminal, report: CheckReport) -> None:
     _print_failures(terminal, report)
     _print_findings(terminal, report)
     _print_shared(terminal, report.shared)
-    for broken in report.broken:
-        for problem in broken.problems:
-            terminal.problem(problem)
-    for component in report.components:
-        for problem in component.problems:
-            terminal.problem(problem)
+    problems = [problem for each in report.broken for problem in each.problems]
+    problems += [problem for each in report.components for problem in each.problems]
+    # one dead host is one problem, however many components want something from it
+    for problem in dict.fromkeys(problems):
+        terminal.problem(problem)
     terminal.product()
     terminal.product(_summary(report))
 
@@ -152,8 +151,9 @@ def _row(check: ComponentCheck, report: CheckReport) -> tuple[Line, Line, Line]:
     errors, warnings = counted[Severity.ERROR], counted[Severity.WARNING]
     if report.strict:
         warnings += counted[Severity.STYLE]
+    applying = _count(len(check.patches), "patch applies", "patches apply")
     notes = [
-        _count(len(check.patches), "patch applies", "patches apply"),
+        applying if check.patches else "no patches",
         *_shifts(check.patches),
         *([_count(errors, "error", "errors")] if errors else []),
         *([_count(warnings, "warning", "warnings")] if warnings else []),
@@ -187,10 +187,7 @@ def _print_failure(terminal: Terminal, component: ComponentCheck, patch: PatchCh
     if patch.where != patch.name:
         terminal.product(["  ", Painted(patch.where, Paint.FAINT)])
     print_explanation(terminal, patch.explanation)
-    for index, step in enumerate(patch.next_steps):
-        head = Painted("next", Paint.PLACE) if index == 0 else "    "
-        for number, line in enumerate(wrap(step, 72, break_long_words=False)):
-            terminal.product(["  ", head if number == 0 else "    ", "  ", line])
+    print_steps(terminal, patch.next_steps)
 
 
 def _print_findings(terminal: Terminal, report: CheckReport) -> None:
