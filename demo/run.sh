@@ -70,15 +70,15 @@ run 0 patchkit blame --manifest "$manifest" workspace/megatron-core/megatron/cor
 say 'Edit a checkout' \
     'A function of ours gets a better name. patchkit finds the patch that the lines belong to;' \
     '--dry-run shows the plan, refresh writes it.'
-edited=workspace/megatron-core/megatron/core/jit.py
-sed 's/_on_npu/_npu_is_there/' "$edited" > edited.tmp && cat edited.tmp > "$edited" && rm edited.tmp
+edited=workspace/mbridge/mbridge/models/ext/deepseek_v3/dequant_fp8_safetensor_io.py
+sed 's/_accelerator/_device_name/' "$edited" > edited.tmp && cat edited.tmp > "$edited" && rm edited.tmp
 run 0 patchkit status --manifest "$manifest"
 run 0 patchkit refresh --manifest "$manifest" --dry-run
 run 0 patchkit refresh --manifest "$manifest"
 run 1 diff -ru "$here/patches" patches
 
 say 'Take it back' 'The edit undone in the checkout, the patch files are what they were, to the byte.'
-sed 's/_npu_is_there/_on_npu/' "$edited" > edited.tmp && cat edited.tmp > "$edited" && rm edited.tmp
+sed 's/_device_name/_accelerator/' "$edited" > edited.tmp && cat edited.tmp > "$edited" && rm edited.tmp
 run 0 patchkit refresh --manifest "$manifest"
 run 0 diff -r "$here/patches" patches
 
@@ -91,11 +91,19 @@ sed -e 's/version: "0.3.1"/version: "0.4.0"/' \
 run 1 diff "$here/manifests/$manifest.yaml" "manifests/$manifest.yaml"
 run 1 patchkit check --manifest "$manifest" --component megatron-bridge
 
-say 'Nothing is half done' 'apply refuses as well, and leaves the checkout where it was.'
 before=$(git -C workspace/megatron-bridge rev-parse HEAD)
-run 1 patchkit apply --manifest "$manifest" --component megatron-bridge
+run 1 patchkit apply --manifest "$manifest" --component megatron-bridge --quiet
 [ "$(git -C workspace/megatron-bridge rev-parse HEAD)" = "$before" ] || fail 'the checkout has moved'
-cp "$here/manifests/$manifest.yaml" manifests/
+printf '\n   apply refuses as well, and the checkout is still where it was.\n'
+
+say 'The way out' \
+    'What stands there is the same change: 0.4.0 has solved it upstream. So the patch is taken off' \
+    'the series, the other one moves to the new lines, and check is content again.'
+series=patches/megatron-bridge-0.3.1/series
+sed 's/^deepstack-checkpoint.*/# &: solved upstream in 0.4.0/' "$here/$series" > "$series"
+run 0 cat "$series"
+run 0 patchkit apply --manifest "$manifest" --component megatron-bridge --update-lock
+run 0 patchkit refresh --manifest "$manifest" --component megatron-bridge
 run 0 patchkit check --manifest "$manifest"
 
 printf '\nThat was all, in %s seconds. The checkouts are in .demo/workspace: look around.\n' \
