@@ -1,0 +1,211 @@
+"""`patchkit init`: the first manifest of a project."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patchkit.manifest.load import load_manifest
+from patchkit.manifest.values import ArchivePin, Component, GitPin, IndexPin, LocalSeries
+from patchkit.ops.init import component_name_of
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+HASH = "a1" * 32
+URL = "https://example.com/Some-Project.git"
+
+
+def only_component(project: Project, name: str) -> Component:
+    (component,) = load_manifest(project.root / "manifests" / f"{name}.yaml").components
+    return component
+
+
+def test_a_git_upstream_by_flags(project: Project, golden: Golden) -> None:
+    golden("init-git", project.run("init", "demo", "--git", URL, "--commit", COMMIT))
+    component = only_component(project, "demo")
+    assert component.name == "some-project"
+    assert component.pin == GitPin(COMMIT)
+    assert [entry.path for entry in component.patches] == ["patches/some-project/series"]
+    assert isinstance(component.patches[0], LocalSeries)
+    assert sorted(project.files()) == ["patches/some-project/series"]
+    assert project.run("manifest", "lint").ok().err == ""
+    first = (project.root / "manifests/demo.yaml").read_text().partition("\n")[0]
+    assert first == "# yaml-language-server: $schema=manifest.schema.json"
+    assert (project.root / "manifests/manifest.schema.json").is_file()
+
+
+def test_the_manifest_is_explained(project: Project) -> None:
+    project.run("init", "demo", "--git", URL, "--commit", COMMIT).ok()
+    text = (project.root / "manifests/demo.yaml").read_text()
+    assert text.count("#") >= 10
+    uncommented = text.replace("# extends: [profiles/NAME.yaml]\n", "")
+    lines = [
+        line.replace("# ", "", 1) if _is_example(line) else line
+        for line in uncommented.splitlines()
+    ]
+    (project.root / "manifests/demo.yaml").write_text("\n".join(lines) + "\n")
+    manifest = load_manifest(project.root / "manifests/demo.yaml")
+    assert manifest.environment.versions["torch"] == "==2.8.0"
+    assert manifest.components[0].install[0].run == "pip install -e ."
+
+
+def _is_example(line: str) -> bool:
+    """A commented line that is YAML, not prose: it must be right, too."""
+    words = ("environment:", "versions:", "variables:", "unsupported:", "install:", "- run:")
+    return line.lstrip().startswith("#") and line.lstrip("# ").startswith(words)
+
+
+def test_index_and_archive(project: Project) -> None:
+    flags = ("--sha256", HASH)
+    project.run("init", "one", "--index", "demo==1.10", *flags).ok()
+    assert only_component(project, "one").pin == IndexPin("1.10", HASH)
+    project.run("init", "two", "--archive", "https://example.com/Notes-2.tar.gz", *flags).ok()
+    component = only_component(project, "two")
+    assert (component.name, component.pin) == ("notes-2", ArchivePin(HASH))
+
+
+def test_a_branch_is_resolved_and_tracked(project: Project, upstream: Upstream) -> None:
+    upstream.commit({"a": "1"})
+    dev = upstream.commit({"a": "2"}, branch="dev")
+    project.run("init", "--git", upstream.url, "--ref", "dev").ok()
+    component = only_component(project, "upstream")
+    assert (component.pin, component.track) == (GitPin(dev), "dev")
+
+
+def test_an_annotated_tag_is_the_commit_it_stands_for(project: Project, upstream: Upstream) -> None:
+    commit = upstream.commit({"a": "1"})
+    upstream.git("tag", "--annotate", "--message=x", "v1.0", commit)
+    assert upstream.resolve("v1.0") != commit
+    project.run("init", "--git", upstream.url, "--ref", "v1.0").ok()
+    component = only_component(project, "upstream")
+    assert (component.pin, component.track) == (GitPin(commit), None)
+
+
+def test_a_name_that_is_branch_and_tag_is_not_guessed(project: Project, upstream: Upstream) -> None:
+    one, two = upstream.commit({"a": "1"}), upstream.commit({"a": "2"})
+    upstream.branch("same", one)
+    upstream.tag("same", two)
+    ran = project.run("init", "--git", upstream.url, "--ref", "same")
+    assert ran.code == 2
+    assert "both a branch and a tag" in ran.err
+    project.run("init", "--git", upstream.url, "--ref", "refs/tags/same").ok()
+    assert only_component(project, "upstream").pin == GitPin(two)
+
+
+def test_a_ref_that_is_not_there(project: Project, upstream: Upstream) -> None:
+    upstream.commit({"a": "1"})
+    ran = project.run("init", "--git", upstream.url, "--ref", "nope")
+    assert ran.code == 2
+    assert "has no branch or tag nope" in ran.err
+    assert list(project.root.iterdir()) == []
+
+
+def test_an_upstream_that_does_not_answer(project: Project, tmp_path: Path) -> None:
+    ran = project.run("init", "--git", f"file://{tmp_path}/none", "--ref", "main")
+    assert ran.code == 5
+    assert list(project.root.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".yaml", ".yml"])
+def test_a_manifest_that_is_there_is_never_overwritten(project: Project, ending: str) -> None:
+    project.write({f"manifests/demo{ending}": "mine\n"})
+    ran = project.run("init", "demo", "--git", URL, "--commit", COMMIT)
+    assert ran.code == 2
+    assert f"manifests/demo{ending} is there already" in ran.err
+    assert project.files("manifests") == {f"manifests/demo{ending}": b"mine\n"}
+    assert project.files() == {}
+
+
+def test_a_series_that_is_there_stays(project: Project) -> None:
+    project.write({"patches/demo/series": "one.patch\n"})
+    project.run("init", "--git", URL, "--commit", COMMIT, "--component", "demo").ok()
+    assert project.files() == {"patches/demo/series": b"one.patch\n"}
+
+
+def test_a_project_with_a_schema_keeps_it(project: Project) -> None:
+    project.write({"docs/manifest.schema.json": "{}"})
+    project.run("init", "demo", "--git", URL, "--commit", COMMIT).ok()
+    first = (project.root / "manifests/demo.yaml").read_text().partition("\n")[0]
+    assert first.endswith("$schema=../docs/manifest.schema.json")
+    assert [*project.files("manifests")] == ["manifests/demo.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ((), "no upstream is given"),
+        (("--git", URL), "give one of --commit and --ref"),
+        (("--git", URL, "--commit", COMMIT, "--ref", "x"), "give one of --commit and --ref"),
+        (("--git", URL, "--commit", "abc123"), "--commit abc123 is a short commit id"),
+        (("--git", "ext::sh", "--commit", COMMIT), "--git ext::sh names a remote helper"),
+        (("--git", URL, "--index", "a==1"), "give one of --git, --index, --archive"),
+        (("--index", "demo", "--sha256", HASH), "the version in --index"),
+        (("--index", "demo==1.*", "--sha256", HASH), "the version in --index 1.* is no version"),
+        (("--index", "demo==1"), "--sha256 is missing"),
+        (("--index", "demo==1", "--sha256", "abc"), "--sha256 abc is no SHA-256"),
+        (("--index", "demo==1", "--sha256", HASH, "--commit", COMMIT), "go with --git"),
+        (("--git", URL, "--commit", COMMIT, "--sha256", HASH), "goes with --index"),
+        (("--git", URL, "--commit", COMMIT, "--component", "A b"), "cannot name a component"),
+        (("--git", URL, "--commit", COMMIT, "--track", "a b"), "cannot name a branch or tag"),
+        (("../x", "--git", URL, "--commit", COMMIT), "../x cannot name a manifest"),
+        (("--git", URL, "--ref", "-x"), "--ref -x cannot name a branch or tag"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    project: Project, flags: tuple[str, ...], message: str
+) -> None:
+    ran = project.run("init", *flags)
+    assert ran.code == 2
+    assert message in ran.err
+    assert list(project.root.iterdir()) == []
+
+
+def test_a_wild_description_is_one_text(project: Project) -> None:
+    text = 'it\'s: "#1"\n- [x] {y}'
+    project.run("init", "demo", "--git", URL, "--commit", COMMIT, "--description", text).ok()
+    assert load_manifest(project.root / "manifests/demo.yaml").description == text
+
+
+def test_on_a_terminal_it_asks(project: Project) -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "patchkit", "init"],
+        cwd=project.root,
+        stdin=theirs,
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "dumb"},
+    ) as process:
+        os.write(ours, f"{URL}\n{COMMIT}\n".encode())
+        out, _ = process.communicate(timeout=60)
+    os.close(theirs)
+    asked = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert process.returncode == 0
+    assert "Upstream (" in asked
+    assert b"manifests/some-project.yaml" in out
+    assert only_component(project, "some-project").pin == GitPin(COMMIT)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("https://example.com/org/Megatron-LM.git", "megatron-lm"),
+        ("git@example.com:org/sgl_kernel.git/", "sgl_kernel"),
+        ("git@example.com:tool.git", "tool"),
+        ("https://example.com/a%20b", "a-20b"),
+        ("https://example.com/x-1.0.tar.gz", "x-1.0"),
+        ("https://example.com/..", ""),
+        ("https://example.com/con", ""),
+        ("ü", ""),
+    ],
+)
+def test_component_names_come_from_upstreams(text: str, name: str) -> None:
+    assert component_name_of(text) == name

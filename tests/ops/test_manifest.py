@@ -1,0 +1,157 @@
+"""`patchkit manifest lint | show | schema`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from patchkit.manifest.load import load_manifest
+from patchkit.manifest.render import manifest_data
+from patchkit.manifest.schema import json_schema
+from tests.support.golden import Golden
+from tests.support.projects import Project
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+GOOD = f"""\
+version: 1
+components:
+  demo:
+    source: {{git: "https://example.com/demo.git"}}
+    pin: {COMMIT}
+    patches:
+      - series: patches/demo/series
+"""
+
+
+@pytest.fixture
+def good(project: Project) -> Project:
+    """manifests/good.yaml with a series of one patch."""
+    project.write({"manifests/good.yaml": GOOD})
+    project.series("demo", {"one.patch": b"--- a/x\n+++ b/x\n"})
+    return project
+
+
+def test_all_is_well(good: Project, golden: Golden) -> None:
+    golden("manifest-lint-ok", good.run("manifest", "lint"))
+
+
+def test_every_mistake_of_every_manifest_is_told(good: Project, golden: Golden) -> None:
+    good.write(
+        {
+            "manifests/bad.yaml": "version: 1\ncomponets: {}\ncomponents:\n  Demo:\n"
+            "    source: {git: demo}\n    pin: 1234567\n",
+            "manifests/broken.yaml": "version: 1\ncomponents: {\n",
+            "manifests/profiles/part.yaml": "not looked at\n",
+        }
+    )
+    golden("manifest-lint-bad", good.run("manifest", "lint"))
+
+
+@pytest.mark.parametrize(("flags", "code"), [((), 0), (("--strict",), 1)])
+def test_warnings_count_with_strict(good: Project, flags: tuple[str, ...], code: int) -> None:
+    secret = GOOD.replace("https://", "https://user:hunter2@")
+    good.write({"manifests/good.yaml": secret})
+    ran = good.run("manifest", "lint", *flags)
+    assert ran.code == code
+    assert "manifests/good.yaml:4: a URL has a user name or password in it" in ran.err
+    assert "hunter2" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (
+            {"patches/demo/series": None},
+            "manifests/good.yaml:7: patches/demo/series does not exist",
+        ),
+        ({"patches/demo/one.patch": None}, "patches/demo/series:1: one.patch does not exist"),
+        ({"patches/demo/series": "x\n"}, "patches/demo/series:1: x does not end in .patch"),
+        (
+            {"manifests/good.yaml": GOOD + "      - patch: patches/demo/two.patch\n"},
+            "manifests/good.yaml:8: patches/demo/two.patch does not exist",
+        ),
+        (
+            {"manifests/good.yaml": GOOD + "      - patch: patches/demo/one.patch\n"},
+            "one.patch is the name of the patch at patches/demo/series:1, too",
+        ),
+    ],
+)
+def test_series_and_patches_of_the_project_are_looked_at(
+    good: Project, files: dict[str, str | None], message: str
+) -> None:
+    for name, text in files.items():
+        if text is None:
+            (good.root / name).unlink()
+        else:
+            good.write({name: text})
+    ran = good.run("manifest", "lint")
+    assert ran.code == 4
+    assert message in ran.err
+
+
+def test_lint_as_json(good: Project) -> None:
+    good.write({"manifests/bad.yaml": GOOD.replace(COMMIT, "main")})
+    ran = good.run("manifest", "lint", "--json")
+    assert ran.code == ran.json["exit_code"] == 4
+    assert ran.json["schema"] == "patchkit/manifest-lint/1"
+    bad, fine = ran.json["manifests"]
+    (problem,) = bad["problems"]
+    assert problem["where"].endswith("manifests/bad.yaml:5")
+    assert "main is no commit id" in problem["what"]
+    assert problem["hint"]
+    assert fine["problems"] == fine["warnings"] == []
+    assert fine["components"] == 1
+
+
+def test_lint_of_named_manifests(good: Project) -> None:
+    good.write({"manifests/bad.yaml": "version: 9\n", "elsewhere.yaml": GOOD})
+    assert good.run("manifest", "lint", "good").code == 0
+    assert good.run("manifest", "lint", "good", "bad").code == 4
+    assert good.run("manifest", "lint", "goood").code == 2
+
+
+def test_lint_changes_nothing(good: Project) -> None:
+    before = {path: path.stat().st_mtime_ns for path in sorted(good.root.rglob("*"))}
+    good.run("manifest", "lint")
+    assert {path: path.stat().st_mtime_ns for path in sorted(good.root.rglob("*"))} == before
+
+
+def test_show_prints_a_manifest_that_means_the_same(good: Project) -> None:
+    good.write(
+        {
+            "manifests/parts/p.yaml": 'version: 1\nenvironment: {versions: {python: ">=3.10"}}\n',
+            "manifests/good.yaml": GOOD + "extends: [parts/p.yaml]\n",
+        }
+    )
+    shown = good.run("manifest", "show").ok()
+    assert "extends" not in shown.out
+    good.write({"manifests/again.yaml": shown.out})
+    again = load_manifest(good.root / "manifests" / "again.yaml")
+    assert manifest_data(again) == manifest_data(load_manifest(good.root / "manifests/good.yaml"))
+    assert again.environment.versions == {"python": ">=3.10"}
+
+
+def test_show_as_json(good: Project) -> None:
+    ran = good.run("manifest", "show", "-m", "good", "--json").ok()
+    text = good.run("manifest", "show", "-m", "good").ok().out
+    assert ran.json["manifest"] == yaml.safe_load(text)
+    assert [Path(each).name for each in ran.json["files"]] == ["good.yaml"]
+
+
+def test_show_of_a_bad_manifest_tells_all_problems(good: Project) -> None:
+    good.write({"manifests/good.yaml": GOOD.replace(COMMIT, "main").replace("series:", "serie:")})
+    ran = good.run("manifest", "show")
+    assert ran.code == 4
+    assert ran.out == ""
+    assert ran.err.count("error: ") == 2
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_schema(part: bool) -> None:
+    project = Project(Path.cwd())
+    ran = project.run("manifest", "schema", *(["--part"] if part else [])).ok()
+    assert json.loads(ran.out) == json_schema(part=part)
+    assert ran.out.endswith("}\n")
