@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import struct
+import os
 import subprocess
-import zlib
+import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from hashlib import sha1
+from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.process import run_sealed, sealed_command, sealed_environment
+from patchkit.gitcmd.process import sealed_command, sealed_environment
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import GitObject, TreeEntry, parse_tree
-
-_PACK_KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
+from patchkit.model.pack import make_pack
 
 # How many requests may be in the pipe unanswered: each is 41 bytes, and a pipe holds 64 KiB.
 _IN_FLIGHT = 512
@@ -119,36 +118,28 @@ def reading(repository: Repository) -> Iterator[ObjectReader]:
 
 
 def write_objects(repository: Repository, objects: Iterable[GitObject]) -> None:
-    """Write all objects as one pack that git verifies; harmless where some are there already.
+    """Write all objects as one pack; harmless where some are there already.
 
-    On disk: one pack and its index below objects/pack, both or none.
+    On disk: one pack and its index below objects/pack, the index last, so both or neither count.
     """
     unique = {each.oid: each for each in objects}
-    if unique:
-        run_sealed(
-            ["index-pack", "--stdin", "--fix-thin"],
-            git_dir=repository.git_dir,
-            stdin=_pack(unique.values()),
-        )
+    if not unique:
+        return
+    pack = make_pack(unique.values())
+    folder = repository.git_dir / "objects" / "pack"
+    folder.mkdir(parents=True, exist_ok=True)
+    for ending, data in ((".pack", pack.data), (".idx", pack.index)):
+        _put_file(folder / f"pack-{pack.name}{ending}", data)
 
 
-def _pack(objects: Collection[GitObject]) -> bytes:
-    chunks = [struct.pack(">4sLL", b"PACK", 2, len(objects))]
-    for each in objects:
-        chunks.append(_entry_header(_PACK_KINDS[each.kind], len(each.payload)))
-        chunks.append(zlib.compress(each.payload, 1))
-    body = b"".join(chunks)
-    return body + sha1(body, usedforsecurity=False).digest()
-
-
-def _entry_header(kind: int, size: int) -> bytes:
-    # gitformat-pack: 3 bits of kind and 4 of size in the first byte, then 7 bits of size each
-    byte = kind << 4 | size & 0x0F
-    size >>= 4
-    encoded = bytearray()
-    while size:
-        encoded.append(byte | 0x80)
-        byte = size & 0x7F
-        size >>= 7
-    encoded.append(byte)
-    return bytes(encoded)
+def _put_file(path: Path, data: bytes) -> None:
+    if path.exists():
+        return  # named after its contents
+    handle, name = tempfile.mkstemp(prefix="tmp_pack_", dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
+    temporary = Path(name)
+    temporary.chmod(0o444)
+    temporary.replace(path)

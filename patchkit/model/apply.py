@@ -203,7 +203,7 @@ class _Attempt:
     ) -> tuple[_File, tuple[int, ...]]:
         if change.binary is not None or change.binary_differs:
             data = self._binary(change, before)
-            return self._make(change, mode, data), ()
+            return self._make(change, mode, data, before), ()
         if not change.hunks:
             if before is not None and change.kind is not Kind.DELETE:
                 return _File(mode, before.oid, before.data), ()
@@ -216,7 +216,7 @@ class _Attempt:
             raise _ClashError(*clashes, offsets=placed.offsets)
         if change.kind is Kind.DELETE and placed.data:
             return self._emptied(change, placed.data, mode), placed.offsets
-        return self._make(change, mode, placed.data), placed.offsets
+        return self._make(change, mode, placed.data, before), placed.offsets
 
     def _emptied(self, change: FileChange, rest: bytes, mode: int) -> _File:
         """Refuse to delete a file that holds more than the patch knows."""
@@ -259,13 +259,15 @@ class _Attempt:
             raise _clash(change, Reason.BINARY, "the payload does not give the blob it promises")
         return data
 
-    def _make(self, change: FileChange, mode: int, data: bytes) -> _File:
+    def _make(
+        self, change: FileChange, mode: int, data: bytes, before: _File | None = None
+    ) -> _File:
         if mode == SUBMODULE_MODE and change.kind is not Kind.DELETE:
             oid = data.removeprefix(_SUBPROJECT)[:40].decode("ascii", "replace")
             if not data.startswith(_SUBPROJECT) or not _is_full_id(oid):
                 raise _clash(change, Reason.MODE, "no commit of a submodule")
             return _File(mode, oid, data)
-        blob = make_object("blob", data)
+        blob = make_object("blob", data, before.oid if before else None)
         if change.kind is not Kind.DELETE:
             self.made.append(blob)
         return _File(mode, blob.oid, data)

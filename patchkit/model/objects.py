@@ -22,11 +22,15 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 @dataclass(frozen=True, slots=True)
 class GitObject:
-    """An object to write: its kind ("blob", "tree", "commit"), id and payload."""
+    """An object to write: its kind ("blob", "tree", "commit"), id and payload.
+
+    `like` is the id of an object that it resembles: stored together, it takes less room.
+    """
 
     kind: str
     oid: str
     payload: bytes
+    like: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,10 @@ class TreeEntry:
     oid: str
 
 
-def make_object(kind: str, payload: bytes) -> GitObject:
+def make_object(kind: str, payload: bytes, like: str | None = None) -> GitObject:
     """The object of that kind with its id."""
     digest = sha1(b"%s %d\x00%s" % (kind.encode(), len(payload), payload), usedforsecurity=False)
-    return GitObject(kind, digest.hexdigest(), payload)
+    return GitObject(kind, digest.hexdigest(), payload, like)
 
 
 def make_tree(entries: Mapping[str, TreeEntry]) -> GitObject:

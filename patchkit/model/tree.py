@@ -50,16 +50,18 @@ class _Folder:
     """A folder; never changed once another folder or a Tree refers to it.
 
     `rows` maps a name to its row in the tree object; a name whose folder is open is in `open`, and
-    its row counts only while that folder has an id.
+    its row counts only while that folder has an id. `like` is the folder that it was made from.
     """
 
     rows: dict[bytes, bytes]
     open: dict[bytes, _Folder]
     oid: str | None
     sorted: bool = True
+    like: str | None = None
 
     def copy(self) -> _Folder:
-        return _Folder(dict(self.rows), dict(self.open), None, self.sorted)
+        like = self.oid if self.oid is not None else self.like
+        return _Folder(dict(self.rows), dict(self.open), None, self.sorted, like)
 
 
 class Tree:
@@ -186,7 +188,7 @@ def _write(folder: _Folder, written: list[GitObject]) -> str:
     if not folder.sorted:
         folder.rows = dict(sorted(folder.rows.items(), key=_order))
         folder.sorted = True
-    made = make_object("tree", b"".join(folder.rows.values()))
+    made = make_object("tree", b"".join(folder.rows.values()), folder.like)
     written.append(made)
     folder.oid = made.oid
     return made.oid
@@ -200,4 +202,3 @@ def _order(item: tuple[bytes, bytes]) -> bytes:
 
 def _entry(row: bytes) -> TreeEntry:
     return TreeEntry(int(row[: row.index(b" ")], 8), row[-20:].hex())
-

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.repository import init_repository
+from patchkit.model.objects import GitObject, make_object
+from patchkit.model.pack import make_pack
+from tests.support.repos import git_in
+
+
+def chain(payloads: list[bytes]) -> list[GitObject]:
+    """One object per payload, each like the one before it."""
+    made: dict[bytes, GitObject] = {}
+    like = None
+    for payload in payloads:
+        each = made.setdefault(payload, make_object("blob", payload, like))
+        like = each.oid
+    return list(made.values())
+
+
+def test_git_reads_back_what_was_written(tmp_path: Path) -> None:
+    lines = [b"line %d\n" % number for number in range(4000)]
+    payloads = [b"", b"x", bytes(range(256)) * 300]
+    for number in range(0, 4000, 50):
+        lines[number] = b"changed %d\n" % number
+        payloads.append(b"".join(lines))
+    objects = chain(payloads)
+    repository = init_repository(tmp_path / "r.git")
+    write_objects(repository, objects)
+    write_objects(repository, objects[:3])
+    for each in objects:
+        assert git_in(tmp_path / "r.git", "cat-file", "blob", each.oid) == each.payload
+    assert git_in(tmp_path / "r.git", "fsck", "--full", "--strict", "--no-dangling") == b""
+    stored = sum(path.stat().st_size for path in tmp_path.rglob("*.pack"))
+    assert stored < sum(len(payload) for payload in payloads) / 20
+
+
+@settings(max_examples=15)
+@given(st.lists(st.binary(max_size=40).map(lambda part: b"common" * 40 + part + b"end" * 40)))
+def test_index_pack_makes_the_same_index(payloads: list[bytes]) -> None:
+    pack = make_pack(chain(payloads))
+    folder = Path.cwd() / "r.git"
+    if not folder.exists():
+        init_repository(folder)
+    git_in(folder, "index-pack", "--stdin", "--strict", stdin=pack.data)
+    index = folder / "objects" / "pack" / f"pack-{pack.name}.idx"
+    assert index.read_bytes() == pack.index
