@@ -77,7 +77,7 @@ def compare(commands: Sequence[Command], rounds: int) -> list[Row]:
 def run_once(command: Command) -> Cost:
     """Run a command; it has to succeed."""
     command.prepare()
-    with open(command.stdin or os.devnull, "rb") as stdin:
+    with (command.stdin or Path(os.devnull)).open("rb") as stdin:
         before, start = _children_cpu(), time.perf_counter()
         done = subprocess.run(
             [str(each) for each in command.argv],

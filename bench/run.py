@@ -71,7 +71,7 @@ def _applying(scene: Scene) -> list[Command]:
         Command("git am -3", ["git", "am", "-q", "-3", scene.mailbox], scene.clone, reset),
         Command(
             "git apply --index, no commits",
-            ["git", "apply", "--index", *scene.patches],
+            ["git", "apply", "--index", scene.mailbox],
             scene.clone,
             reset,
         ),
@@ -101,7 +101,7 @@ def _checking(scene: Scene) -> list[Command]:
         ),
         Command(
             "git apply --check, all at once",
-            ["git", "apply", "--check", *scene.patches],
+            ["git", "apply", "--check", scene.mailbox],
             scene.clone,
         ),
         Command("patchkit check", [*_PATCHKIT, "check", "-m", "stack", "-q"], scene.project),
@@ -139,9 +139,8 @@ def _seal(folder: Path) -> None:
 
 def _print_head(rounds: int) -> None:
     git = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
-    print(
-        f"Python {platform.python_version()}, {git.strip()}, {os.cpu_count()} cores, {rounds} rounds."
-    )
+    machine = f"{os.cpu_count()} cores, {rounds} rounds"
+    print(f"Python {platform.python_version()}, {git.strip()}, {machine}.")
     print("Ratios to the first line of each table: median (quartiles); smaller is faster.")
 
 

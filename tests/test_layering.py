@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,9 +29,10 @@ FLOW = (
     "series",
     "carry",
     "explain",
+    "lock",
     "export",
     "refresh",
-    "lock",
+    "incoming",
     "workspace",
 )
 
@@ -106,14 +108,15 @@ def test_click_is_never_imported() -> None:
 
 def test_only_gitcmd_and_sources_spawn() -> None:
     spawners = {m for m in MODULES if {"subprocess", "os.system", "pty"} & set(_imports(m))}
-    # sources/index.py runs the user's pip or uv
-    assert {m for m in spawners if not m.startswith("gitcmd/")} <= {"sources/index.py"}
+    # the package index is asked through the user's own pip or uv
+    others = {m for m in spawners if not m.startswith("gitcmd/")}
+    assert others <= {"sources/configuration.py", "sources/index.py"}
 
 
 def test_the_model_is_pure() -> None:
     impure = {
         "os",
-        "pathlib",
+        "pathlib.Path",
         "subprocess",
         "time",
         "random",
@@ -145,3 +148,13 @@ def test_modules_stay_readable() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     trees = {m: ast.parse((ROOT / m).read_text(encoding="utf-8")) for m in MODULES}
     assert [m for m, tree in trees.items() if not ast.get_docstring(tree)] == []
+
+
+def test_what_is_imported_is_declared() -> None:
+    tree = (ROOT.parent / "pyproject.toml").read_text(encoding="utf-8")
+    listed = tree.partition("dependencies = [\n")[2].partition("\n]")[0]
+    declared = set(re.findall(r'^\s*"([a-z0-9-]+)', listed, re.MULTILINE))
+    named = {"gitpython": "git", "pyyaml": "yaml"}
+    known = {named.get(each, each) for each in declared} | set(sys.stdlib_module_names)
+    used = {name.split(".")[0] for m in MODULES for name in _imports(m)} - {"patchkit"}
+    assert used - known == set()

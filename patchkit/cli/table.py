@@ -5,6 +5,8 @@
 
 #: command -> its summary line
 SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one component, and an empty series for it',
+ 'import': "Adopt patches into a component's series: a folder, quilt series, mailbox, range or "
+           'checkout',
  'manifest lint': 'Say everything that is wrong with manifests, with file and line',
  'manifest show': 'Print a manifest as it is understood',
  'manifest schema': 'Print the JSON Schema of manifests',
@@ -12,6 +14,13 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'apply': "Build each component's stack and move its checkout there",
  'check': 'Try every patch on its pin, without a checkout, and say what is wrong',
  'status': 'Show in which state each checkout is',
+ 'refresh': 'Bring what was done in the checkouts back into the patch files',
+ 'new': 'Record all uncommitted edits of a checkout as a new patch at the end of its series',
+ 'export': "Write a component's stack as a quilt series, or as a mailbox for git am",
+ 'diff': 'Show what the checkouts have beyond the stacks that patchkit made',
+ 'log': "List each component's patches in order: what they are, whether they fit and are applied",
+ 'blame': 'Say which patch each line of a patched file comes from',
+ 'graph': 'Show which patches need which earlier ones',
  'completion': "Print the script that makes a shell complete patchkit's command line",
  'version': 'Say which patchkit, git and Python run'}
 
@@ -27,7 +36,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            'The upstream is this source distribution on the package index'),
           (('--archive',), 'URL', False, 'The upstream is this archive'),
           (('--sha256',), 'HASH', False, 'SHA-256 of the source distribution or archive'),
-          (('--name',), 'NAME', False, 'Name of the component'),
+          (('--component',), 'NAME', False, 'Name of the component'),
           (('--track',), 'BRANCH', False, 'The branch where newer versions appear'),
           (('--description',), 'TEXT', False, 'What the stack is, in one line'),
           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
@@ -35,6 +44,28 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            '',
            False,
            'Print only what is wrong; the exit code says the rest')),
+ 'import': (((), 'SOURCE', False, 'A folder, a series, a file, or a repository'),
+            (('-m', '--manifest'),
+             'MANIFEST',
+             False,
+             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+            (('-c', '--component'), 'COMPONENT', False, 'The component'),
+            (('--git',), 'A..B', False, 'These commits of the repository SOURCE'),
+            (('--order',),
+             'FILE',
+             True,
+             'A patch of the folder; give it once for each, in order'),
+            (('--strip',), 'N', False, "Folders to strip; default: the component's"),
+            (('--message',), 'TEXT', False, 'The message for uncommitted edits'),
+            (('--force',), '', False, 'Write the patches although one does not apply'),
+            (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'),
+             '',
+             False,
+             'Print only what is wrong; the exit code says the rest')),
  'manifest lint': (((), 'MANIFEST', True, 'A manifest: a path, or a name'),
                    (('--strict',), '', False, 'Let warnings count as problems'),
                    (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
@@ -128,6 +159,114 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              '',
              False,
              'Print only what is wrong; the exit code says the rest')),
+ 'refresh': ((('-m', '--manifest'),
+              'MANIFEST',
+              False,
+              'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+             (('-c', '--component'),
+              'COMPONENT',
+              True,
+              'Only this component; may be given several times'),
+             (('-p', '--patch'),
+              'PATCH',
+              False,
+              'Where edits go that belong to no patch for certain'),
+             (('--new',), 'NAME', False, 'The same, into a new patch of that name at the end'),
+             (('--message',), 'TEXT', False, "The new patch's message"),
+             (('--fork',),
+              '',
+              False,
+              'Where other stacks use the series too, give this one a copy of its own'),
+             (('--diff',), '', False, 'Show the change of each patch, as a diff of the patches'),
+             (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+             (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+             (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+             (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+             (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+             (('-q', '--quiet'),
+              '',
+              False,
+              'Print only what is wrong; the exit code says the rest')),
+ 'new': (((), 'NAME', False, "The new patch's name"),
+         (('-m', '--manifest'),
+          'MANIFEST',
+          False,
+          'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+         (('-c', '--component'), 'COMPONENT', False, 'The component'),
+         (('--message',), 'TEXT', False, "The new patch's message"),
+         (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+         (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+         (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+         (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+         (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+         (('-q', '--quiet'), '', False, 'Print only what is wrong; the exit code says the rest')),
+ 'export': ((('-m', '--manifest'),
+             'MANIFEST',
+             False,
+             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+            (('-c', '--component'), 'COMPONENT', False, 'The component'),
+            (('--quilt',), 'DIR', False, 'A new folder for a quilt series'),
+            (('--mbox',), 'FILE', False, 'A new file for a mailbox (git am)'),
+            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'),
+             '',
+             False,
+             'Print only what is wrong; the exit code says the rest')),
+ 'diff': ((('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('-c', '--component'),
+           'COMPONENT',
+           True,
+           'Only this component; may be given several times'),
+          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+          (('--stat',), '', False, 'Only the files, with the number of lines that changed'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)')),
+ 'log': ((('-m', '--manifest'),
+          'MANIFEST',
+          False,
+          'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+         (('-c', '--component'),
+          'COMPONENT',
+          True,
+          'Only this component; may be given several times'),
+         (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+         (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+         (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+         (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)')),
+ 'blame': (((),
+            'FILE[:LINE]',
+            False,
+            'A file of the patched upstream, from its top folder or through the checkout; '
+            'FILE:LINE or FILE:FIRST-LAST for some of its lines'),
+           (('-m', '--manifest'),
+            'MANIFEST',
+            False,
+            'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+           (('-c', '--component'),
+            'COMPONENT',
+            True,
+            'Only this component; may be given several times'),
+           (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)')),
+ 'graph': ((('-m', '--manifest'),
+            'MANIFEST',
+            False,
+            'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+           (('-c', '--component'),
+            'COMPONENT',
+            True,
+            'Only this component; may be given several times'),
+           (('--dot',), '', False, "Print Graphviz's language"),
+           (('--all',), '', False, 'Also show what follows from other dependencies'),
+           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)')),
  'completion': (((), 'bash|zsh|fish|', False, 'The shell'),),
  'version': ((('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),)}
 
@@ -142,6 +281,8 @@ Patch stacks on pinned upstreams: apply them, check them, see them drift.
 Start:
   init              Write a commented manifest with one component, and an empty
                     series for it
+  import            Adopt patches into a component's series: a folder, quilt
+                    series, mailbox, range or checkout
   manifest lint     Say everything that is wrong with manifests, with file and
                     line
   manifest show     Print a manifest as it is understood
@@ -154,8 +295,20 @@ Work with stacks:
   check             Try every patch on its pin, without a checkout, and say what
                     is wrong
   status            Show in which state each checkout is
+  refresh           Bring what was done in the checkouts back into the patch
+                    files
+  new               Record all uncommitted edits of a checkout as a new patch at
+                    the end of its series
+  export            Write a component's stack as a quilt series, or as a mailbox
+                    for git am
 
 Look:
+  diff              Show what the checkouts have beyond the stacks that patchkit
+                    made
+  log               List each component's patches in order: what they are,
+                    whether they fit and are applied
+  blame             Say which patch each line of a patched file comes from
+  graph             Show which patches need which earlier ones
 
 Patchkit itself:
   completion        Print the script that makes a shell complete patchkit's
@@ -188,7 +341,7 @@ Options:
                           package index.
       --archive URL       The upstream is this archive.
       --sha256 HASH       SHA-256 of the source distribution or archive.
-      --name NAME         Name of the component. Default: the upstream's.
+      --component NAME    Name of the component. Default: the upstream's.
       --track BRANCH      The branch where newer versions appear.
       --description TEXT  What the stack is, in one line.
       --json              Print the result as JSON (docs/reference/json.md).
@@ -208,6 +361,63 @@ Exit codes:
   0  written
   2  the manifest is there already, or the options do not go together
   5  the upstream could not be asked for --ref
+"""
+
+PAGES['import'] = """\
+Usage: patchkit import [OPTIONS] SOURCE
+
+Adopt patches into a component's series: a folder, quilt series, mailbox, range
+or checkout.
+
+The patches go behind those that the series has, in their order, and are applied
+to the pinned base first: if one does not apply, nothing is written. Names are
+made valid and unique, leading numbers go; the files' bytes are kept. Of a
+checkout, the commits since the pin are taken, then the uncommitted edits as one
+patch; new files count once git was told of them (git add).
+
+Arguments:
+  SOURCE                  A folder, a series, a file, or a repository.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --git A..B          These commits of the repository SOURCE.
+      --order FILE        A patch of the folder; give it once for each, in
+                          order. Default: by name, numbers by their value.
+      --strip N           Folders to strip; default: the component's.
+      --message TEXT      The message for uncommitted edits. [default: Local
+                          edits]
+      --force             Write the patches although one does not apply.
+  -n, --dry-run           Say what would be done, and change nothing.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit import ../fixes -m demo -c mbridge
+      a folder of .patch files
+  patchkit import debian/patches/series -m demo -c mbridge
+      a quilt series
+  patchkit import fixes.mbox -m demo -c mbridge
+      mails, as git am takes them
+  patchkit import ~/src/mbridge -m demo -c mbridge
+      commits on the pin, and edits
+  patchkit import ~/src/mbridge --git v1..topic -m demo -c mbridge
+      a range of commits
+
+Exit codes:
+  0  the patches are in the series
+  1  a patch does not apply; nothing was written without --force
+  2  the command line is wrong
+  4  a patch cannot be read
+  5  the upstream cannot be had, or the disk is full
 """
 
 PAGES['manifest lint'] = """\
@@ -466,6 +676,292 @@ Exit codes:
   0  it could be told, whatever the states are
   2  the command line is wrong
   4  the manifest or the lock cannot be read
+"""
+
+PAGES['refresh'] = """\
+Usage: patchkit refresh [OPTIONS]
+
+Bring what was done in the checkouts back into the patch files.
+
+Commits that you amended, moved, dropped or added become the series. Uncommitted
+edits go into the patch that last touched those lines, piece by piece; an edit
+beside no patch's lines, or beside those of two, is never guessed: name its
+patch with --patch or --new. New files count once git was told of them (git
+add).
+
+What stands above the diff in a patch file is kept to the byte, and a patch
+whose change is the same is not written at all. The new series is applied before
+anything is replaced, and must give exactly the files of the checkout; then all
+files are replaced together. After a pin was changed in the manifest, the
+patches are made anew for it where they fit.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+  -p, --patch PATCH       Where edits go that belong to no patch for certain.
+      --new NAME          The same, into a new patch of that name at the end.
+      --message TEXT      The new patch's message. Default: from its name.
+      --fork              Where other stacks use the series too, give this one a
+                          copy of its own.
+      --diff              Show the change of each patch, as a diff of the
+                          patches.
+  -n, --dry-run           Say what would be done, and change nothing.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit refresh -m qwen3-vl-npu --dry-run
+      where would each edit go?
+  patchkit refresh -m qwen3-vl-npu -c megatron-lm
+      write the patch files anew
+  patchkit refresh --new fix-rope --message 'Fix RoPE'
+      what is left makes a new patch
+
+Exit codes:
+  0  the patch files say what the checkouts hold
+  1  an edit belongs to no patch for certain, or a checkout was refused
+  2  the command line is wrong
+  3  a patch does not fit the changed pin; nothing was written
+  4  the manifest, the series or a patch cannot be read or rewritten
+  5  an upstream cannot be had, or the disk is full
+"""
+
+PAGES['new'] = """\
+Usage: patchkit new [OPTIONS] NAME
+
+Record all uncommitted edits of a checkout as a new patch at the end of its
+series.
+
+Edit first, tell git of new files (git add), then name the patch. In contrast to
+refresh, no edit goes into an older patch. A component without a series gets
+one.
+
+Arguments:
+  NAME                    The new patch's name.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --message TEXT      The new patch's message. Default: from its name.
+  -n, --dry-run           Say what would be done, and change nothing.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit new fix-rope -c mindspeed --message 'Pass the group on'
+      record the edits
+  patchkit new fix-rope -c mindspeed --dry-run
+      what would it hold?
+
+Exit codes:
+  0  the patch is written, and the last of its series
+  1  there is nothing to record, or the checkout was refused
+  2  the command line is wrong
+  4  the manifest, the series or a patch cannot be read
+  5  git does not know who you are, or the disk is full
+"""
+
+PAGES['export'] = """\
+Usage: patchkit export [OPTIONS]
+
+Write a component's stack as a quilt series, or as a mailbox for git am.
+
+All patches are written, those of other repositories too, as exact diffs against
+each other from the pinned base on, with paths from the root of the upstream.
+Apply a mailbox with `git am --keep-cr`, so that line ends stay as they are.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --quilt DIR         A new folder for a quilt series.
+      --mbox FILE         A new file for a mailbox (git am).
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit export -m demo -c mbridge --quilt debian/patches
+      for quilt push -a
+  patchkit export -m demo -c mbridge --mbox mbridge.mbox
+      for git am
+
+Exit codes:
+  0  the stack is written
+  2  the command line is wrong
+  4  a patch does not apply, or cannot be written in that form
+  5  the upstream cannot be had, or the disk is full
+"""
+
+PAGES['diff'] = """\
+Usage: patchkit diff [OPTIONS]
+
+Show what the checkouts have beyond the stacks that patchkit made.
+
+Commits of your own and uncommitted edits together; new files once they are
+added to git's index. It is what refresh takes up into the patches.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --stat              Only the files, with the number of lines that changed.
+      --json              Print the result as JSON (docs/reference/json.md).
+
+Examples:
+  patchkit diff -m qwen3-vl-npu
+      what refresh would take up
+  patchkit diff -m qwen3-vl-npu -c mindspeed --stat
+      the files only
+
+Exit codes:
+  0  compared, whether something differs or not
+  2  the command line is wrong
+  5  a checkout cannot be read, or is locked
+"""
+
+PAGES['log'] = """\
+Usage: patchkit log [OPTIONS]
+
+List each component's patches in order: what they are, whether they fit and are
+applied.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+
+Examples:
+  patchkit log -m qwen3-vl-npu
+      every component's patches
+  patchkit log -m qwen3-vl-npu -c megatron-lm --json
+      for a script
+
+Exit codes:
+  0  listed
+  2  the command line is wrong
+  4  a series or patch cannot be read
+  5  an upstream could not be fetched
+"""
+
+PAGES['blame'] = """\
+Usage: patchkit blame [OPTIONS] FILE[:LINE]
+
+Say which patch each line of a patched file comes from.
+
+Lines without a patch are upstream's. It looks at what the patch files make, not
+at edits in a checkout that no patch has yet.
+
+Arguments:
+  FILE[:LINE]             A file of the patched upstream, from its top folder or
+                          through the checkout; FILE:LINE or FILE:FIRST-LAST for
+                          some of its lines.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+
+Examples:
+  patchkit blame megatron/core/jit.py -m qwen3-vl-npu
+      a whole file
+  patchkit blame workspace/MindSpeed/setup.py:12 -m qwen3-vl-npu
+      one line
+
+Exit codes:
+  0  told
+  2  the command line is wrong
+  4  a series or patch cannot be read
+  5  an upstream could not be fetched
+"""
+
+PAGES['graph'] = """\
+Usage: patchkit graph [OPTIONS]
+
+Show which patches need which earlier ones.
+
+A patch needs an earlier one if it changes, or has as context, lines that the
+earlier one brought, or a file that it made. Patches that need nothing of each
+other can change places.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --dot               Print Graphviz's language.
+      --all               Also show what follows from other dependencies.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+
+Examples:
+  patchkit graph -m qwen3-vl-npu
+      every component
+  patchkit graph -m qwen3-vl-npu --dot | dot -Tsvg > stack.svg
+      a picture
+
+Exit codes:
+  0  drawn
+  2  the command line is wrong
+  4  a series or patch cannot be read, or does not apply
+  5  an upstream could not be fetched
 """
 
 PAGES['completion'] = """\

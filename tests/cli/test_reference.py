@@ -52,7 +52,8 @@ def test_examples_name_options_that_exist(name: str) -> None:
     body = load_command(name)
     known = {each for parameter in parameters(body) for each in parameter.names}
     for line, _ in about(body).examples:
-        words = [w.partition("=")[0] for w in line.partition(f"patchkit {name}")[2].split()]
+        ours = line.partition(f"patchkit {name}")[2].partition("|")[0]
+        words = [word.partition("=")[0] for word in ours.split()]
         assert {w for w in words if w.startswith("-")} <= known, line
 
 
