@@ -14,7 +14,6 @@ The pin's ref is written last. A pin that has one is whole and is never asked fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
@@ -225,6 +224,8 @@ def fetch_all(
         if told.anything:
             progress.finish(component.name, "fetched")
         return base
+
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (loads logging: slow)
 
     with ThreadPoolExecutor(jobs, "fetch") as pool:
         futures = {each.name: pool.submit(fetch_one, each) for each in chosen}

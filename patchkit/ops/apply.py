@@ -6,8 +6,7 @@ A component is all or nothing, and does not keep the others from being done.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -27,20 +26,14 @@ from patchkit.lock import (
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.outcome import PatchOutcome
 from patchkit.model.progress import Progress
+from patchkit.ops.parallel import in_parallel
 from patchkit.ops.ways_out import ways_out
 from patchkit.series import load_series
 from patchkit.stack import Stack, build_stack
 from patchkit.store import Store
-from patchkit.workspace import (
-    Action,
-    Entered,
-    Snapshot,
-    Stacked,
-    checkout_of,
-    enter_stack,
-    foresee,
-)
+from patchkit.workspace import Snapshot, checkout_of
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
+from patchkit.workspace.enter import Action, Entered, Stacked, enter_stack, foresee
 
 
 class Result(str, Enum):
@@ -146,8 +139,11 @@ def apply_components(
     """
     applying = _Applying(manifest, store, workspace, options, progress)
     lock = load_lock(manifest.lock_path)
-    applied = _in_parallel(
-        lambda each: applying.component(each, lock), components, options.jobs, store
+    applied = in_parallel(
+        lambda each: applying.component(each, lock),
+        components,
+        jobs=options.jobs,
+        stop=store.stop.ask,
     )
     written = not options.dry_run and applying.write_lock(applied)
     return ApplyReport(
@@ -186,13 +182,16 @@ class _Applying:
         """Put what is done into the lock; keeps what other processes wrote there meanwhile."""
         done = {each.name: each.lock for each in applied if each.result.done and each.lock}
         path = self.manifest.lock_path
-        if not done:
+        if not done or self._merged(done) == load_lock(path):
             return False
         with locked_file(self.workspace.absolute() / OWN_FOLDER / f"{path.name}.lock", path):
-            lock = load_lock(path)
-            known = {each.name for each in self.manifest.components}
-            gone = set(lock.components) - known if lock and self.options.update_lock else ()
-            return write_lock(path, merge_lock(lock, done, drop=gone))
+            return write_lock(path, self._merged(done))
+
+    def _merged(self, done: Mapping[str, LockedComponent]) -> Lock:
+        lock = load_lock(self.manifest.lock_path)
+        known = {each.name for each in self.manifest.components}
+        gone = set(lock.components) - known if lock and self.options.update_lock else ()
+        return merge_lock(lock, done, drop=gone)
 
     def _apply(
         self, component: Component, lock: Lock | None, blank: AppliedComponent
@@ -271,23 +270,6 @@ class _Applying:
             before=entered.before,
             problems=ways_out(self.manifest, component, built.checkout, entered),
         )
-
-
-def _in_parallel(
-    work: Callable[[Component], AppliedComponent],
-    components: Sequence[Component],
-    jobs: int,
-    store: Store,
-) -> tuple[AppliedComponent, ...]:
-    """Do the work for all components, several at once; ^C ends it."""
-    with ThreadPoolExecutor(max(1, jobs), "apply") as pool:
-        futures = [pool.submit(work, each) for each in components]
-        try:
-            return tuple(future.result() for future in futures)
-        except BaseException:
-            store.stop.ask()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _strangers_in_lock(manifest: Manifest, lock: Lock | None) -> tuple[Problem, ...]:

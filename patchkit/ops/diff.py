@@ -22,8 +22,8 @@ from patchkit.workspace import (
     checkout_of,
     inspect,
     locked,
-    read_worktree,
 )
+from patchkit.workspace.save import read_worktree
 
 _COMPARABLE = (State.PRISTINE, State.APPLIED, State.EDITED, State.AHEAD, State.CONFLICTED)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +11,11 @@ from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.lock import Lock, LockedComponent, load_lock
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.series import parse_series
+from patchkit.ops.parallel import in_parallel
 from patchkit.workspace import Checkout, Snapshot, State, checkout_of, inspect
+
+# How many checkouts are looked at at once: git mostly waits for the disk.
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,10 @@ class StatusReport:
 def status_of(manifest: Manifest, components: Sequence[Component], workspace: Path) -> StatusReport:
     """Look at the checkouts; writes nothing, asks no network."""
     lock = load_lock(manifest.lock_path)
-    with ThreadPoolExecutor(max(1, len(components)), "status") as pool:
-        found = pool.map(lambda each: _status(manifest, each, lock, workspace), components)
-        return StatusReport(manifest.name, workspace.absolute(), lock is not None, tuple(found))
+    found = in_parallel(
+        lambda each: _status(manifest, each, lock, workspace), components, jobs=_AT_ONCE
+    )
+    return StatusReport(manifest.name, workspace.absolute(), lock is not None, found)
 
 
 def _status(

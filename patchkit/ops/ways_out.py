@@ -8,7 +8,7 @@ from pathlib import Path
 
 from patchkit.errors import Problem
 from patchkit.manifest.values import Component, Manifest
-from patchkit.workspace import Cause, Entered, Refusal
+from patchkit.workspace.enter import Cause, Entered, Refusal
 
 _SHOWN = 8
 

@@ -92,6 +92,9 @@ def enter_stack(checkout: Checkout, stack: Stacked, *, when: int, force: bool = 
     `when` names that ref, in seconds since the epoch. A checkout that is there already is not
     touched at all. Raises SurroundingsError; the checkout is then as it was.
     """
+    before = inspect(checkout)
+    if _is_there(before, stack):
+        return Entered(Action.UNCHANGED, before)
     with locked(checkout):
         return _enter(checkout, stack, when=when, force=force)
 
@@ -146,7 +149,7 @@ def _enter_ours(
     checkout: Checkout, stack: Stacked, before: Snapshot, *, when: int, force: bool
 ) -> Entered:
     if _is_there(before, stack):
-        return Entered(Action.UNCHANGED, before)
+        return Entered(Action.UNCHANGED, before)  # another patchkit was faster
     refusal = _refusal(before, stack)
     if refusal is not None and not force:
         return Entered(Action.REFUSED, before, refusal=refusal)

@@ -14,13 +14,11 @@ from patchkit.workspace import (
     BASE_REF,
     BRANCH,
     Checkout,
-    Entered,
     Snapshot,
-    Stacked,
-    enter_stack,
     inspect,
 )
 from patchkit.workspace.contents import files_below, full_path
+from patchkit.workspace.enter import Entered, Stacked, enter_stack
 from tests.support.repos import Files, Upstream, git_in
 
 WHEN = 1767323045

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.workspace import Action, Cause, State
+from patchkit.workspace import State
+from patchkit.workspace.enter import Action, Cause
 from tests.support.repos import Files, Submodule, Symlink, executable, git_in
 from tests.workspace.bench import BASE, STAMP, Bench, committed_files, disk_files
 

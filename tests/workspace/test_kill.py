@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.workspace import Action, Cause, Stacked, State
+from patchkit.workspace import State
+from patchkit.workspace.enter import Action, Cause, Stacked
 from tests.support.repos import Files, Symlink, executable
 from tests.workspace.bench import STAMP, Bench, committed_files, disk_files
 from tests.workspace.killing import killed_at
