@@ -101,6 +101,11 @@ def canonical_diffs(
     return diff_trees(repository, pairs, *layout.options)
 
 
+def plain_diffs(repository: Repository, pairs: Sequence[tuple[str, str]]) -> list[bytes]:
+    """The same, with a rename written as a removal and an addition."""
+    return diff_trees(repository, pairs, *_CONTEXT, "--no-renames")
+
+
 def layout_of(file: PatchFile, strip: int, subdirectory: str) -> Layout:
     """The layout that `file` is written in, as far as its first path tells."""
     if strip <= 1:

@@ -7,6 +7,7 @@ case-insensitive file system treats specially. Patch names end in `.patch`.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 PATCH_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,118}[A-Za-z0-9])?\.patch")
@@ -37,6 +38,16 @@ def slug(text: str) -> str:
     text = re.sub(r"^(?:\[[^\]]*\]\s*)+", "", text)
     words = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()
     return words[:52].rstrip("-") or "patch"
+
+
+def new_name(subject: str, used: Collection[str]) -> str:
+    """A patch name for a subject that is not in `used` (names in lower case)."""
+    stem = slug(subject)
+    name, count = f"{stem}.patch", 1
+    while name.casefold() in used:
+        count += 1
+        name = f"{stem}-{count}.patch"
+    return name
 
 
 def _is_safe(text: str) -> bool:

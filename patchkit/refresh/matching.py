@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchkit.model.names import slug
+from patchkit.model.names import new_name
 from patchkit.stack import StackCommit
 
 
@@ -64,16 +64,6 @@ def match_commits(
         used.add(final[-1].casefold())
     dropped = tuple(patch.name for patch in known if patch.name not in final)
     return Matching(tuple(final), frozenset(final) - by_name.keys(), dropped)
-
-
-def new_name(subject: str, used: Collection[str]) -> str:
-    """A patch name for a subject that is not in `used` (names in lower case)."""
-    stem = slug(subject)
-    name, count = f"{stem}.patch", 1
-    while name.casefold() in used:
-        count += 1
-        name = f"{stem}-{count}.patch"
-    return name
 
 
 def _named(commit: StackCommit, by_name: Mapping[str, Known]) -> str | None:

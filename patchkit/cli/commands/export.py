@@ -1,0 +1,94 @@
+"""`patchkit export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    CacheOption,
+    JsonOption,
+    ManifestOption,
+    OfflineOption,
+    OneComponentOption,
+    QuietOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from patchkit.ops.export import ExportReport
+
+
+@command(
+    examples=[
+        ("patchkit export -m demo -c mbridge --quilt debian/patches", "for quilt push -a"),
+        ("patchkit export -m demo -c mbridge --mbox mbridge.mbox", "for git am"),
+    ],
+    exits={
+        ExitCode.OK: "the stack is written",
+        ExitCode.BAD_INPUT: "a patch does not apply, or cannot be written in that form",
+        ExitCode.ENVIRONMENT: "the upstream cannot be had, or the disk is full",
+    },
+    result="patchkit.ops.export:ExportReport",
+)
+def export(
+    *,
+    manifest: ManifestOption = None,
+    component: OneComponentOption = None,
+    quilt: Annotated[
+        Path | None,
+        typer.Option("--quilt", metavar="DIR", help="A new folder for a quilt series."),
+    ] = None,
+    mbox: Annotated[
+        Path | None,
+        typer.Option("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
+    ] = None,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Write a component's stack as a quilt series, or as a mailbox for git am.
+
+    All patches are written, those of other repositories too, as exact diffs against each other from
+    the pinned base on, with paths from the root of the upstream. Apply a mailbox with
+    `git am --keep-cr`, so that line ends stay as they are.
+    """
+    from patchkit.cli.places import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress import showing_progress
+    from patchkit.errors import UsageError
+    from patchkit.ops.export import Form, export_component
+    from patchkit.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    target = quilt if mbox is None else mbox
+    if target is None or (quilt is not None and mbox is not None):
+        raise UsageError("export needs one of --quilt DIR and --mbox FILE")
+    chosen = open_manifest(manifest)
+    with showing_progress(terminal) as progress:
+        report = export_component(
+            chosen,
+            pick_component(chosen, component),
+            Form.MBOX if quilt is None else Form.QUILT,
+            target,
+            store=Store(cache_folder(cache), offline=offline),
+            progress=progress,
+        )
+    return terminal.report("export", report, report.exit_code, _render)
+
+
+def _render(terminal: Terminal, report: ExportReport) -> None:
+    from patchkit.cli.words import word
+
+    count = len(report.patches)
+    patches = f"{count} patch{'es' * (count != 1)}"
+    terminal.product(
+        [word("exported"), "  ", report.component, f"  {patches} to ", str(report.target)]
+    )
+    terminal.say(f"on {report.base} they give the tree {report.tree}")
+    for name in report.skipped:
+        terminal.warn(f"{name} changes no file and was left out")
