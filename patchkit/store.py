@@ -115,7 +115,7 @@ class Store:
     def _build(self, component: Component, progress: Progress) -> Base:
         """Fetch the component's pin and record it; the caller holds the lock."""
         repository, ref = self.repository(component), pin_ref(component)
-        if is_damaged(repository) or (repository.exists and repository.refs(ref)):
+        if is_damaged(repository, ref):
             progress.step(component.name, "the cached copy is damaged, fetching it again")
             discard(repository, self.cache / "scratch")
         progress.step(component.name, "fetching")

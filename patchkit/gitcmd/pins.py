@@ -15,6 +15,9 @@ from patchkit.gitcmd.partial import absent_blobs, missing_objects
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.model.base import Base
 
+#: Below this are the refs of all pins.
+PINS = "refs/patchkit/pins/"
+
 
 def read_pin(repository: Repository, ref: str) -> Base | None:
     """The pinned commit if it is here with all its files, else None; never raises."""
@@ -43,12 +46,21 @@ def read_base(repository: Repository, commit: str) -> Base:
     return Base(commit, tree, date)
 
 
-def is_damaged(repository: Repository) -> bool:
-    """Whether packs that were here when some pin was recorded are gone or cut short."""
-    packs = _packs(repository)
-    receipts = (_read_receipt(path) for path in _receipt_folder(repository).glob("*.json"))
-    noted = {item for receipt in receipts if receipt for item in receipt[1].items()}
-    return not noted <= packs.items()
+def is_damaged(repository: Repository, ref: str) -> bool:
+    """Whether some recorded pin is not whole any more, or git can't read the repository.
+
+    A repository that never held a pin is not damaged.
+    """
+    packs = _packs(repository).items()
+    receipts = [_read_receipt(path) for path in _receipt_folder(repository).glob("*.json")]
+    stale = any(receipt is None or not receipt[1].items() <= packs for receipt in receipts)
+    if not repository.exists:
+        return bool(receipts)
+    try:
+        recorded = repository.refs(PINS if stale else ref)
+        return any(_examine(repository, each) is None for each in recorded)
+    except SurroundingsError:
+        return True
 
 
 def is_sound(repository: Repository, ref: str) -> bool:
@@ -57,11 +69,9 @@ def is_sound(repository: Repository, ref: str) -> bool:
     try:
         if packs:
             repository.git("verify-pack", *map(str, packs))
-        return not is_damaged(repository) and (
-            not repository.refs(ref) or _examine(repository, ref) is not None
-        )
     except SurroundingsError:
         return False
+    return not is_damaged(repository, ref)
 
 
 def _examine(repository: Repository, ref: str) -> Base | None:

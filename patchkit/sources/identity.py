@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.gitcmd.pins import PINS
 from patchkit.gitcmd.urls import normal_url, readable_url
 from patchkit.manifest.values import (
     ArchivePin,
@@ -20,8 +21,6 @@ from patchkit.manifest.values import (
 #: Part of the ref of everything unpacked from an archive: raise it when unpacking changes, so that
 #: what an older patchkit unpacked is not taken for what this one would.
 UNPACKING = "v1"
-
-_PINS = "refs/patchkit/pins/"
 
 
 def upstream_key(source: Source) -> str:
@@ -39,9 +38,9 @@ def pin_ref(component: Component) -> str:
         case GitSource(), GitPin(commit):
             return commit_ref(commit)
         case IndexSource(), IndexPin(version, digest):
-            return f"{_PINS}{UNPACKING}/{re.sub('[^A-Za-z0-9.]', '-', version)}/{digest}"
+            return f"{PINS}{UNPACKING}/{re.sub('[^A-Za-z0-9.]', '-', version)}/{digest}"
         case ArchiveSource(), ArchivePin(digest):
-            return f"{_PINS}{UNPACKING}/{digest}"
+            return f"{PINS}{UNPACKING}/{digest}"
     problem = Problem(
         f"the pin of {component.name} does not go with its source", str(component.pin_where)
     )
@@ -61,7 +60,7 @@ def pin_words(component: Component) -> str:
 
 def commit_ref(commit: str) -> str:
     """The ref of a commit that is a git upstream's own."""
-    return _PINS + commit
+    return PINS + commit
 
 
 def normal_project(project: str) -> str:

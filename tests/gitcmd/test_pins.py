@@ -62,7 +62,7 @@ def test_a_repository_that_is_not_there_has_no_pin(tmp_path: Path) -> None:
     nowhere = Repository(tmp_path / "nowhere.git")
 
     assert read_pin(nowhere, PIN) is None
-    assert not is_damaged(nowhere)
+    assert not is_damaged(nowhere, PIN)
 
 
 def test_later_packs_do_not_matter(repository: Repository) -> None:
@@ -70,7 +70,7 @@ def test_later_packs_do_not_matter(repository: Repository) -> None:
     write_objects(repository, _objects("2\n"))
 
     assert read_pin(repository, PIN) == base
-    assert not is_damaged(repository)
+    assert not is_damaged(repository, PIN)
 
 
 def test_the_user_may_repack(repository: Repository) -> None:
@@ -78,6 +78,7 @@ def test_the_user_may_repack(repository: Repository) -> None:
     write_objects(repository, _objects("2\n"))
     repository.git("repack", "-a", "-d", "-q")
 
+    assert not is_damaged(repository, PIN + "-another")
     assert read_pin(repository, PIN) == base
     assert is_sound(repository, PIN)
 
@@ -99,7 +100,8 @@ def test_a_lost_pack_is_noticed(repository: Repository, ending: str) -> None:
     pack.unlink()
 
     assert read_pin(repository, PIN) is None
-    assert is_damaged(repository)
+    assert is_damaged(repository, PIN)
+    assert is_damaged(repository, PIN + "-another")
 
 
 def test_a_pack_cut_short_is_noticed(repository: Repository) -> None:

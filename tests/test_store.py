@@ -1,0 +1,504 @@
+"""The store: fetched once, whole or not at all, whoever else is at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
+from patchkit.manifest.values import Component, PinnedPatch
+from patchkit.model.base import Base
+from patchkit.model.progress import Silent
+from patchkit.store import Store, fetch_all
+from tests.support.archives import digest, make_tar
+from tests.support.components import (
+    WHERE,
+    archive_component,
+    git_component,
+    index_component,
+    manifest_of,
+)
+from tests.support.repos import Submodule, Symlink, Upstream
+from tests.support.servers import HttpServer, Reply, dead_port, http_server, silent_server
+
+
+@dataclass
+class Listener(Silent):
+    """Keeps what it is told."""
+
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    ends: dict[str, str] = field(default_factory=dict)
+
+    def step(self, component: str, what: str) -> None:
+        self.steps.append((component, what))
+
+    def finish(self, component: str, what: str) -> None:
+        self.ends[component] = what
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache")
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    with http_server() as running:
+        yield running
+
+
+def test_a_base_says_what_stacks_need(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"a": "1\n"})
+
+    base = store.base(git_component(upstream.url, commit), Silent())
+
+    assert base == Base(commit, upstream.tree(commit), "1700000060 +0000")
+
+
+def test_what_is_cached_is_never_asked_for_again(upstream: Upstream, store: Store) -> None:
+    component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
+    assert store.cached_base(component) is None
+    base = store.base(component, Silent())
+    shutil.rmtree(upstream.path)
+    listener = Listener()
+
+    again = Store(store.cache, offline=True).base(component, listener)
+
+    assert again == base
+    assert listener.steps == []
+
+
+def test_all_spellings_share_one_repository(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    one = git_component(upstream.url, commit)
+    other = git_component(upstream.url.removesuffix(".git") + "/", commit)
+    store.base(one, Silent())
+
+    assert store.repository(one) == store.repository(other)
+    assert store.cached_base(other) is not None
+
+
+def test_offline_names_what_is_missing(store: Store) -> None:
+    component = git_component("https://git.invalid/org/repo.git", "1" * 40)
+
+    with pytest.raises(SurroundingsError) as caught:
+        Store(store.cache, offline=True).base(component, Silent())
+
+    (problem,) = caught.value.problems
+    assert str(problem) == (
+        f"demo: https://git.invalid/org/repo.git at {'1' * 40} is not in the cache"
+    )
+    assert "without --offline" in problem.hint
+    assert not store.cache.exists()
+
+
+def test_one_error_stops_no_other_component(
+    upstream: Upstream, store: Store, server: HttpServer
+) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    data = make_tar({"d/a": "1"})
+    server.replies["/a.tar.gz"] = Reply(data)
+    good = git_component(upstream.url, commit, name="good")
+    components = (
+        git_component(upstream.url, "1" * 40, name="absent"),
+        git_component(f"git://127.0.0.1:{dead_port()}/r.git", "1" * 40, name="dead"),
+        archive_component(server.url + "/a.tar.gz", "2" * 64, name="wrong"),
+        archive_component(server.url + "/b.tar.gz", "2" * 64, name="gone"),
+        archive_component(server.url + "/a.tar.gz", digest(data), name="archive"),
+        good,
+    )
+    listener = Listener()
+
+    results = fetch_all(manifest_of(*components), store, listener)
+
+    assert {name: _said(result) for name, result in results.items()} == {
+        "absent": f"absent: {upstream.url}: does not have commit {'1' * 40}",
+        "dead": _said(results["dead"]),
+        "wrong": f"wrong: {server.url}/a.tar.gz has sha256 {digest(data)},"
+        f" the manifest says {'2' * 64}",
+        "gone": f"gone: {server.url}/b.tar.gz: the server says 404 Not Found",
+        "archive": "",
+        "good": "",
+    }
+    assert _said(results["dead"]).startswith("dead: git://127.0.0.1")
+    assert isinstance(results["wrong"], BadInputError)
+    assert listener.ends == {
+        each.name: "fetched" if each.name in ("good", "archive") else "failed"
+        for each in components
+    }
+
+
+def test_cached_components_make_no_progress(upstream: Upstream, store: Store) -> None:
+    manifest = manifest_of(git_component(upstream.url, upstream.commit({"a": "1\n"})))
+    fetch_all(manifest, store, Silent())
+    listener = Listener()
+
+    fetch_all(manifest, store, listener)
+
+    assert (listener.steps, listener.ends) == ([], {})
+
+
+def test_an_archive_is_asked_for_once(store: Store, server: HttpServer) -> None:
+    data = make_tar({"d/a": "1"})
+    server.replies["/a.tar.gz"] = Reply(data)
+    component = archive_component(server.url + "/a.tar.gz", digest(data))
+
+    base = store.base(component, Silent())
+
+    assert store.base(component, Silent()) == base
+    assert server.asked("/a.tar.gz") == 1
+
+
+def test_mirrors_of_an_archive_give_the_same_base(
+    store: Store, server: HttpServer, tmp_path: Path
+) -> None:
+    data = make_tar({"d/a": "1"})
+    server.replies["/a.tar.gz"] = server.replies["/copy/b.tgz"] = Reply(data)
+    one = archive_component(server.url + "/a.tar.gz", digest(data))
+    other = archive_component(
+        server.url + "/gone", digest(data), mirrors=(server.url + "/copy/b.tgz",)
+    )
+
+    first = store.base(one, Silent())
+    second = Store(tmp_path / "other").base(other, Silent())
+
+    assert first == second
+
+
+def test_a_hostile_archive_leaves_no_base(store: Store, server: HttpServer) -> None:
+    data = make_tar({"d/a": "1", "../b": "2"})
+    server.replies["/a.tar.gz"] = Reply(data)
+    component = archive_component(server.url + "/a.tar.gz", digest(data))
+
+    with pytest.raises(BadInputError, match=r"demo: \.\./b: path that leaves the tree"):
+        store.base(component, Silent())
+
+    assert store.cached_base(component) is None
+
+
+def test_a_later_pin_of_the_same_upstream(upstream: Upstream, store: Store) -> None:
+    first = git_component(upstream.url, upstream.commit({"a": "1\n", "b": "1\n"}))
+    second = git_component(upstream.url, upstream.commit({"a": "2\n"}))
+    base = store.base(first, Silent())
+    shutil.copytree(store.cache, store.cache.with_name("copy"))
+
+    store.base(second, Silent())
+
+    assert store.cached_base(first) == base
+    assert store.repository(second).git("fsck", "--connectivity-only").code == 0
+
+
+@pytest.mark.parametrize("damage", ["pack", "objects", "repository", "config", "rot"])
+def test_a_damaged_cache_is_fetched_again(upstream: Upstream, store: Store, damage: str) -> None:
+    component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
+    base = store.base(component, Silent())
+    git_dir = store.repository(component).git_dir
+    (pack,) = (git_dir / "objects" / "pack").glob("*.pack")
+    if damage == "pack":
+        pack.unlink()
+    elif damage == "objects":
+        shutil.rmtree(git_dir / "objects")
+    elif damage == "repository":
+        shutil.rmtree(git_dir)
+    elif damage == "config":
+        (git_dir / "HEAD").write_bytes(b"\0")
+        shutil.rmtree(git_dir / "patchkit-pins")
+    else:
+        pack.chmod(0o644)
+        pack.write_bytes(pack.read_bytes()[:-5])
+    listener = Listener()
+
+    assert store.base(component, listener) == base
+    assert store.cached_base(component) == base
+    said = ("demo", "the cached copy is damaged, fetching it again") in listener.steps
+    assert said == (damage != "repository")
+
+
+def test_verifying_finds_a_rotten_byte(upstream: Upstream, store: Store) -> None:
+    component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
+    assert store.verify(component)
+    base = store.base(component, Silent())
+    assert store.verify(component)
+    (pack,) = (store.repository(component).git_dir / "objects" / "pack").glob("*.pack")
+    data = bytearray(pack.read_bytes())
+    data[-30] ^= 0xFF
+    pack.chmod(0o644)
+    pack.write_bytes(data)
+
+    assert not store.verify(component)
+    assert store.base(component, Silent()) == base
+
+
+def test_stop_ends_all_fetches(store: Store) -> None:
+    with silent_server() as port:
+        components = tuple(
+            git_component(f"git://127.0.0.1:{port}/{n}.git", "1" * 40, name=f"c{n}")
+            for n in range(3)
+        )
+        threading.Timer(0.4, store.stop.ask).start()
+        began = time.monotonic()
+        with pytest.raises(Exception, match=r"^$"):  # StoppedError says nothing
+            fetch_all(manifest_of(*components), store, Silent())
+
+    assert time.monotonic() - began < 5
+    assert list((store.cache / "scratch").iterdir()) == []
+
+
+# --- several processes
+
+_PROGRAM = """
+import sys
+from pathlib import Path
+from patchkit.model.progress import Silent
+from patchkit.store import Store
+from tests.support.components import git_component
+print("ready", flush=True)
+base = Store(Path(sys.argv[1])).base(git_component(sys.argv[2], sys.argv[3]), Silent())
+print(base.tree)
+"""
+
+
+def _start(store: Store, url: str, commit: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _PROGRAM, str(store.cache), url, commit]
+    path = os.pathsep.join(sys.path)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path}
+    )
+
+
+def test_eight_processes_fetch_once(upstream: Upstream, store: Store, tmp_path: Path) -> None:
+    commit = upstream.commit({f"{n}": f"{n}\n" * 100 for n in range(200)})
+    hook = tmp_path / "hook"  # git runs it for each pack that it sends
+    hook.write_text(f'#!/bin/sh\necho sent >> {tmp_path}/log\nexec "$@"\n')
+    hook.chmod(0o755)
+    (Path.home() / ".gitconfig").write_text(f"[uploadpack]\n\tpackObjectsHook = {hook}\n")
+
+    processes = [_start(store, upstream.url, commit) for _ in range(8)]
+    outputs = [process.communicate(timeout=60)[0] for process in processes]
+
+    assert outputs == [f"ready\n{upstream.tree(commit)}\n"] * 8
+    assert (tmp_path / "log").read_text() == "sent\n"
+
+
+def test_a_killed_fetch_leaves_nothing_that_looks_whole(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({f"{n}": os.urandom(4000) for n in range(500)})
+    component = git_component(upstream.url, commit)
+    for delay in (0.1, 0.25, 0.35, 0.45):
+        process = _start(store, upstream.url, commit)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        base = store.cached_base(component)
+        assert base is None or _is_whole(store, component)
+        shutil.rmtree(store.repository(component).git_dir / "patchkit-pins", ignore_errors=True)
+
+    assert store.base(component, Silent()).commit == commit
+    assert _is_whole(store, component)
+
+
+def test_a_lock_vanishes_with_its_process(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    with silent_server() as port:
+        url = f"git://127.0.0.1:{port}/r.git"
+        process = _start(store, url, commit)
+        assert process.stdout is not None
+        process.stdout.readline()
+        _wait_for(lambda: any((store.cache / "scratch").glob("*")))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    (Path.home() / ".gitconfig").write_text(f'[url "{upstream.url}"]\n\tinsteadOf = {url}\n')
+    listener = Listener()
+
+    assert store.base(git_component(url, commit), listener).commit == commit
+    assert ("demo", "waiting for another patchkit that fetches it") not in listener.steps
+
+
+def test_waiting_for_another_process_is_told(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    with silent_server() as port:
+        url = f"git://127.0.0.1:{port}/r.git"
+        process = _start(store, url, commit)
+        assert process.stdout is not None
+        process.stdout.readline()
+        _wait_for(lambda: any((store.cache / "scratch").glob("*")))
+        listener = Listener()
+        threading.Timer(0.4, process.kill).start()
+        (Path.home() / ".gitconfig").write_text(f'[url "{upstream.url}"]\n\tinsteadOf = {url}\n')
+        base = store.base(git_component(url, commit), listener)
+        process.communicate()
+
+    assert base.commit == commit
+    assert ("demo", "waiting for another patchkit that fetches it") in listener.steps
+
+
+# --- files of other repositories
+
+
+def _entry(
+    data: bytes,
+    path: str = "patches/fix.patch",
+    *,
+    component: str | None = None,
+    git: str | None = None,
+    commit: str | None = None,
+) -> PinnedPatch:
+    return PinnedPatch(path, digest(data), WHERE, component=component, git=git, commit=commit)
+
+
+def test_a_file_at_the_pin_of_a_component(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"patches/fix.patch": "the fix\n"})
+    other = git_component(upstream.url, commit, name="other")
+    manifest = manifest_of(other)
+    entry = _entry(b"the fix\n", component="other")
+
+    assert store.pinned_file(manifest, other, entry, Silent()) == b"the fix\n"
+    shutil.rmtree(store.cache / "repos")
+    offline = Store(store.cache, offline=True)
+    assert offline.pinned_file(manifest, other, entry, Silent()) == b"the fix\n"
+
+
+@pytest.mark.parametrize("filters", [True, False])
+def test_files_at_a_commit(upstream: Upstream, store: Store, filters: bool) -> None:
+    commit = upstream.commit({"patches/fix.patch": "the fix\n", "patches/b.patch": "b\n"})
+    upstream.git("config", "uploadpack.allowFilter", str(filters).lower())
+    entries = (
+        _entry(b"the fix\n", git=upstream.url, commit=commit),
+        _entry(b"b\n", "patches/b.patch", git=upstream.url, commit=commit),
+    )
+    component = git_component(upstream.url, commit, patches=entries)
+
+    got = store.pinned_file(manifest_of(component), component, entries[0], Silent())
+
+    assert got == b"the fix\n"
+    assert store.cached_file(entries[1]) == b"b\n"  # came with it
+    assert list((store.cache / "scratch").iterdir()) == []
+    assert not (store.cache / "repos").exists()
+
+
+def test_a_file_of_a_pin_that_is_cached_anyway(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"patches/fix.patch": "the fix\n"})
+    entry = _entry(b"the fix\n", git=upstream.url, commit=commit)
+    component = git_component(upstream.url, commit, patches=(entry,))
+    store.base(component, Silent())
+    offline = Store(store.cache, offline=True)
+
+    assert offline.pinned_file(manifest_of(component), component, entry, Silent()) == b"the fix\n"
+
+
+@pytest.mark.parametrize("form", ["component", "git"])
+def test_a_file_with_another_hash(upstream: Upstream, store: Store, form: str) -> None:
+    commit = upstream.commit({"patches/fix.patch": "another fix\n"})
+    place = {"component": "demo"} if form == "component" else {"git": upstream.url}
+    if form == "git":
+        place["commit"] = commit
+    entry = _entry(b"the fix\n", **place)
+    component = git_component(upstream.url, commit, patches=(entry,))
+
+    with pytest.raises(BadInputError) as caught:
+        store.pinned_file(manifest_of(component), component, entry, Silent())
+
+    found, wanted = digest(b"another fix\n"), digest(b"the fix\n")
+    assert str(caught.value) == (
+        f"manifests/demo.yaml:7: patches/fix.patch has sha256 {found}, the manifest says {wanted}"
+    )
+    assert store.cached_file(entry) is None
+
+
+@pytest.mark.parametrize("path", ["patches/none.patch", "patches", "link", "sub"])
+@pytest.mark.parametrize("form", ["component", "git"])
+def test_a_file_that_is_not_there(upstream: Upstream, store: Store, form: str, path: str) -> None:
+    commit = upstream.commit(
+        {"patches/fix.patch": "x\n", "link": Symlink("patches"), "sub": Submodule("1" * 40)}
+    )
+    place = {"component": "demo"} if form == "component" else {"git": upstream.url}
+    if form == "git":
+        place["commit"] = commit
+    entry = _entry(b"", path, **place)
+    component = git_component(upstream.url, commit, patches=(entry,))
+
+    with pytest.raises(BadInputError, match=rf"demo\.yaml:7: {path} is not in"):
+        store.pinned_file(manifest_of(component), component, entry, Silent())
+
+
+def test_a_wrong_file_spoils_no_other(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"a.patch": "a\n", "b.patch": "b\n"})
+    right = _entry(b"a\n", "a.patch", git=upstream.url, commit=commit)
+    wrong = _entry(b"x\n", "b.patch", git=upstream.url, commit=commit)
+    component = git_component(upstream.url, commit, patches=(right, wrong))
+
+    assert store.pinned_file(manifest_of(component), component, right, Silent()) == b"a\n"
+    assert store.cached_file(wrong) is None
+
+
+def test_a_rotten_cached_file_is_fetched_again(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"patches/fix.patch": "the fix\n"})
+    entry = _entry(b"the fix\n", git=upstream.url, commit=commit)
+    component = git_component(upstream.url, commit, patches=(entry,))
+    manifest = manifest_of(component)
+    store.pinned_file(manifest, component, entry, Silent())
+    (store.cache / "files" / entry.sha256).write_bytes(b"rot")
+
+    assert store.pinned_file(manifest, component, entry, Silent()) == b"the fix\n"
+
+
+def test_a_commit_that_is_not_there(upstream: Upstream, store: Store) -> None:
+    upstream.commit({"a": "1\n"})
+    entry = _entry(b"x", git=upstream.url, commit="1" * 40)
+    component = git_component(upstream.url, "1" * 40, patches=(entry,))
+
+    with pytest.raises(SurroundingsError, match="does not have commit 1111"):
+        store.pinned_file(manifest_of(component), component, entry, Silent())
+
+
+def test_offline_names_the_missing_file(upstream: Upstream, store: Store) -> None:
+    entry = _entry(b"x", git=upstream.url, commit="1" * 40)
+    component = git_component(upstream.url, "1" * 40, patches=(entry,))
+
+    with pytest.raises(SurroundingsError, match=r"fix\.patch of .* is not in the cache"):
+        Store(store.cache, offline=True).pinned_file(
+            manifest_of(component), component, entry, Silent()
+        )
+
+
+# --- the real ones
+
+
+@pytest.mark.index
+def test_a_real_source_distribution(store: Store) -> None:
+    component = index_component(
+        "mbridge", "0.15.1", "26028dbe7dc9193c6c6b3de56e82691c9a484f46ded1ed18a41f2747a08e8104"
+    )
+    try:
+        base = store.base(component, Silent())
+    except SurroundingsError as error:
+        pytest.skip(f"no package index: {error}")
+
+    assert base.commit == "52852f9cd9c9900e1d796fd11023eb67ef45dd5d"
+
+
+def _said(result: Base | PatchkitError) -> str:
+    return str(result) if isinstance(result, PatchkitError) else ""
+
+
+def _is_whole(store: Store, component: Component) -> bool:
+    done = store.repository(component).git("fsck", "--connectivity-only", accept=range(256))
+    return done.code == 0
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
