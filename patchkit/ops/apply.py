@@ -13,6 +13,7 @@ from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
 from patchkit.explain import PatchExplanation, explain_stack
+from patchkit.explain.advice import next_steps
 from patchkit.gitcmd.objects import reading
 from patchkit.lock import (
     Lock,
@@ -28,7 +29,7 @@ from patchkit.model.outcome import PatchOutcome
 from patchkit.model.progress import Progress
 from patchkit.ops.parallel import in_parallel
 from patchkit.ops.ways_out import ways_out
-from patchkit.series import load_series
+from patchkit.series import LoadedSeries, load_series
 from patchkit.stack import Stack, build_stack
 from patchkit.store import Store
 from patchkit.workspace import Snapshot, checkout_of
@@ -70,12 +71,21 @@ class ApplyOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A patch that does not apply: why, and what to do next."""
+
+    explanation: PatchExplanation
+    next_steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AppliedComponent:
     """What became of one component.
 
     `base` and `tip` are the commits of the stack, `tree` the tree it results in; None where it was
-    not built. `patches` are the verdicts in the order of the series, `explanations` say why one
-    does not apply. `changed` counts files written or removed in the checkout. `saved_ref` is where
+    not built. `patches` are the verdicts in the order of the series, `failures` say why one does
+    not apply. `changed` counts files written or removed in the checkout, None where that is not known (dry
+    run). `saved_ref` is where
     --force put work of the user's, `restore` the command that brings it back, `moved_aside` a
     folder that was no checkout of patchkit's and was renamed. `left_out` are paths whose contents
     no server has. `finished`: an apply that was killed earlier was finished first. `problems` keep
@@ -90,8 +100,8 @@ class AppliedComponent:
     tip: str | None = None
     tree: str | None = None
     patches: tuple[PatchOutcome, ...] = ()
-    explanations: tuple[PatchExplanation, ...] = ()
-    changed: int = 0
+    failures: tuple[Failure, ...] = ()
+    changed: int | None = None
     saved_ref: str | None = None
     restore: str | None = None
     moved_aside: Path | None = None
@@ -203,15 +213,13 @@ class _Applying:
         repository = self.store.repository(component)
         with reading(repository) as reader:
             stack = build_stack(reader, base, series.series_patches)
-            explanations = explain_stack(reader, stack, series.series_patches, history=repository)
-        built = replace(
-            blank,
-            base=base.commit,
-            patches=stack.outcomes,
-            explanations=explanations,
-        )
+            why = explain_stack(reader, stack, series.series_patches, history=repository)
+        built = replace(blank, base=base.commit, patches=stack.outcomes)
         if not stack.clean:
-            return replace(built, result=Result.CONFLICTED, exit_code=ExitCode.FINDING)
+            failures = tuple(self._failure(component, series, each) for each in why)
+            return replace(
+                built, result=Result.CONFLICTED, exit_code=ExitCode.FINDING, failures=failures
+            )
         actual = lock_component(stack, series)
         built = replace(built, tip=stack.commit, tree=stack.tree, lock=actual)
         differences = self._differences(component, lock, actual)
@@ -223,6 +231,12 @@ class _Applying:
                 problems=differences,
             )
         return self._enter(component, stack, built)
+
+    def _failure(
+        self, component: Component, series: LoadedSeries, why: PatchExplanation
+    ) -> Failure:
+        patch = next(each for each in series.patches if each.name == why.name)
+        return Failure(why, next_steps(why, patch, self.manifest, component))
 
     def _differences(
         self, component: Component, lock: Lock | None, actual: LockedComponent
@@ -261,7 +275,7 @@ class _Applying:
             built,
             result=Result(entered.action.value),
             exit_code=ExitCode.FINDING if refused else ExitCode.OK,
-            changed=entered.changed,
+            changed=None if self.options.dry_run else entered.changed,
             saved_ref=saved.ref if saved else None,
             restore=saved.restore if saved else None,
             moved_aside=entered.moved_aside,

@@ -54,7 +54,7 @@ def test_twice_touches_nothing(demo: Project) -> None:
 def test_dry_run_writes_nothing(demo: Project, tmp_path: Path) -> None:
     before = snapshot(demo.root)
     ran = demo.run("apply", "--dry-run").ok()
-    assert "created demo" in ran.out
+    assert "created  demo  2 patches, in workspace/demo" in ran.out
     assert snapshot(demo.root) == before
     assert not (demo.root / "workspace").exists()
 

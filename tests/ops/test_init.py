@@ -71,6 +71,18 @@ def test_index_and_archive(project: Project) -> None:
     assert (component.name, component.pin) == ("notes-2", ArchivePin(HASH))
 
 
+def test_the_hash_is_what_the_index_says(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "index" / "demo" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text(f'<a href="demo-1.10.tar.gz#sha256={HASH}">demo-1.10.tar.gz</a>')
+    monkeypatch.setenv("PIP_INDEX_URL", f"file://{tmp_path}/index")
+    project.run("init", "--index", "demo==1.10").ok()
+    assert only_component(project, "demo").pin == IndexPin("1.10", HASH)
+    assert project.run("init", "other", "--index", "demo==2.0").code == 5
+
+
 def test_a_branch_is_resolved_and_tracked(project: Project, upstream: Upstream) -> None:
     upstream.commit({"a": "1"})
     dev = upstream.commit({"a": "2"}, branch="dev")
@@ -148,7 +160,7 @@ def test_a_project_with_a_schema_keeps_it(project: Project) -> None:
         (("--git", URL, "--index", "a==1"), "give one of --git, --index, --archive"),
         (("--index", "demo", "--sha256", HASH), "the version in --index"),
         (("--index", "demo==1.*", "--sha256", HASH), "the version in --index 1.* is no version"),
-        (("--index", "demo==1"), "--sha256 is missing"),
+        (("--archive", "https://example.com/a.zip"), "--archive needs --sha256"),
         (("--index", "demo==1", "--sha256", "abc"), "--sha256 abc is no SHA-256"),
         (("--index", "demo==1", "--sha256", HASH, "--commit", COMMIT), "go with --git"),
         (("--git", URL, "--commit", COMMIT, "--sha256", HASH), "goes with --index"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,9 +32,6 @@ from patchkit.errors import ExitCode
 if TYPE_CHECKING:
     from patchkit.model.outcome import PatchOutcome
     from patchkit.ops.apply import AppliedComponent, ApplyReport
-
-# Up to so many patches are listed one by one; of more, only those that are not as recorded.
-_LISTED = 12
 
 UpdateLockOption = Annotated[
     bool,
@@ -105,71 +103,54 @@ def apply(
 
 
 def _render(terminal: Terminal, report: ApplyReport) -> None:
+    terminal.table([_row(each) for each in report.components])
+    terminal.table([row for each in report.components for row in _patch_rows(each)], indent=2)
     for each in report.components:
-        _render_component(terminal, each)
+        _print_notes(terminal, each)
+        _print_failures(terminal, each)
+        for problem in each.problems:
+            terminal.problem(problem)
     for warning in report.warnings:
         terminal.warn(warning)
-    _summary(terminal, report)
+    terminal.product(_summary(report))
+    _print_next(terminal, report)
 
 
-def _render_component(terminal: Terminal, applied: AppliedComponent) -> None:
-    terminal.product(
-        [word(applied.result), " ", Painted(applied.name, Paint.STRONG), *_say(applied)]
-    )
-    terminal.table([_patch_row(each) for each in _listed(applied)], indent=4)
-    if applied.finished:
-        terminal.product("    an apply that was killed earlier was finished first")
-    if applied.saved_ref is not None:
-        terminal.product(f"    your work is saved as {applied.saved_ref}; to get it back:")
-        terminal.product(f"    {applied.restore}")
-    if applied.moved_aside is not None:
-        terminal.product(f"    what was there is now {_near(applied.moved_aside)}")
-    if applied.left_out:
-        terminal.product(
-            f"    left out, because no server has their contents: {', '.join(applied.left_out)}"
-        )
-    if applied.explanations:
-        from patchkit.cli.explaining import print_explanation
-
-        for explanation in applied.explanations:
-            print_explanation(terminal, explanation)
-    for warning in applied.warnings:
-        terminal.warn(warning)
-    for problem in applied.problems:
-        terminal.problem(problem)
-
-
-def _say(applied: AppliedComponent) -> str:
-    """What comes after the component's name."""
+def _row(applied: AppliedComponent) -> tuple[Line, ...]:
     count = len(applied.patches)
-    patches = f"{count} patch{'es' * (count != 1)}"
-    files = f"{applied.changed} file{'s' * (applied.changed != 1)}"
+    patches = f"{count} patch{'es' * (count != 1)}" if count else "no patches"
     sayings = {
-        "created": f"{patches}, {files} in {_near(applied.checkout)}",
-        "moved": f"{patches}, {files} changed",
+        "created": f"{patches}, {_files(applied)}in {_near(applied.checkout)}",
+        "moved": f"{patches}, {_files(applied)}changed{_from_base(applied)}",
         "unchanged": f"{patches}, at the stack already",
         "refused": "your work is in the way; the checkout stays as it is",
-        "conflicted": "the checkout stays as it is",
+        "conflicted": "a patch does not apply; the checkout stays as it is",
         "differs": "not the stack in the lock; the checkout stays as it is",
-        "failed": "",
+        "failed": "see below",
     }
-    return f"  {sayings[applied.result.value]}".rstrip()
+    name = Painted(applied.name, Paint.STRONG)
+    return (word(applied.result), name, sayings[applied.result.value])
 
 
-def _listed(applied: AppliedComponent) -> list[PatchOutcome]:
-    """The patches worth a line."""
-    if applied.result.value in ("created", "moved") and len(applied.patches) <= _LISTED:
-        return list(applied.patches)
-    return [
-        each
-        for each in applied.patches
-        if each.status.value != "unchanged" or each.made_for_another_base
-    ]
+def _files(applied: AppliedComponent) -> str:
+    """How many files were written; nothing where a dry run cannot tell."""
+    return (
+        "" if applied.changed is None else f"{applied.changed} file{'s' * (applied.changed != 1)} "
+    )
 
 
-def _patch_row(outcome: PatchOutcome) -> tuple[Line, ...]:
-    remarks = _remarks(outcome)
-    return (word(outcome.status), outcome.name, *(["; ".join(remarks)] if remarks else []))
+def _from_base(applied: AppliedComponent) -> str:
+    before = applied.before.base if applied.before is not None else None
+    return f", was on base {before[:12]}" if before not in (None, applied.base) else ""
+
+
+def _patch_rows(applied: AppliedComponent) -> Iterator[tuple[Line, ...]]:
+    """The patches that are not simply as they were recorded."""
+    for each in applied.patches:
+        remarks = "; ".join(_remarks(each))
+        if each.status.value not in ("unchanged", "skipped") or remarks:
+            name = f"{applied.name}: {each.name}"
+            yield (word(each.status), name, *([remarks] if remarks else []))
 
 
 def _remarks(outcome: PatchOutcome) -> list[str]:
@@ -186,7 +167,33 @@ def _remarks(outcome: PatchOutcome) -> list[str]:
     return found
 
 
-def _summary(terminal: Terminal, report: ApplyReport) -> None:
+def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
+    name = applied.name
+    if applied.finished:
+        terminal.product(f"{name}: an apply that was killed earlier was finished first")
+    if applied.saved_ref is not None:
+        terminal.product(f"{name}: your work is saved as {applied.saved_ref}; to get it back:")
+        terminal.product(f"  {applied.restore}")
+    if applied.moved_aside is not None:
+        terminal.product(f"{name}: what was there is now {_near(applied.moved_aside)}")
+    if applied.left_out:
+        paths = ", ".join(applied.left_out)
+        terminal.product(f"{name}: left out, no server has their contents: {paths}")
+
+
+def _print_failures(terminal: Terminal, applied: AppliedComponent) -> None:
+    from patchkit.cli.explaining import print_explanation, print_steps
+
+    for failure in applied.failures:
+        terminal.product()
+        what = f"✗ {failure.explanation.name} does not apply"
+        terminal.product([Painted(what, Paint.BAD), f" to {applied.name} {applied.base}"])
+        print_explanation(terminal, failure.explanation)
+        print_steps(terminal, failure.next_steps)
+        terminal.product()
+
+
+def _summary(report: ApplyReport) -> str:
     counts: dict[str, int] = {}
     for each in report.components:
         name = "applied" if each.result.done else each.result.value
@@ -194,17 +201,17 @@ def _summary(terminal: Terminal, report: ApplyReport) -> None:
     total = len(report.components)
     parts = ", ".join(f"{count} {name}" for name, count in counts.items())
     would = "would be: " * report.dry_run
-    terminal.product(f"{total} component{'s' * (total != 1)}: {would}{parts}")
-    if report.dry_run:
-        terminal.say("dry run: nothing was written")
+    return f"{total} component{'s' * (total != 1)}: {would}{parts}"
+
+
+def _print_next(terminal: Terminal, report: ApplyReport) -> None:
     if report.lock_written:
         terminal.say(f"wrote {_near(report.lock)}")
-    if any(each.result.value in ("created", "moved") for each in report.components):
-        terminal.hint(
-            f"edit in the checkouts, then: patchkit refresh -m {report.manifest}"
-            if not report.dry_run
-            else f"do it with: patchkit apply -m {report.manifest}"
-        )
+    if report.dry_run:
+        terminal.say("dry run: nothing was written")
+        terminal.hint(f"do it with: patchkit apply -m {report.manifest}")
+    elif any(each.result.value in ("created", "moved") for each in report.components):
+        terminal.hint(f"edit in the checkouts, then: patchkit refresh -m {report.manifest}")
 
 
 def _near(path: Path) -> str:
