@@ -120,7 +120,10 @@ def _replace(file: _File, hunk: Hunk, offset: int, number: int, path: str) -> li
     start = max(hunk.new_start - 1, 0) + offset
     found = len(hunk.preimage)
     met = file.owners[start : start + found]
-    between = [each for gap in file.struck[start + 1 : start + found] for each in gap]
+    # a hunk that git wants at an end of the file minds what was removed beyond its lines, too
+    first = start if hunk.old_start <= 1 else start + 1
+    last = start + found + (hunk.lines[-1][:1] != b" ")
+    between = [each for gap in file.struck[first:last] for each in gap]
     owners: list[int] = []
     struck = [file.struck[start]]
     at = start

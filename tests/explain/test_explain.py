@@ -1,0 +1,270 @@
+"""Each reason for which a patch does not apply, on a real repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from patchkit.explain import Cause, PatchExplanation, explain_stack, results_of
+from patchkit.explain.origin import Results
+from patchkit.gitcmd.objects import ObjectReader
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.base import Base
+from patchkit.model.mail import parse_patch
+from patchkit.model.outcome import Preimage, Reason
+from patchkit.stack import SeriesPatch, build_stack, patch_changes
+from tests.support.repos import Files, Upstream, make_patch
+
+LINES = [f"value_{n} = compute({n})\n" for n in range(1, 41)]
+TEXT = "".join(LINES)
+BASE: Files = {"pkg/core.py": TEXT, "pkg/other.py": "import os\n"}
+
+
+def changed(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+PATCHED = changed(TEXT, ("value_20 = compute(20)\n", "value_20 = compute(20, fast=True)\n"))
+PATCH = make_patch(BASE, {"pkg/core.py": PATCHED})
+
+
+def explain(
+    upstream: Upstream,
+    pin: str,
+    *patches: bytes,
+    history: bool = False,
+    results: Results | None = None,
+) -> PatchExplanation:
+    """The explanation of the one patch that does not apply."""
+    repository = Repository(upstream.path)
+    tree = repository.tree(pin)
+    assert tree is not None
+    series = [SeriesPatch(f"{n}.patch", _parse(data)) for n, data in enumerate(patches, 1)]
+    with ObjectReader(repository) as reader:
+        stack = build_stack(reader, Base(pin, tree, "1700000000 +0000"), series)
+        (found,) = explain_stack(
+            reader, stack, series, history=repository if history else None, results=results
+        )
+    return found
+
+
+def _parse(data: bytes):  # type: ignore[no-untyped-def]
+    return parse_patch(data, name="test.patch")
+
+
+def causes(explanation: PatchExplanation) -> list[Cause]:
+    return [hunk.cause for hunk in explanation.hunks]
+
+
+def test_changed_lines_are_found_where_they_moved(upstream: Upstream) -> None:
+    text = "# new\n" * 7 + changed(TEXT, ("value_21 = compute(21)", "value_21 = None"))
+    pin = upstream.commit({"pkg/core.py": text})
+    explanation = explain(upstream, pin, PATCH)
+    (file,) = explanation.files
+    (hunk,) = file.hunks
+    assert (file.path, file.reason, file.preimage) == (
+        "pkg/core.py",
+        Reason.CONTEXT,
+        Preimage.DIFFERS,
+    )
+    assert (hunk.cause, hunk.recorded) == (Cause.CHANGED, 17)
+    assert hunk.place is not None
+    assert (hunk.place.start, hunk.place.end) == (24, 31)
+    (difference,) = hunk.differences
+    assert difference.expected == (b"value_21 = compute(21)\n",)
+    assert (difference.found, difference.found_at) == ((b"value_21 = None\n",), 28)
+    # the line of the patch file that expects it
+    assert PATCH.splitlines()[difference.expected_at - 1] == b" value_21 = compute(21)"
+
+
+def test_a_line_inserted_between_is_told(upstream: Upstream) -> None:
+    text = changed(TEXT, (LINES[20], LINES[20] + "inserted = True\n"))
+    explanation = explain(upstream, upstream.commit({"pkg/core.py": text}), PATCH)
+    (difference,) = explanation.hunks[0].differences
+    assert (difference.expected, difference.found) == ((), (b"inserted = True\n",))
+    assert difference.found_at == 22
+
+
+def test_whole_change_is_contained(upstream: Upstream) -> None:
+    pin = upstream.commit({"pkg/core.py": PATCHED})
+    explanation = explain(upstream, pin, PATCH)
+    assert explanation.contained
+    assert causes(explanation) == [Cause.CONTAINED]
+
+
+def test_one_hunk_is_contained(upstream: Upstream) -> None:
+    after = changed(PATCHED, ("value_5 = compute(5)\n", "value_5 = 5\n"))
+    pin = upstream.commit({"pkg/core.py": PATCHED})
+    explanation = explain(upstream, pin, make_patch(BASE, {"pkg/core.py": after}))
+    assert not explanation.contained
+    (file,) = explanation.files
+    assert (file.hunks_total, [hunk.number for hunk in file.hunks]) == (2, [2])
+    assert causes(explanation) == [Cause.CONTAINED]
+
+
+def test_lines_that_are_nowhere_are_gone(upstream: Upstream) -> None:
+    pin = upstream.commit({"pkg/core.py": "print('rewritten')\n" * 30})
+    (hunk,) = explain(upstream, pin, PATCH).hunks
+    assert (hunk.cause, hunk.place) == (Cause.GONE, None)
+    # what the hunk expects and what stands at the place that it names
+    (difference,) = hunk.differences
+    assert difference.expected[0] == LINES[16].encode()
+    assert difference.found[0] == b"print('rewritten')\n"
+    assert difference.found_at == 17
+
+
+def test_line_ends(upstream: Upstream) -> None:
+    pin = upstream.commit({"pkg/core.py": TEXT.replace("\n", "\r\n")})
+    assert causes(explain(upstream, pin, PATCH)) == [Cause.LINE_ENDS]
+
+
+def test_whitespace(upstream: Upstream) -> None:
+    pin = upstream.commit({"pkg/core.py": TEXT.replace(" = ", "\t=  ")})
+    assert causes(explain(upstream, pin, PATCH)) == [Cause.WHITESPACE]
+
+
+def test_hunk_that_must_stand_at_the_start(upstream: Upstream) -> None:
+    patch = make_patch(BASE, {"pkg/core.py": "import torch\n" + TEXT})
+    pin = upstream.commit({"pkg/core.py": "# licence\n" + TEXT})
+    (hunk,) = explain(upstream, pin, patch).hunks
+    assert hunk.cause is Cause.ANCHORED
+    assert hunk.place is not None
+    assert hunk.place.start == 2
+
+
+def test_file_with_the_same_name_elsewhere(upstream: Upstream) -> None:
+    pin = upstream.commit({"src/deep/core.py": changed(TEXT, ("(3)", "(33)")), "a/core.py": "x\n"})
+    (file,) = explain(upstream, pin, PATCH).files
+    assert file.reason is Reason.MISSING
+    (move,) = file.moves
+    assert (move.path, move.likeness, move.how) == ("src/deep/core.py", 1.0, "same name")
+    (hunk,) = file.hunks
+    assert (hunk.place_path, hunk.differences) == ("src/deep/core.py", ())
+
+
+def test_file_with_the_same_contents_under_another_name(upstream: Upstream) -> None:
+    pin = upstream.commit({"lib/engine.py": TEXT})
+    (move,) = explain(upstream, pin, PATCH).files[0].moves
+    assert (move.path, move.how) == ("lib/engine.py", "same contents")
+
+
+def test_rename_that_git_knows_of(upstream: Upstream) -> None:
+    upstream.commit(BASE)
+    renamed = upstream.commit({"pkg/core.py": None, "runtime/main.rs": "#\n" + TEXT})
+    pin = upstream.commit({"runtime/main.rs": "#\n#\n" + TEXT})
+    (file,) = explain(upstream, pin, PATCH, history=True).files
+    assert [(m.path, m.how) for m in file.moves] == [("runtime/main.rs", f"renamed by {renamed}")]
+    # without history the other ending hides it
+    assert explain(upstream, pin, PATCH).files[0].moves == ()
+
+
+def test_lines_that_moved_to_a_neighbour(upstream: Upstream) -> None:
+    rest, moved = "".join(LINES[:10]), "".join(LINES[10:])
+    pin = upstream.commit({"pkg/core.py": rest, "pkg/core_ops.py": "import os\n" + moved})
+    (hunk,) = explain(upstream, pin, PATCH).hunks
+    assert (hunk.cause, hunk.place_path) == (Cause.MOVED, "pkg/core_ops.py")
+
+
+def test_file_to_add_is_there(upstream: Upstream) -> None:
+    patch = make_patch({}, {"new.py": "one\ntwo\n"})
+    same = explain(upstream, upstream.commit({"new.py": "one\ntwo\n"}), patch)
+    assert same.contained
+    assert [(f.reason, f.contained) for f in same.files] == [(Reason.EXISTS, True)]
+    other = explain(upstream, upstream.commit({"new.py": "other\n"}), patch)
+    assert [(f.reason, f.contained) for f in other.files] == [(Reason.EXISTS, False)]
+
+
+def test_file_to_delete_is_gone(upstream: Upstream) -> None:
+    patch = make_patch(BASE, {"pkg/other.py": None})
+    explanation = explain(upstream, upstream.commit({"pkg/core.py": TEXT}), patch)
+    assert explanation.contained
+
+
+IMPORTS = """\
+import os
+from slime.utils.logging import configure
+from slime.utils.misc import Box
+from slime.ray.actor import Actor
+
+
+def main(args):
+    return configure(args)
+"""
+
+
+def renamed(text: str) -> str:
+    return text.replace("slime.utils", "slime.observability")
+
+
+def reworded(paths: Sequence[str]) -> tuple[Files, bytes]:
+    """Files, and a patch of them over whose context a repository-wide rename went."""
+    before: Files = dict.fromkeys(paths, IMPORTS) | {"slime/utils/misc.py": "Box = 1\n"}
+    after = {path: IMPORTS.replace("Actor\n", "Actor\nimport torch\n") for path in paths}
+    patch = make_patch(before, after)
+    lines = [
+        renamed(line.decode()).encode() if line[:1] == b" " else line
+        for line in patch.splitlines(keepends=True)
+    ]
+    return before, b"".join(lines)
+
+
+def test_renaming_that_went_over_the_patch(upstream: Upstream) -> None:
+    before, patch = reworded(["slime/train.py", "slime/rollout.py"])
+    explanation = explain(upstream, upstream.commit(before), patch)
+    assert causes(explanation) == [Cause.REWORDED, Cause.REWORDED]
+    (name,) = explanation.renamed
+    assert (name.expected, name.found) == ("slime.observability", "slime.utils")
+    assert (name.lines, name.hunks) == (4, 2)
+    assert name.files == ("slime/rollout.py", "slime/train.py")
+    assert (name.expected_exists, name.found_exists) == (False, True)
+    # the index lines still name the blobs that are there
+    assert {file.preimage for file in explanation.files} == {Preimage.MATCHES}
+
+
+def test_relative_import_is_the_same_module(upstream: Upstream) -> None:
+    before, patch = reworded(["slime/ray/a.py", "slime/ray/b.py"])
+    relative = IMPORTS.replace("from slime.utils.misc", "from ..utils.misc")
+    pin = upstream.commit({**before, "slime/ray/b.py": relative})
+    explanation = explain(upstream, pin, patch)
+    assert causes(explanation) == [Cause.REWORDED, Cause.REWORDED]
+
+
+def test_single_changed_line_is_no_renaming(upstream: Upstream) -> None:
+    text = changed(TEXT, ("value_21 = compute(21)", "value_21 = calculate(21)"))
+    explanation = explain(upstream, upstream.commit({"pkg/core.py": text}), PATCH)
+    assert explanation.renamed == ()
+    assert causes(explanation) == [Cause.CHANGED]
+
+
+def test_base_that_it_was_made_for_is_found_in_history(upstream: Upstream) -> None:
+    upstream.commit({"pkg/core.py": "old\n", "pkg/other.py": "import os\n"})
+    made_for = upstream.commit({"pkg/core.py": TEXT}, "Compute forty values")
+    pin = upstream.commit({"pkg/core.py": changed(TEXT, ("value_21 =", "other_21 ="))})
+    patch = make_patch(BASE, {"pkg/core.py": PATCHED, "pkg/other.py": "import sys\n"})
+    origin = explain(upstream, pin, patch, history=True).origin
+    assert (origin.known, [each.path for each in origin.others]) == (2, ["pkg/core.py"])
+    assert (origin.commit, origin.commit_matches) == (made_for, 2)
+    assert origin.commit_subject == "Compute forty values"
+
+
+def test_patch_that_is_missing_before_is_named(upstream: Upstream) -> None:
+    first = make_patch(BASE, {"pkg/core.py": PATCHED})
+    after = changed(PATCHED, ("fast=True", "fast=False"))
+    second = make_patch({"pkg/core.py": PATCHED}, {"pkg/core.py": after})
+    results = results_of([("first.patch", patch_changes(SeriesPatch("1", _parse(first))))])
+    origin = explain(upstream, upstream.commit(BASE), second, results=results).origin
+    assert origin.made_by == ("first.patch",)
+
+
+def test_explained_on_the_tree_that_it_met(upstream: Upstream) -> None:
+    third = make_patch(
+        {"pkg/core.py": changed(TEXT, ("value_21", "nobody_21"))},
+        {"pkg/core.py": changed(TEXT, ("value_21 = compute(21)", "nobody_21 = 1"))},
+    )
+    explanation = explain(upstream, upstream.commit(BASE), PATCH, third)
+    assert explanation.name == "2.patch"
+    found = [line for each in explanation.hunks[0].differences for line in each.found]
+    assert b"value_21 = compute(21)\n" in found
+    assert b"value_20 = compute(20, fast=True)\n" in found
