@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchkit.errors import UsageError
+from patchkit.manifest.find import FOLDER as MANIFEST_FOLDER
+from patchkit.manifest.find import manifests_in
 
 if TYPE_CHECKING:
     from patchkit.manifest.values import Component, Manifest
-
-MANIFEST_FOLDER = "manifests"
 
 
 def cache_folder(option: Path | None) -> Path:
@@ -44,16 +44,16 @@ def manifest_path(name: str | None) -> Path:
     """The file of the manifest option; without one, the only manifest there is."""
     if name is None:
         return _only_manifest()
-    from patchkit.manifest.load import find_manifest
+    from patchkit.manifest.find import find_manifest
 
-    return find_manifest(name, cwd=Path.cwd(), search=manifest_folders()[1:])
+    return find_manifest(name, cwd=Path(), search=manifest_folders()[1:])
 
 
 def all_manifest_paths(names: Sequence[str] | None) -> tuple[Path, ...]:
     """The files of a repeatable manifest option; without one, every manifest of manifests/."""
     if names:
         return tuple(dict.fromkeys(manifest_path(name) for name in names))
-    found = tuple(sorted(Path.cwd().joinpath(MANIFEST_FOLDER).glob("*.yaml")))
+    found = tuple(manifests_in(Path(MANIFEST_FOLDER)))
     if not found:
         raise UsageError("no manifest in ./manifests", hint="name one with --manifest")
     return found
@@ -103,7 +103,7 @@ def pick_component(manifest: Manifest, name: str | None) -> Component:
 
 
 def _only_manifest() -> Path:
-    found = sorted(Path.cwd().joinpath(MANIFEST_FOLDER).glob("*.yaml"))
+    found = manifests_in(Path(MANIFEST_FOLDER))
     if len(found) == 1:
         return found[0]
     if not found:

@@ -41,6 +41,7 @@ from patchkit.manifest.words import (
     check_version,
 )
 from patchkit.model.names import is_component_name
+from patchkit.sources.index import sdist_hash
 from patchkit.transaction import write_set
 
 _SCHEMA = "manifest.schema.json"
@@ -121,7 +122,10 @@ def create_project(root: Path, new: NewProject) -> Created:
 
 
 def choose_upstream(options: UpstreamOptions) -> Upstream:
-    """What the options name; asks the network for `ref` only. Raises UsageError."""
+    """What the options name; asks the network only for `ref`, or for `index` without `sha256`.
+
+    Raises UsageError for options that do not go together, SurroundingsError if nobody answers.
+    """
     given = [each for each in (options.git, options.index, options.archive) if each is not None]
     if len(given) != 1:
         hint = "an upstream is a git repository, a project on the index, or an archive"
@@ -130,17 +134,9 @@ def choose_upstream(options: UpstreamOptions) -> Upstream:
         return _git_upstream(options.git, options)
     if options.commit is not None or options.ref is not None:
         raise UsageError("--commit and --ref go with --git")
-    if options.sha256 is None:
-        hint = "`pip download --no-deps --no-binary :all:` and `sha256sum`, or the index's page"
-        raise UsageError(Problem("--sha256 is missing", hint=hint))
-    digest = require("--sha256", options.sha256, check_sha256)
     if options.archive is not None:
-        url = require("--archive", options.archive, check_url)
-        return Upstream(component_name_of(url), ArchiveSource(url), ArchivePin(digest))
-    project, _, version = str(options.index).partition("==")
-    require("--index", project, check_package)
-    require("the version in --index", version, check_version)
-    return Upstream(component_name_of(project), IndexSource(project), IndexPin(version, digest))
+        return _archive_upstream(options.archive, options.sha256)
+    return _index_upstream(str(options.index), options.sha256)
 
 
 def find_ref(url: str, ref: str) -> tuple[str, bool]:
@@ -180,6 +176,25 @@ def _git_upstream(url: str, options: UpstreamOptions) -> Upstream:
     ref = require("--ref", str(options.ref), check_track)
     commit, is_branch = find_ref(resolve_url(url, Path.cwd()), ref)
     return Upstream(name, GitSource(url), GitPin(commit), ref if is_branch else None)
+
+
+def _archive_upstream(url: str, sha256: str | None) -> Upstream:
+    require("--archive", url, check_url)
+    if sha256 is None:
+        hint = "`sha256sum FILE` tells it; compare it with what the project publishes"
+        raise UsageError(Problem("--archive needs --sha256", hint=hint))
+    digest = require("--sha256", sha256, check_sha256)
+    return Upstream(component_name_of(url), ArchiveSource(url), ArchivePin(digest))
+
+
+def _index_upstream(requirement: str, sha256: str | None) -> Upstream:
+    project, _, version = requirement.partition("==")
+    require("--index", project, check_package)
+    require("the version in --index", version, check_version)
+    if sha256 is None:
+        sha256 = sdist_hash(project, version)
+    digest = require("--sha256", sha256, check_sha256)
+    return Upstream(component_name_of(project), IndexSource(project), IndexPin(version, digest))
 
 
 def component_name_of(text: str) -> str:

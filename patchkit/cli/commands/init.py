@@ -28,13 +28,16 @@ if TYPE_CHECKING:
             "patchkit init demo --git URL --commit ID --track main --component mbridge",
             "say it all; asks nobody",
         ),
-        ("patchkit init demo --index mbridge==0.15.1 --sha256 HASH", "from the package index"),
+        (
+            "patchkit init demo --index mbridge==0.15.1",
+            "a source distribution from the package index",
+        ),
         ("patchkit init", "on a terminal: asks"),
     ],
     exits={
         ExitCode.OK: "written",
         ExitCode.USAGE: "the manifest is there already, or the options do not go together",
-        ExitCode.ENVIRONMENT: "the upstream could not be asked for --ref",
+        ExitCode.ENVIRONMENT: "the upstream or the index could not be asked",
     },
     result="patchkit.ops.init:Created",
 )
@@ -71,7 +74,9 @@ def init(
     sha256: Annotated[
         str | None,
         typer.Option(
-            "--sha256", metavar="HASH", help="SHA-256 of the source distribution or archive."
+            "--sha256",
+            metavar="HASH",
+            help="SHA-256 of the source distribution or archive. Default: what the index says.",
         ),
     ] = None,
     component: Annotated[
@@ -132,7 +137,7 @@ def _ask() -> UpstreamOptions:
 
     text = ask("Upstream (a git URL, or PROJECT==VERSION on the package index)")
     if "==" in text:
-        return UpstreamOptions(index=text, sha256=ask("SHA-256 of its source distribution"))
+        return UpstreamOptions(index=text)
     pin = ask("Pin (a full commit id; or a branch or tag, to take where it is now)")
     if check_commit(pin) is None:
         return UpstreamOptions(git=text, commit=pin)
