@@ -32,8 +32,8 @@ _SETUP = re.compile(r"(?ms)^<!-- setup\n(.*?)^-->$")
 _MARK = "=====patchkit-docs====="
 #: Plain progress lines: on a terminal these are bars, which are gone when the command has ended.
 _PROGRESS = re.compile(
-    r"[a-z0-9._-]+: (look|fetch|download|unpack|apply|check|mov|creat|unchanged|build|writ)[a-z]*"
-    r"( .*)?"
+    r"[a-z0-9._-]+: (look|fetch|download|unpack|apply|check|mov|creat|unchanged|compar|refresh"
+    r"|ambiguous|refused|differs|conflicted)[a-z]*( .*)?"
 )
 _UNSTABLE = (
     (re.compile(r"\b\d+(\.\d+)? (s|ms|MB|kB)\b"), "N"),
@@ -55,7 +55,7 @@ def steps_of(block: str) -> list[Step]:
     for line in block.splitlines():
         if line.startswith("$ "):
             steps.append(Step(line[2:], ""))
-        elif line.startswith("> ") and not steps[-1].output:
+        elif f"{line} ".startswith("> ") and not steps[-1].output:
             steps[-1] = Step(f"{steps[-1].command}\n{line[2:]}", "")
         else:
             steps[-1] = Step(steps[-1].command, f"{steps[-1].output}{line}\n")
@@ -67,7 +67,7 @@ def run_steps(steps: list[Step], folder: Path, setup: str = "") -> list[Step]:
     after = f"\ncode=$?\necho; echo {_MARK}\n(exit $code)\n"
     script = "".join(step.command + after for step in steps)
     done = subprocess.run(
-        ["sh", "-c", f"exec 2>&1\n(set -e\n{setup}) >/dev/null || exit 1\n{script}"],
+        ["sh", "-c", f"exec 2>&1\n(set -e\n{setup}) >../setup 2>&1 || exec cat ../setup\n{script}"],
         cwd=folder,
         env=os.environ | {"PATH": f"{_commands(folder.parent)}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
@@ -105,7 +105,8 @@ def _stable(output: str) -> str:
 
 
 def _shown(step: Step) -> str:
-    return "$ " + step.command.replace("\n", "\n> ") + "\n" + step.output
+    lines = "\n> ".join(step.command.split("\n")).split("\n")
+    return "$ " + "\n".join(line.rstrip() for line in lines) + "\n" + step.output
 
 
 def check_document(path: Path, folder: Path, *, update: bool) -> None:
