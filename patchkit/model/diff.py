@@ -171,6 +171,7 @@ class _Parser:
 
     def _git_header(self, at: int) -> _Draft | None:
         draft = _Draft(self._number(at))
+        known = len(self.problems)
         while self._at < len(self._lines) and self._extended_line(draft, self._lines[self._at]):
             self._at += 1
         bare, self._bare = self._bare, None
@@ -180,7 +181,10 @@ class _Parser:
             return None
         if bare is not None:
             self._offend(bare, "header of a file without any change")
-        return draft if self._settle_names(draft, at) else None
+        if self._settle_names(draft, at) and len(self.problems) == known:
+            return draft
+        self._skip_hunks()
+        return None
 
     def _extended_line(self, draft: _Draft, line: bytes) -> bool:
         """Take in one line of the extended header; False if the header ends before it."""

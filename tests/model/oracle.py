@@ -1,0 +1,125 @@
+"""The oracle of the engine: what `git apply --cached` makes of a patch on a tree."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from patchkit.errors import BadInputError
+from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.process import sealed_environment
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.apply import Applied, Blobs, apply_changes
+from patchkit.model.mail import parse_patch
+from patchkit.model.objects import (
+    SUBMODULE_MODE,
+    TREE_MODE,
+    GitObject,
+    TreeEntry,
+    make_object,
+    make_tree,
+)
+from patchkit.model.tree import Tree
+from tests.support.repos import Upstream
+
+#: Path -> (mode, contents); a submodule's contents are its commit id.
+Snapshot = Mapping[str, tuple[int, bytes]]
+
+
+@dataclass
+class Objects:
+    """An object store in memory."""
+
+    known: dict[str, GitObject] = field(default_factory=dict)
+
+    def add(self, kind: str, payload: bytes) -> str:
+        made = make_object(kind, payload)
+        self.known[made.oid] = made
+        return made.oid
+
+    def tree(self, files: Snapshot) -> str:
+        """Add a whole tree; returns its id."""
+        here: dict[str, TreeEntry] = {}
+        below: dict[str, dict[str, tuple[int, bytes]]] = {}
+        for path, (mode, data) in files.items():
+            name, slash, rest = path.partition("/")
+            if slash:
+                below.setdefault(name, {})[rest] = (mode, data)
+            elif mode == SUBMODULE_MODE:
+                here[name] = TreeEntry(mode, data.decode())
+            else:
+                here[name] = TreeEntry(mode, self.add("blob", data))
+        for name, inner in below.items():
+            here[name] = TreeEntry(TREE_MODE, self.tree(inner))
+        return self.add("tree", make_tree(here).payload)
+
+    def read(self, oid: str, kind: str) -> bytes:
+        assert self.known[oid].kind == kind
+        return self.known[oid].payload
+
+    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
+        return ((oid, self.read(oid, kind)) for oid in oids)
+
+
+def git_diff(before: Snapshot, after: Snapshot, *options: str) -> bytes:
+    """What `git diff` writes for a change."""
+    objects = Objects()
+    old, new = objects.tree(before), objects.tree(after)
+    with _repository(objects) as folder:
+        return _git(folder, "diff-tree", "-r", "-p", *options, old, new).stdout
+
+
+def git_verdict(files: Snapshot, patch: bytes, *options: str) -> str | None:
+    """The tree that `git apply --cached` gives; None if it refuses."""
+    objects = Objects()
+    tree = objects.tree(files)
+    # without the objects of the result, which git would take instead of the patch's payload
+    with _repository(objects) as folder:
+        _git(folder, "read-tree", tree)
+        done = _git(folder, "apply", "--cached", *options, stdin=patch, check=False)
+        # git stops reading at a corrupt binary hunk and applies what it has read so far: we refuse
+        if done.returncode or b"corrupt binary patch" in done.stderr:
+            return None
+        return _git(folder, "write-tree").stdout.decode().strip()
+
+
+def our_verdict(files: Snapshot, patch: bytes, strip: int = 1) -> str | None:
+    """The tree that we give; None if we refuse."""
+    try:
+        changes = parse_patch(patch, name="x.patch", strip=strip).changes
+    except BadInputError:
+        return None
+    applied = apply_to(files, patch, strip) if changes else None
+    return applied.tree.write([]) if applied and applied.tree else None
+
+
+def apply_to(files: Snapshot, patch: bytes, strip: int = 1) -> Applied:
+    """What our engine makes of a patch on some files."""
+    objects = Objects()
+    tree = Tree(objects, objects.tree(files))
+    return apply_changes(tree, Blobs(objects), parse_patch(patch, name="x", strip=strip).changes)
+
+
+@contextmanager
+def _repository(objects: Objects) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        upstream = Upstream.create(Path(folder) / "r.git")
+        write_objects(Repository(upstream.path), objects.known.values())
+        yield upstream.path
+
+
+def _git(
+    folder: Path, *args: str, stdin: bytes = b"", check: bool = True
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["git", *args],
+        cwd=folder,
+        env=sealed_environment(),
+        input=stdin,
+        capture_output=True,
+        check=check,
+    )
