@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from patchkit.manifest.fields import MANIFEST
+from patchkit.manifest.load import inspect_manifest
 from patchkit.manifest.reference import generated_files
 from patchkit.manifest.schema import json_schema
 from patchkit.manifest.shapes import Choice, Field, ListOf, MapOf, Matching, Record, Shape
@@ -97,6 +99,20 @@ def test_shipped_manifests_are_accepted_and_name_the_schema(path: Path, validato
     assert validator.is_valid(parsed(path))
     first = path.read_text(encoding="utf-8").partition("\n")[0]
     assert first == "# yaml-language-server: $schema=../docs/manifest.schema.json"
+
+
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/manifest.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_the_examples_of_the_page_are_right(text: str, validator: Any, tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    if "components:" not in text:  # a part
+        (tmp_path / "part.yaml").write_text(text)
+        text = (DATA / "valid" / "minimal.yaml").read_text() + "extends: [part.yaml]\n"
+    path.write_text(text)
+    assert inspect_manifest(path).problems == ()
+    assert validator.is_valid(parsed(path))
 
 
 def test_every_key_is_described() -> None:
