@@ -13,11 +13,11 @@ from patchkit.gitcmd.partial import absent_blobs
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.gitcmd.staging import shallow_commits
 from patchkit.manifest.values import GitSource
-from patchkit.model.objects import make_object
 from patchkit.model.progress import Silent
 from patchkit.model.stop import Stop
 from patchkit.sources.fetching import Fetching
 from patchkit.sources.git import fetch_commit
+from tests.support.damage import lose_blob
 from tests.support.repos import Upstream, executable, tree_files
 from tests.support.servers import Reply, dead_port, http_server
 
@@ -141,7 +141,7 @@ def test_a_damaged_upstream_gives_what_it_has(
 ) -> None:
     files = {f"{n}.txt": f"{n}\n" for n in range(30)}
     commit = upstream.commit(files)
-    lost = [_lose(upstream, f"{n}\n") for n in (3, 17)]
+    lost = [lose_blob(upstream, f"{n}\n") for n in (3, 17)]
 
     fetch_commit(GitSource(upstream.url), commit, target, fetching)
 
@@ -157,27 +157,12 @@ def test_a_whole_mirror_is_better_than_a_damaged_upstream(
     files = {"a": "1\n", "b": "2\n"}
     commit = upstream.commit(files)
     assert whole.commit(files) == commit
-    _lose(upstream, "1\n")
+    lose_blob(upstream, "1\n")
 
     fetch_commit(GitSource(upstream.url, (whole.url,)), commit, target, fetching)
 
     assert absent_blobs(target) == frozenset()
     assert tree_files(target.git_dir, commit) == {"a": b"1\n", "b": b"2\n"}
-
-
-def _lose(upstream: Upstream, text: str) -> str:
-    """Take a blob out of the repository; its id."""
-    oid = make_object("blob", text.encode()).oid
-    packs = upstream.path / "objects" / "pack"
-    held = list(packs.glob("*.pack"))
-    upstream.git("config", "uploadpack.allowFilter", "true")
-    for pack in held:
-        data = pack.read_bytes()
-        for file in packs.glob(f"{pack.stem}.*"):
-            file.unlink()
-        upstream.git("unpack-objects", "-q", stdin=data)
-    (upstream.path / "objects" / oid[:2] / oid[2:]).unlink()
-    return oid
 
 
 @contextmanager

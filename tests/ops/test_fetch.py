@@ -1,0 +1,155 @@
+"""`patchkit fetch`: what a user sees, and what a program reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.archives import digest
+from tests.support.damage import lose_blob
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+FIX = make_patch({"a": "1\n"}, {"a": "2\n"}, subject="Fix")
+
+
+def _published(project: Project, upstream: Upstream, commit: str) -> None:
+    """Give the manifest a component "published" with a patch that stands in its own upstream."""
+    place = {"git": upstream.url, "commit": commit, "path": "fix.patch", "sha256": digest(FIX)}
+    component = {"source": {"git": upstream.url}, "pin": commit, "patches": [place]}
+    manifest = project.root / "manifests" / "demo.yaml"
+    data: dict[str, Any] = {"version": 1, "components": {}}
+    if manifest.exists():
+        data = yaml.safe_load(manifest.read_text())
+    project.write(
+        {
+            "manifests/demo.yaml": yaml.safe_dump(
+                data | {"components": data["components"] | {"published": component}}
+            )
+        }
+    )
+
+
+def test_what_is_fetched_is_told(project: Project, upstream: Upstream, golden: Golden) -> None:
+    commit = upstream.commit({"a": "1\n", "fix.patch": FIX})
+    project.component("second", upstream, commit)
+    _published(project, upstream, commit)
+
+    golden("fetch", project.run("fetch", "--jobs", "1"))
+    golden("fetch-again", project.run("fetch", "--offline"))
+
+
+def test_what_fails_is_told_and_the_rest_is_there(
+    project: Project, upstream: Upstream, golden: Golden
+) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    project.component("absent", upstream, "1" * 40)
+    project.component("demo", upstream, commit)
+
+    ran = project.run("fetch", "--jobs", "1")
+
+    golden("fetch-absent", ran)
+    assert project.run("fetch", "-c", "demo", "--offline").ok()
+
+
+def test_a_wrong_hash_weighs_more_than_a_dead_host(project: Project, upstream: Upstream) -> None:
+    commit = upstream.commit({"fix.patch": "other\n"})
+    project.component("dead", Upstream(Path("/nothing.git")), commit)
+    _published(project, upstream, commit)
+
+    assert project.run("fetch", "-c", "dead").code == 5
+    assert project.run("fetch", "-c", "published").code == 4
+    assert project.run("fetch").code == 4
+
+
+def test_offline_asks_nobody(project: Project, upstream: Upstream, golden: Golden) -> None:
+    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+
+    golden("fetch-offline", project.run("fetch", "--offline"))
+
+
+def test_the_machine_form(project: Project, upstream: Upstream) -> None:
+    commit = upstream.commit({"a": "1\n", "fix.patch": FIX})
+    project.component("absent", upstream, "1" * 40)
+    _published(project, upstream, commit)
+
+    report = project.run("fetch", "--json").json
+
+    assert report["schema"] == "patchkit/fetch/1"
+    assert report["exit_code"] == 5
+    absent, published = report["components"]
+    assert (published["status"], published["commit"]) == ("fetched", commit)
+    assert published["files"] == 1
+    assert published["tree"] == upstream.tree(commit)
+    assert (absent["status"], absent["commit"]) == ("failed", None)
+    assert "1" * 40 in absent["problems"][0]["what"]
+
+
+def test_verify_mends_the_cache(project: Project, upstream: Upstream) -> None:
+    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+    cache = Path.home() / "cache"
+    project.run("fetch").ok()
+    (pack,) = cache.glob("repos/*/objects/pack/*.pack")
+    data = bytearray(pack.read_bytes())
+    data[-25] ^= 0xFF
+    pack.chmod(0o644)
+    pack.write_bytes(data)
+
+    report = project.run("fetch", "--verify", "--json").json
+    again = project.run("fetch", "--verify", "--json").json
+
+    assert (report["components"][0]["status"], report["components"][0]["damaged"]) == (
+        "fetched",
+        True,
+    )
+    assert (again["components"][0]["status"], again["components"][0]["damaged"]) == (
+        "cached",
+        False,
+    )
+
+
+def test_the_cache_may_be_elsewhere(project: Project, upstream: Upstream, tmp_path: Path) -> None:
+    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+
+    project.run("fetch", "--cache", str(tmp_path / "there")).ok()
+
+    assert (tmp_path / "there" / "repos").is_dir()
+    assert not (Path.home() / "cache").exists()
+
+
+def test_a_cache_that_cannot_be_made(project: Project, upstream: Upstream) -> None:
+    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+    (project.root / "file").touch()
+
+    ran = project.run("fetch", "--cache", str(project.root / "file" / "cache"))
+
+    assert ran.code == 5
+    assert "--cache DIR" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_blob_that_no_server_has_is_a_warning(project: Project, upstream: Upstream) -> None:
+    project.component("demo", upstream, upstream.commit({"a": "1\n", "big.gif": "2\n"}))
+    lose_blob(upstream, "2\n")
+
+    ran = project.run("fetch").ok()
+
+    assert "no server has the contents of big.gif" in ran.err
+    assert json.loads(project.run("fetch", "--json").stdout)["components"][0]["absent"] == [
+        "big.gif"
+    ]
+
+
+def test_everything_works_without_the_upstream(project: Project, upstream: Upstream) -> None:
+    commit = upstream.commit({"a": "1\n", "fix.patch": FIX})
+    _published(project, upstream, commit)
+    project.run("fetch").ok()
+    shutil.rmtree(upstream.path)
+
+    project.run("check", "--offline").ok()
+    project.run("fetch").ok()
