@@ -244,10 +244,10 @@ class _Told:
         self._progress = progress
         self.anything = False
 
-    def step(self, component: str, what: str) -> None:
+    def step(self, component: str, what: str, *, local: bool = False) -> None:
         """See Progress."""
         self.anything = True
-        self._progress.step(component, what)
+        self._progress.step(component, what, local=local)
 
     def advance(self, component: str, done: int, total: int | None) -> None:
         """See Progress."""

@@ -39,7 +39,7 @@ class Listener(Silent):
     steps: list[tuple[str, str]] = field(default_factory=list)
     ends: dict[str, str] = field(default_factory=dict)
 
-    def step(self, component: str, what: str) -> None:
+    def step(self, component: str, what: str, *, local: bool = False) -> None:
         self.steps.append((component, what))
 
     def finish(self, component: str, what: str) -> None:

@@ -6,7 +6,6 @@ All are called from the threads of several components at once.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 # A command that is through by then shows no bars (and does not pay for loading rich).
 _PATIENCE = 0.4
-
-# Between two lines about the same step where no bar can move.
-_LINE_INTERVAL = 10.0
 
 
 @contextmanager
@@ -42,31 +38,30 @@ def showing_progress(terminal: Terminal) -> Iterator[Progress]:
 
 
 class _Lines:
-    """One line per step, and one now and then while a step goes on."""
+    """A line when a component starts to wait for somebody, and one when it is through."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._lock = threading.Lock()
-        self._steps: dict[str, str] = {}
-        self._last: dict[str, float] = {}
+        self._waiting: set[str] = set()
 
-    def step(self, component: str, what: str) -> None:
-        self._say(component, what)
-        self._steps[component] = what
+    def step(self, component: str, what: str, *, local: bool = False) -> None:
+        with self._lock:
+            if not local and component not in self._waiting:
+                self._waiting.add(component)
+                self._say(component, what)
 
     def advance(self, component: str, done: int, total: int | None) -> None:
-        if total and time.monotonic() - self._last.get(component, 0.0) > _LINE_INTERVAL:
-            self._say(
-                component, f"{self._steps.get(component, '')} {100 * done // total} %".lstrip()
-            )
+        pass
 
     def finish(self, component: str, what: str) -> None:
-        self._say(component, what)
+        with self._lock:
+            if component in self._waiting:
+                self._waiting.remove(component)
+                self._say(component, what)
 
     def _say(self, component: str, what: str) -> None:
-        with self._lock:
-            self._last[component] = time.monotonic()
-            self._terminal.say([Painted(component, Paint.STRONG), ": ", what])
+        self._terminal.say([Painted(component, Paint.STRONG), ": ", what])
 
 
 class _Bars:
@@ -81,7 +76,7 @@ class _Bars:
         self._timer.daemon = True
         self._timer.start()
 
-    def step(self, component: str, what: str) -> None:
+    def step(self, component: str, what: str, *, local: bool = False) -> None:
         self._show(component, what, 0, None)
 
     def advance(self, component: str, done: int, total: int | None) -> None:

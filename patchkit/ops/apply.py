@@ -84,12 +84,12 @@ class AppliedComponent:
 
     `base` and `tip` are the commits of the stack, `tree` the tree it results in; None where it was
     not built. `patches` are the verdicts in the order of the series, `failures` say why one does
-    not apply. `changed` counts files written or removed in the checkout, None where that is not known (dry
-    run). `saved_ref` is where
-    --force put work of the user's, `restore` the command that brings it back, `moved_aside` a
-    folder that was no checkout of patchkit's and was renamed. `left_out` are paths whose contents
-    no server has. `finished`: an apply that was killed earlier was finished first. `problems` keep
-    the component from being done, `warnings` do not.
+    not apply. `changed` counts files written or removed in the checkout, None where that is not
+    known (dry run). `saved_ref` is where --force put work of the user's, `restore` the command that
+    brings it back, `moved_aside` a folder that was no checkout of patchkit's and was renamed.
+    `left_out` are paths whose contents no server has. `finished`: an apply that was killed earlier
+    was finished first. `before` is the checkout as it was found. `problems` keep the component
+    from being done, `warnings` do not.
     """
 
     name: str
@@ -209,7 +209,7 @@ class _Applying:
         base = self.store.base(component, self.progress)
         series = load_series(self.manifest, component, self.store, self.progress)
         count = len(series.patches)
-        self.progress.step(component.name, f"applying {count} patch{'es' * (count != 1)}")
+        self.progress.step(component.name, f"applying {count} patch{'es' * (count != 1)}", local=True)
         repository = self.store.repository(component)
         with reading(repository) as reader:
             stack = build_stack(reader, base, series.series_patches)
@@ -254,7 +254,7 @@ class _Applying:
     def _enter(
         self, component: Component, stack: Stack, built: AppliedComponent
     ) -> AppliedComponent:
-        self.progress.step(component.name, "looking at the checkout")
+        self.progress.step(component.name, "looking at the checkout", local=True)
         checkout = checkout_of(self.workspace, component)
         stacked = Stacked(
             stack.base.commit, stack.commit, stack.objects, self.store.repository(component)

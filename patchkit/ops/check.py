@@ -92,7 +92,7 @@ def _check(task: _Task, tools: _Tools) -> ComponentCheck:
     try:
         if isinstance(task.series, PatchkitError):
             raise task.series
-        tools.progress.step(component.name, "checking")
+        tools.progress.step(component.name, "checking", local=True)
         check = _check_stack(blank, task, task.series, tools)
     except PatchkitError as error:
         check = replace(blank, exit_code=error.exit_code, problems=error.problems)

@@ -42,20 +42,11 @@ from patchkit.series import LoadedSeries, load_series
 from patchkit.stack import Stack, build_stack, read_stack
 from patchkit.store import Store
 from patchkit.transaction import write_set
-from patchkit.workspace import (
-    Checkout,
-    Snapshot,
-    State,
-    Target,
-    checkout_of,
-    inspect,
-    locked,
-    read_worktree,
-    recover,
-    settle,
-)
+from patchkit.workspace import Checkout, Snapshot, State, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, SAVED_REFS, locked_file
-from patchkit.workspace.save import stamp
+from patchkit.workspace.move import Target, settle
+from patchkit.workspace.recover import recover
+from patchkit.workspace.save import read_worktree, stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +138,7 @@ class _Refreshing:
     def _component(self, component: Component, lock: Lock | None) -> _Outcome:
         """One component; never raises what concerns it alone."""
         checkout = checkout_of(self._workspace, component)
-        self._progress.step(component.name, "comparing the checkout with the patches")
+        self._progress.step(component.name, "comparing the checkout with the patches", local=True)
         blank = RefreshedComponent(component.name, checkout.path, Result.FAILED)
         try:
             found = self._find(component, checkout)

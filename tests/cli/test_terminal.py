@@ -106,8 +106,11 @@ def test_every_status_has_a_word() -> None:
 def test_progress_off_a_terminal_is_lines(capsys: pytest.CaptureFixture[str]) -> None:
     with showing_progress(Terminal()) as progress:
         progress.step("demo", "fetching \x1b")
+        progress.step("demo", "downloading")
         progress.advance("demo", 1, 2)
         progress.finish("demo", "fetched")
+        progress.step("demo", "applying 3 patches", local=True)
+        progress.finish("demo", "applied")
     assert capsys.readouterr() == ("", "demo: fetching \\e\ndemo: fetched\n")
     with showing_progress(Terminal(quiet=True)) as progress:
         progress.step("demo", "fetching")
