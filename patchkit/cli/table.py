@@ -341,6 +341,7 @@ Options:
                           package index.
       --archive URL       The upstream is this archive.
       --sha256 HASH       SHA-256 of the source distribution or archive.
+                          Default: what the index says.
       --component NAME    Name of the component. Default: the upstream's.
       --track BRANCH      The branch where newer versions appear.
       --description TEXT  What the stack is, in one line.
@@ -352,15 +353,15 @@ Examples:
       pin the commit that main is at now
   patchkit init demo --git URL --commit ID --track main --component mbridge
       say it all; asks nobody
-  patchkit init demo --index mbridge==0.15.1 --sha256 HASH
-      from the package index
+  patchkit init demo --index mbridge==0.15.1
+      a source distribution from the package index
   patchkit init
       on a terminal: asks
 
 Exit codes:
   0  written
   2  the manifest is there already, or the options do not go together
-  5  the upstream could not be asked for --ref
+  5  the upstream or the index could not be asked
 """
 
 PAGES['import'] = """\
