@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from patchkit.errors import BadInputError, Problem
-from patchkit.model import diffnames
+from patchkit.errors import BadInputError
 from patchkit.model.binary import BadPayloadError, read_binary_hunk
+from patchkit.model.diffheader import (
+    HeaderDraft,
+    Offences,
+    read_git_header,
+    read_plain_header,
+    starts_plain,
+)
 from patchkit.model.objects import decode_path
-from patchkit.model.patch import BinaryHunk, FileChange, Hunk, Kind
+from patchkit.model.patch import FileChange, Hunk, Kind
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_INDEX = re.compile(rb"([^.\n]{0,40})\.\.([^ \r\n]{0,40})\r?(?: (.*))?\n", re.DOTALL)
-_HEX = re.compile(rb"[0-9a-f]+")
-_MODE = re.compile(rb"([0-7]+)[ \t\r\n]")
 _COMBINED = (b"diff --cc ", b"diff --combined ")
 _CORRUPT_HINT = "regenerate the patch, or correct the counts in the @@ line"
 
@@ -55,8 +58,8 @@ def read_diff(
     """As `parse_diff`, of lines that keep their newlines; says also where the changes stand."""
     parser = _Parser(lines, first_line, strip, name)
     changes, end = parser.run()
-    if parser.problems:
-        raise BadInputError(*parser.problems)
+    if parser.offences.problems:
+        raise BadInputError(*parser.offences.problems)
     if not changes:
         return DiffLines((), len(lines), len(lines))
     start = changes[0].line - first_line
@@ -74,65 +77,13 @@ def split_lines(data: bytes) -> list[bytes]:
     return lines
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A file change while its header is read."""
-
-    line: int
-    declared: list[Kind] = field(default_factory=list)
-    old_name: bytes | None = None
-    new_name: bytes | None = None
-    old_mode: int | None = None
-    new_mode: int | None = None
-    old_blob: str | None = None
-    new_blob: str | None = None
-    similarity: int | None = None
-    plain: bool = False
-
-    @property
-    def kind(self) -> Kind:
-        return self.declared[0] if self.declared else Kind.MODIFY
-
-    @property
-    def changes_something(self) -> bool:
-        modes = self.old_mode, self.new_mode
-        return bool(self.declared) or (None not in modes and modes[0] != modes[1])
-
-    def finish(
-        self,
-        hunks: Sequence[Hunk] = (),
-        binary: tuple[BinaryHunk, BinaryHunk | None] | None = None,
-        *,
-        differs: bool = False,
-    ) -> FileChange:
-        old = None if self.kind is Kind.ADD else self.old_name
-        new = None if self.kind is Kind.DELETE else self.new_name
-        return FileChange(
-            kind=self.kind,
-            old_path=None if old is None else decode_path(old),
-            new_path=None if new is None else decode_path(new),
-            hunks=tuple(hunks),
-            old_mode=self.old_mode,
-            new_mode=self.new_mode,
-            old_blob=self.old_blob,
-            new_blob=self.new_blob,
-            similarity=self.similarity,
-            binary=binary,
-            binary_differs=differs,
-            plain=self.plain,
-            line=self.line,
-        )
-
-
 class _Parser:
     """Walks over the lines; `_at` is the index of the next one."""
 
     def __init__(self, lines: list[bytes], first_line: int, strip: int, name: str) -> None:
-        self.problems: list[Problem] = []
+        self.offences = Offences(name, first_line)
         self._lines = lines
-        self._first = first_line
         self._strip = strip
-        self._name = name
         self._at = 0
         # a `diff --git` line that nothing follows: text, if no other header comes after it
         self._bare: int | None = None
@@ -151,189 +102,49 @@ class _Parser:
 
     # -- finding headers ---------------------------------------------------------------------
 
-    def _next_header(self) -> _Draft | None:
+    def _next_header(self) -> HeaderDraft | None:
         """Pass over one line, or read the header that starts there."""
         lines, at = self._lines, self._at
         line = lines[at]
         self._at += 1
         if line.startswith(b"diff --git "):
             return self._git_header(at)
-        if line.startswith(b"--- ") and _starts_plain(lines, at):
+        if starts_plain(lines, at):
             return self._plain_header(at)
         if line.startswith(b"@@ -") and _HUNK.match(line):
-            self._offend(at, "hunk without a file header above it", _CORRUPT_HINT)
+            self.offences.add(at, "hunk without a file header above it", _CORRUPT_HINT)
             self._skip_hunk_lines()
         elif line.startswith(_COMBINED):
-            self._offend(
+            self.offences.add(
                 at, "combined diff of a merge commit", "make the patch against one of the parents"
             )
         return None
 
-    def _git_header(self, at: int) -> _Draft | None:
-        draft = _Draft(self._number(at))
-        known = len(self.problems)
-        while self._at < len(self._lines) and self._extended_line(draft, self._lines[self._at]):
-            self._at += 1
+    def _git_header(self, at: int) -> HeaderDraft | None:
+        draft, self._at = read_git_header(self._lines, at, self._strip, self.offences)
         bare, self._bare = self._bare, None
         if self._at == at + 1:
             self._bare = at
-            self._settle_names(draft, at)
             return None
         if bare is not None:
-            self._offend(bare, "header of a file without any change")
-        if self._settle_names(draft, at) and len(self.problems) == known:
-            return draft
-        self._skip_hunks()
-        return None
-
-    def _extended_line(self, draft: _Draft, line: bytes) -> bool:
-        """Take in one line of the extended header; False if the header ends before it."""
-        for prefix, read in _READERS:
-            if line.startswith(prefix):
-                if line.endswith(b"\n"):
-                    read(self, draft, line[len(prefix) :])
-                    return True
-                return False
-        return False
-
-    def _settle_names(self, draft: _Draft, at: int) -> bool:
-        if draft.old_name is None and draft.new_name is None:
-            draft.old_name = draft.new_name = self._common_name(at)
-        if len(draft.declared) > 1:
-            said = " and ".join(kind.value for kind in draft.declared)
-            self._offend(at, f"header says both {said}")
-            return False
-        missing_old = draft.old_name is None and draft.kind is not Kind.ADD
-        missing_new = draft.new_name is None and draft.kind is not Kind.DELETE
-        if missing_old or missing_new:
-            self._offend(
-                at,
-                f"header names no file once {_folders(self._strip)} stripped",
-                "set the strip level that the patch was made with",
-            )
-            return False
-        return True
-
-    def _common_name(self, at: int) -> bytes | None:
-        return diffnames.common_name(self._lines[at][len(b"diff --git ") :], self._strip)
-
-    def _plain_header(self, at: int) -> _Draft | None:
-        old, new = self._lines[at][4:], self._lines[at + 1][4:]
-        bare, self._bare = self._bare, None
-        draft = _Draft(self._number(at), plain=True)
-        self._at = at + 2
-        if diffnames.is_dev_null(old):
-            draft.declared = [Kind.ADD]
-            name = diffnames.plain_name(new, self._strip)
-        elif diffnames.is_dev_null(new):
-            draft.declared = [Kind.DELETE]
-            name = diffnames.plain_name(old, self._strip)
-        else:
-            name = diffnames.plain_name(new, self._strip, diffnames.plain_name(old, self._strip))
-            if diffnames.has_epoch_stamp(old):
-                draft.declared = [Kind.ADD]
-            elif diffnames.has_epoch_stamp(new):
-                draft.declared = [Kind.DELETE]
-        draft.old_name = draft.new_name = name
-        if bare is not None and draft.declared:
-            self._offend(bare, "header of a file without any change")
-        if name is None:
-            self._offend(
-                at,
-                f"header names no file once {_folders(self._strip)} stripped",
-                "set the strip level that the patch was made with",
-            )
+            self.offences.add(bare, "header of a file without any change")
+        if draft is None:
             self._skip_hunks()
-            return None
         return draft
 
-    # -- lines of the extended header --------------------------------------------------------
-
-    def _old_name(self, draft: _Draft, text: bytes) -> None:
-        self._verify_name(draft, text, "old", absent=draft.kind is Kind.ADD)
-
-    def _new_name(self, draft: _Draft, text: bytes) -> None:
-        self._verify_name(draft, text, "new", absent=draft.kind is Kind.DELETE)
-
-    def _verify_name(self, draft: _Draft, text: bytes, side: str, *, absent: bool) -> None:
-        known = draft.old_name if side == "old" else draft.new_name
-        if absent:
-            if known is not None or not diffnames.is_dev_null(text):
-                self._offend(self._at, "expected /dev/null here, as the header says")
-            return
-        name = diffnames.header_name(text, self._strip)
-        if known is None:
-            if side == "old":
-                draft.old_name = name
-            else:
-                draft.new_name = name
-        elif name != known:
-            self._offend(self._at, f"{side} name is not the one that the header gave")
-
-    def _old_mode(self, draft: _Draft, text: bytes) -> None:
-        draft.old_mode = self._mode(text)
-
-    def _new_mode(self, draft: _Draft, text: bytes) -> None:
-        draft.new_mode = self._mode(text)
-
-    def _deleted(self, draft: _Draft, text: bytes) -> None:
-        self._declare(draft, Kind.DELETE)
-        draft.old_name = self._common_name(draft.line - self._first)
-        draft.old_mode = self._mode(text)
-
-    def _added(self, draft: _Draft, text: bytes) -> None:
-        self._declare(draft, Kind.ADD)
-        draft.new_name = self._common_name(draft.line - self._first)
-        draft.new_mode = self._mode(text)
-
-    def _copy_from(self, draft: _Draft, text: bytes) -> None:
-        self._declare(draft, Kind.COPY)
-        draft.old_name = diffnames.moved_name(text, self._strip)
-
-    def _copy_to(self, draft: _Draft, text: bytes) -> None:
-        self._declare(draft, Kind.COPY)
-        draft.new_name = diffnames.moved_name(text, self._strip)
-
-    def _rename_from(self, draft: _Draft, text: bytes) -> None:
-        self._declare(draft, Kind.RENAME)
-        draft.old_name = diffnames.moved_name(text, self._strip)
-
-    def _rename_to(self, draft: _Draft, text: bytes) -> None:
-        self._declare(draft, Kind.RENAME)
-        draft.new_name = diffnames.moved_name(text, self._strip)
-
-    def _similarity(self, draft: _Draft, text: bytes) -> None:
-        number = text.rstrip(b"%\r\n")
-        if number.isdigit() and int(number) <= 100:
-            draft.similarity = int(number)
-
-    def _dissimilarity(self, draft: _Draft, text: bytes) -> None:
-        """A complete rewrite is a modification like any other."""
-
-    def _index(self, draft: _Draft, text: bytes) -> None:
-        match = _INDEX.fullmatch(text)
-        if match is None:
-            return
-        if _HEX.fullmatch(match[1]) and _HEX.fullmatch(match[2]):
-            draft.old_blob, draft.new_blob = match[1].decode(), match[2].decode()
-        if match[3] is not None:
-            draft.old_mode = self._mode(match[3] + b"\n")
-
-    def _mode(self, text: bytes) -> int | None:
-        match = _MODE.match(text)
-        if match is None:
-            self._offend(self._at, "mode is not an octal number")
-            return None
-        return int(match[1], 8)
-
-    @staticmethod
-    def _declare(draft: _Draft, kind: Kind) -> None:
-        if kind not in draft.declared:
-            draft.declared.append(kind)
+    def _plain_header(self, at: int) -> HeaderDraft | None:
+        draft = read_plain_header(self._lines, at, self._strip, self.offences)
+        self._at = at + 2
+        bare, self._bare = self._bare, None
+        if draft is None:
+            self._skip_hunks()
+        elif bare is not None and draft.declared:
+            self.offences.add(bare, "header of a file without any change")
+        return draft
 
     # -- bodies ------------------------------------------------------------------------------
 
-    def _body(self, draft: _Draft) -> FileChange | None:
+    def _body(self, draft: HeaderDraft) -> FileChange | None:
         hunks = self._hunks()
         if hunks is None:
             return None
@@ -347,18 +158,21 @@ class _Parser:
             return draft.finish(differs=True)
         if not draft.changes_something:
             path = decode_path(draft.new_name or draft.old_name or b"")
-            self._offend(draft.line - self._first, f"{path}: header without any change")
+            self._offend_header(draft, f"{path}: header without any change")
             return None
         return draft.finish()
 
-    def _with_hunks(self, draft: _Draft, hunks: list[Hunk]) -> FileChange | None:
+    def _with_hunks(self, draft: HeaderDraft, hunks: list[Hunk]) -> FileChange | None:
         if draft.kind is Kind.ADD and any(hunk.old_count for hunk in hunks):
-            self._offend(draft.line - self._first, "new file depends on old contents")
+            self._offend_header(draft, "new file depends on old contents")
             return None
         if draft.kind is Kind.DELETE and any(hunk.new_count for hunk in hunks):
-            self._offend(draft.line - self._first, "deleted file still has contents")
+            self._offend_header(draft, "deleted file still has contents")
             return None
         return draft.finish(hunks)
+
+    def _offend_header(self, draft: HeaderDraft, what: str) -> None:
+        self.offences.add(draft.line - self.offences.first_line, what)
 
     def _hunks(self) -> list[Hunk] | None:
         """The hunks that follow, None if one is corrupt; reads on to report every corrupt one."""
@@ -379,7 +193,7 @@ class _Parser:
         match = _HUNK.match(head)
         self._at += 1
         if match is None:
-            self._offend(start, "malformed @@ line")
+            self.offences.add(start, "malformed @@ line")
             return None
         old, new = int(match[2] or 1), int(match[4] or 1)
         body = self._hunk_body(old, new)
@@ -387,11 +201,17 @@ class _Parser:
             self._miscounted(start, old, new)
             return None
         if all(text[:1] == b" " for text in body):
-            self._offend(start, "hunk changes nothing")
+            self.offences.add(start, "hunk changes nothing")
             return None
         section = head[match.end() :].rstrip(b"\n").removeprefix(b" ")
         return Hunk(
-            int(match[1]), old, int(match[3]), new, section, tuple(body), self._number(start)
+            int(match[1]),
+            old,
+            int(match[3]),
+            new,
+            section,
+            tuple(body),
+            self.offences.number(start),
         )
 
     def _hunk_body(self, old: int, new: int) -> list[bytes] | None:
@@ -422,7 +242,7 @@ class _Parser:
                 return None
             body.append(line)
             at += 1
-        if at < end and _is_no_newline(lines[at]):
+        if body and at < end and _is_no_newline(lines[at]):
             body[-1] = body[-1].removesuffix(b"\n")
             at += 1
         self._at = at
@@ -434,14 +254,12 @@ class _Parser:
             follow.pop()
         marks = [line[:1].strip() for line in follow if line[:1] != b"\\"]
         has_old, has_new = len(marks) - marks.count(b"+"), len(marks) - marks.count(b"-")
+        what = f"hunk at line {self.offences.number(start)}"
         if (has_old, has_new) == (old, new):
-            what = f"hunk at line {self._number(start)} is cut off"
+            what += " is cut off"
         else:
-            what = (
-                f"hunk at line {self._number(start)} promises {old} old and {new} new lines,"
-                f" {has_old} and {has_new} follow"
-            )
-        self._offend(start, what, _CORRUPT_HINT)
+            what += f" promises {old} old and {new} new lines, {has_old} and {has_new} follow"
+        self.offences.add(start, what, _CORRUPT_HINT)
 
     def _skip_hunks(self) -> None:
         while self._at < len(self._lines) and self._lines[self._at].startswith(b"@@ -"):
@@ -451,13 +269,13 @@ class _Parser:
     def _skip_hunk_lines(self) -> None:
         self._at = _end_of_hunk(self._lines, self._at)
 
-    def _binary(self, draft: _Draft) -> FileChange | None:
+    def _binary(self, draft: HeaderDraft) -> FileChange | None:
         start = self._at
         try:
             forward = read_binary_hunk(self._lines, start + 1)
             if forward is None:
                 self._at = start + 1
-                self._offend(start, "binary patch without a literal or a delta")
+                self.offences.add(start, "binary patch without a literal or a delta")
                 return None
             hunk, self._at = forward
             reverse = read_binary_hunk(self._lines, self._at)
@@ -466,51 +284,14 @@ class _Parser:
             self._at = reverse[1]
             return draft.finish(binary=(hunk, reverse[0]))
         except BadPayloadError as error:
-            self._offend(error.index, str(error), "the patch was damaged on its way")
+            self.offences.add(error.index, str(error), "the patch was damaged on its way")
             self._at = error.index + 1
             return None
-
-    # -- reporting ---------------------------------------------------------------------------
-
-    def _number(self, index: int) -> int:
-        return self._first + index
-
-    def _offend(self, index: int, what: str, hint: str = "") -> None:
-        number = self._number(index)
-        where = f"{self._name}:{number}" if self._name else f"line {number}"
-        self.problems.append(Problem(what, where=where, hint=hint))
-
-
-_READERS = (
-    (b"--- ", _Parser._old_name),
-    (b"+++ ", _Parser._new_name),
-    (b"index ", _Parser._index),
-    (b"old mode ", _Parser._old_mode),
-    (b"new mode ", _Parser._new_mode),
-    (b"deleted file mode ", _Parser._deleted),
-    (b"new file mode ", _Parser._added),
-    (b"copy from ", _Parser._copy_from),
-    (b"copy to ", _Parser._copy_to),
-    (b"rename old ", _Parser._rename_from),
-    (b"rename new ", _Parser._rename_to),
-    (b"rename from ", _Parser._rename_from),
-    (b"rename to ", _Parser._rename_to),
-    (b"similarity index ", _Parser._similarity),
-    (b"dissimilarity index ", _Parser._dissimilarity),
-)
 
 
 def _is_no_newline(line: bytes) -> bool:
     # "\ No newline at end of file" in any language; 12 is git's own sanity check
     return line.startswith(b"\\ ") and len(line) >= 12
-
-
-def _starts_plain(lines: Sequence[bytes], index: int) -> bool:
-    return (
-        index + 2 < len(lines)
-        and lines[index + 1].startswith(b"+++ ")
-        and lines[index + 2].startswith(b"@@ -")
-    )
 
 
 def _with_its_announcement(lines: Sequence[bytes], index: int) -> int:
@@ -531,11 +312,7 @@ def _end_of_hunk(lines: Sequence[bytes], index: int) -> int:
         line = lines[index]
         if line[:1] not in (b" ", b"+", b"-", b"\\", b"\n"):
             break
-        if line == b"-- \n" or (line.startswith(b"--- ") and _starts_plain(lines, index)):
+        if line == b"-- \n" or starts_plain(lines, index):
             break
         index += 1
     return index
-
-
-def _folders(strip: int) -> str:
-    return "1 leading folder is" if strip == 1 else f"{strip} leading folders are"

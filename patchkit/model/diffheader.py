@@ -1,0 +1,292 @@
+"""The headers of file changes in a diff: which file, what happens to it, its modes and blobs.
+
+git writes `diff --git` and extended header lines, everybody else `---` and `+++` alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from patchkit.errors import Problem
+from patchkit.model import diffnames
+from patchkit.model.objects import decode_path
+from patchkit.model.patch import BinaryHunk, FileChange, Hunk, Kind
+
+_INDEX = re.compile(rb"([^.\n]{0,40})\.\.([^ \r\n]{0,40})\r?(?: (.*))?\n", re.DOTALL)
+_HEX = re.compile(rb"[0-9a-f]+")
+_MODE = re.compile(rb"([0-7]+)[ \t\r\n]")
+
+
+@dataclass(slots=True)
+class Offences:
+    """What is wrong with a diff; lines are given by index, and told by their number in the file."""
+
+    name: str
+    first_line: int
+    problems: list[Problem] = field(default_factory=list)
+
+    def number(self, index: int) -> int:
+        """The line's number in the patch file."""
+        return self.first_line + index
+
+    def add(self, index: int, what: str, hint: str = "") -> None:
+        """Take down one offence."""
+        number = self.number(index)
+        where = f"{self.name}:{number}" if self.name else f"line {number}"
+        self.problems.append(Problem(what, where=where, hint=hint))
+
+
+@dataclass(slots=True)
+class HeaderDraft:
+    """A file change while its header is read; `line` as in FileChange."""
+
+    line: int
+    declared: list[Kind] = field(default_factory=list)
+    old_name: bytes | None = None
+    new_name: bytes | None = None
+    old_mode: int | None = None
+    new_mode: int | None = None
+    old_blob: str | None = None
+    new_blob: str | None = None
+    similarity: int | None = None
+    plain: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """What the header says so far."""
+        return self.declared[0] if self.declared else Kind.MODIFY
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether the header alone is a change: of the mode, of the name, an empty file."""
+        modes = self.old_mode, self.new_mode
+        return bool(self.declared) or (None not in modes and modes[0] != modes[1])
+
+    def finish(
+        self,
+        hunks: Sequence[Hunk] = (),
+        binary: tuple[BinaryHunk, BinaryHunk | None] | None = None,
+        *,
+        differs: bool = False,
+    ) -> FileChange:
+        """The change with its body."""
+        old = None if self.kind is Kind.ADD else self.old_name
+        new = None if self.kind is Kind.DELETE else self.new_name
+        return FileChange(
+            kind=self.kind,
+            old_path=None if old is None else decode_path(old),
+            new_path=None if new is None else decode_path(new),
+            hunks=tuple(hunks),
+            old_mode=self.old_mode,
+            new_mode=self.new_mode,
+            old_blob=self.old_blob,
+            new_blob=self.new_blob,
+            similarity=self.similarity,
+            binary=binary,
+            binary_differs=differs,
+            plain=self.plain,
+            line=self.line,
+        )
+
+
+def starts_plain(lines: Sequence[bytes], index: int) -> bool:
+    """Whether a header without `diff --git` starts there: `---`, `+++`, and a hunk behind them."""
+    return (
+        index + 2 < len(lines)
+        and lines[index].startswith(b"--- ")
+        and lines[index + 1].startswith(b"+++ ")
+        and lines[index + 2].startswith(b"@@ -")
+    )
+
+
+def read_plain_header(
+    lines: Sequence[bytes], at: int, strip: int, offences: Offences
+) -> HeaderDraft | None:
+    """The header in the two lines from `at` on; None if it is unsound."""
+    old, new = lines[at][4:], lines[at + 1][4:]
+    draft = HeaderDraft(offences.number(at), plain=True)
+    if diffnames.is_dev_null(old):
+        draft.declared = [Kind.ADD]
+        name = diffnames.plain_name(new, strip)
+    elif diffnames.is_dev_null(new):
+        draft.declared = [Kind.DELETE]
+        name = diffnames.plain_name(old, strip)
+    else:
+        name = diffnames.plain_name(new, strip, diffnames.plain_name(old, strip))
+        if diffnames.has_epoch_stamp(old):
+            draft.declared = [Kind.ADD]
+        elif diffnames.has_epoch_stamp(new):
+            draft.declared = [Kind.DELETE]
+    if name is None:
+        _nameless(offences, at, strip)
+        return None
+    draft.old_name = draft.new_name = name
+    return draft
+
+
+def read_git_header(
+    lines: Sequence[bytes], at: int, strip: int, offences: Offences
+) -> tuple[HeaderDraft | None, int]:
+    """The header that the `diff --git` line at `at` opens, and the index of the line after it.
+
+    None if it is unsound.
+    """
+    known = len(offences.problems)
+    reader = _Reader(HeaderDraft(offences.number(at)), lines[at], strip, offences, at + 1)
+    while reader.at < len(lines) and reader.take(lines[reader.at]):
+        reader.at += 1
+    reader.settle(at)
+    sound = len(offences.problems) == known
+    return (reader.draft if sound else None), reader.at
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Takes in a git header line by line; `at` is the index of the line."""
+
+    draft: HeaderDraft
+    opening: bytes
+    strip: int
+    offences: Offences
+    at: int
+
+    def take(self, line: bytes) -> bool:
+        """Take in one line; False if the header ends before it."""
+        for prefix, read in _LINES:
+            if line.startswith(prefix):
+                if line.endswith(b"\n"):
+                    read(self, line[len(prefix) :])
+                    return True
+                return False
+        return False
+
+    def settle(self, start: int) -> None:
+        """Check, at the header's end, that the names are known and go together."""
+        draft = self.draft
+        if draft.old_name is None and draft.new_name is None:
+            draft.old_name = draft.new_name = self._common_name()
+        if len(draft.declared) > 1:
+            said = " and ".join(kind.value for kind in draft.declared)
+            self.offences.add(start, f"header says both {said}")
+            return
+        missing_old = draft.old_name is None and draft.kind is not Kind.ADD
+        missing_new = draft.new_name is None and draft.kind is not Kind.DELETE
+        if missing_old or missing_new:
+            _nameless(self.offences, start, self.strip)
+
+    def _common_name(self) -> bytes | None:
+        return diffnames.common_name(self.opening[len(b"diff --git ") :], self.strip)
+
+    def _old_name(self, text: bytes) -> None:
+        self._verify_name(text, "old", absent=self.draft.kind is Kind.ADD)
+
+    def _new_name(self, text: bytes) -> None:
+        self._verify_name(text, "new", absent=self.draft.kind is Kind.DELETE)
+
+    def _verify_name(self, text: bytes, side: str, *, absent: bool) -> None:
+        known = self.draft.old_name if side == "old" else self.draft.new_name
+        if absent:
+            if known is not None or not diffnames.is_dev_null(text):
+                self.offences.add(self.at, "expected /dev/null here, as the header says")
+            return
+        name = diffnames.header_name(text, self.strip)
+        if known is None:
+            if side == "old":
+                self.draft.old_name = name
+            else:
+                self.draft.new_name = name
+        elif name != known:
+            self.offences.add(self.at, f"{side} name is not the one that the header gave")
+
+    def _old_mode(self, text: bytes) -> None:
+        self.draft.old_mode = self._mode(text)
+
+    def _new_mode(self, text: bytes) -> None:
+        self.draft.new_mode = self._mode(text)
+
+    def _deleted(self, text: bytes) -> None:
+        self._declare(Kind.DELETE)
+        self.draft.old_name = self._common_name()
+        self.draft.old_mode = self._mode(text)
+
+    def _added(self, text: bytes) -> None:
+        self._declare(Kind.ADD)
+        self.draft.new_name = self._common_name()
+        self.draft.new_mode = self._mode(text)
+
+    def _copy_from(self, text: bytes) -> None:
+        self._declare(Kind.COPY)
+        self.draft.old_name = diffnames.moved_name(text, self.strip)
+
+    def _copy_to(self, text: bytes) -> None:
+        self._declare(Kind.COPY)
+        self.draft.new_name = diffnames.moved_name(text, self.strip)
+
+    def _rename_from(self, text: bytes) -> None:
+        self._declare(Kind.RENAME)
+        self.draft.old_name = diffnames.moved_name(text, self.strip)
+
+    def _rename_to(self, text: bytes) -> None:
+        self._declare(Kind.RENAME)
+        self.draft.new_name = diffnames.moved_name(text, self.strip)
+
+    def _similarity(self, text: bytes) -> None:
+        number = text.rstrip(b"%\r\n")
+        if number.isdigit() and int(number) <= 100:
+            self.draft.similarity = int(number)
+
+    def _dissimilarity(self, text: bytes) -> None:
+        """A complete rewrite is a modification like any other."""
+
+    def _index(self, text: bytes) -> None:
+        match = _INDEX.fullmatch(text)
+        if match is None:
+            return
+        if _HEX.fullmatch(match[1]) and _HEX.fullmatch(match[2]):
+            self.draft.old_blob, self.draft.new_blob = match[1].decode(), match[2].decode()
+        if match[3] is not None:
+            self.draft.old_mode = self._mode(match[3] + b"\n")
+
+    def _mode(self, text: bytes) -> int | None:
+        match = _MODE.match(text)
+        if match is None:
+            self.offences.add(self.at, "mode is not an octal number")
+            return None
+        return int(match[1], 8)
+
+    def _declare(self, kind: Kind) -> None:
+        if kind not in self.draft.declared:
+            self.draft.declared.append(kind)
+
+
+_Line: TypeAlias = "Callable[[_Reader, bytes], None]"
+
+_LINES: tuple[tuple[bytes, _Line], ...] = (
+    (b"--- ", _Reader._old_name),
+    (b"+++ ", _Reader._new_name),
+    (b"index ", _Reader._index),
+    (b"old mode ", _Reader._old_mode),
+    (b"new mode ", _Reader._new_mode),
+    (b"deleted file mode ", _Reader._deleted),
+    (b"new file mode ", _Reader._added),
+    (b"copy from ", _Reader._copy_from),
+    (b"copy to ", _Reader._copy_to),
+    (b"rename old ", _Reader._rename_from),
+    (b"rename new ", _Reader._rename_to),
+    (b"rename from ", _Reader._rename_from),
+    (b"rename to ", _Reader._rename_to),
+    (b"similarity index ", _Reader._similarity),
+    (b"dissimilarity index ", _Reader._dissimilarity),
+)
+
+
+def _nameless(offences: Offences, at: int, strip: int) -> None:
+    folders = "1 leading folder is" if strip == 1 else f"{strip} leading folders are"
+    offences.add(
+        at,
+        f"header names no file once {folders} stripped",
+        "set the strip level that the patch was made with",
+    )
