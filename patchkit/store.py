@@ -13,7 +13,7 @@ The pin's ref is written last. A pin that has one is whole and is never asked fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +23,7 @@ from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsE
 from patchkit.gitcmd.partial import absent_blobs, paths_of
 from patchkit.gitcmd.pins import is_damaged, is_sound, read_pin, write_pin
 from patchkit.gitcmd.repository import Repository, init_repository
-from patchkit.gitcmd.staging import discard
+from patchkit.gitcmd.staging import discard, sweep
 from patchkit.gitcmd.urls import folder_name, readable_url
 from patchkit.manifest.values import Component, GitSource, Manifest, PinnedPatch
 from patchkit.model.base import Base
@@ -118,6 +118,7 @@ class Store:
         if is_damaged(repository, ref):
             progress.step(component.name, "the cached copy is damaged, fetching it again")
             discard(repository, self.cache / "scratch")
+        sweep(self.cache / "scratch")
         progress.step(component.name, "fetching")
         with about(component.name):
             init_repository(repository.git_dir)
@@ -210,52 +211,52 @@ def fetch_all(
     KeyboardInterrupt ends all fetches before it goes on. What is cached makes no progress.
     """
     chosen = manifest.components if components is None else components
+    results: dict[str, Base | PatchkitError | None] = {c.name: _cached(store, c) for c in chosen}
+    missing = [component for component in chosen if results[component.name] is None]
 
     def fetch_one(component: Component) -> Base | PatchkitError:
-        told = _Told(progress)
         try:
-            base = store.base(component, told)
-            for entry in component.patches:
-                if isinstance(entry, PinnedPatch):
-                    store.pinned_file(manifest, component, entry, told)
+            base = store.base(component, progress)
+            for entry in _pinned_files(component):
+                store.pinned_file(manifest, component, entry, progress)
         except PatchkitError as error:
             progress.finish(component.name, "failed")
             return error
-        if told.anything:
-            progress.finish(component.name, "fetched")
+        progress.finish(component.name, "fetched")
         return base
 
+    if missing:
+        results.update(_all_at_once(fetch_one, missing, jobs, store.stop))
+    return {name: result for name, result in results.items() if result is not None}
+
+
+def _all_at_once(
+    fetch_one: Callable[[Component], Base | PatchkitError],
+    components: Sequence[Component],
+    jobs: int,
+    stop: Stop,
+) -> dict[str, Base | PatchkitError]:
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (loads logging: slow)
 
     with ThreadPoolExecutor(jobs, "fetch") as pool:
-        futures = {each.name: pool.submit(fetch_one, each) for each in chosen}
+        futures = {each.name: pool.submit(fetch_one, each) for each in components}
         try:
             return {name: future.result() for name, future in futures.items()}
         except BaseException:
-            store.stop.ask()
+            stop.ask()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-class _Told:
-    """Hands progress on, and remembers whether there was any."""
+def _cached(store: Store, component: Component) -> Base | None:
+    """The component's base, if it is here with all files that its patches are taken from."""
+    base = store.cached_base(component)
+    files = (store.cached_file(entry) for entry in _pinned_files(component))
+    return base if base is not None and all(file is not None for file in files) else None
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self.anything = False
 
-    def step(self, component: str, what: str, *, local: bool = False) -> None:
-        """See Progress."""
-        self.anything = True
-        self._progress.step(component, what, local=local)
-
-    def advance(self, component: str, done: int, total: int | None) -> None:
-        """See Progress."""
-        self._progress.advance(component, done, total)
-
-    def finish(self, component: str, what: str) -> None:
-        """See Progress."""
-        self._progress.finish(component, what)
+def _pinned_files(component: Component) -> tuple[PinnedPatch, ...]:
+    return tuple(entry for entry in component.patches if isinstance(entry, PinnedPatch))
 
 
 def _entries_at(manifest: Manifest, url: str, commit: str) -> tuple[PinnedPatch, ...]:

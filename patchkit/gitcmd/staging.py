@@ -10,14 +10,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from patchkit.gitcmd.repository import Repository, init_repository
 
 # The index is what makes git see a pack, so it comes last.
 _PACK_FILES = (".pack", ".rev", ".promisor", ".idx")
+
+_STALE = 24 * 60 * 60  # seconds; no fetch takes as long
 
 
 @contextmanager
@@ -62,6 +65,14 @@ def discard(repository: Repository, folder: Path) -> None:
         grave = Path(tempfile.mkdtemp(prefix="discarded-", dir=folder))
         repository.git_dir.replace(grave / "repository.git")
         shutil.rmtree(grave, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed fetches left in `folder` a day ago or longer."""
+    for left in folder.glob("*"):
+        with suppress(FileNotFoundError):
+            if left.stat().st_mtime < time.time() - _STALE:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def link_packs(source: Repository, git_dir: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 from patchkit.gitcmd.objects import write_objects
@@ -15,6 +17,7 @@ from patchkit.gitcmd.staging import (
     link_packs,
     shallow_commits,
     staging,
+    sweep,
 )
 from patchkit.model.objects import make_object
 from tests.support.repos import Upstream
@@ -91,3 +94,16 @@ def _bring(upstream: Upstream, commit: str, target: Repository, tmp_path: Path) 
         adopt(stage, target)
     target.update_refs([RefChange(f"refs/patchkit/pins/{commit}", commit)], reason="test")
     return max(counts)
+
+
+def test_only_what_is_old_is_swept(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name / "sub").mkdir(parents=True)
+    two_days_ago = time.time() - 2 * 24 * 60 * 60
+    os.utime(tmp_path / "old", (two_days_ago, two_days_ago))
+
+    sweep(tmp_path)
+    sweep(tmp_path / "nothing")
+
+    assert (tmp_path / "new").exists()
+    assert not (tmp_path / "old").exists()

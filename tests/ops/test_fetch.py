@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.support.archives import digest
+from tests.support.archives import digest, make_tar
 from tests.support.damage import lose_blob
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
+from tests.support.servers import silent_server
 
 FIX = make_patch({"a": "1\n"}, {"a": "2\n"}, subject="Fix")
 
@@ -153,3 +159,56 @@ def test_everything_works_without_the_upstream(project: Project, upstream: Upstr
 
     project.run("check", "--offline").ok()
     project.run("fetch").ok()
+
+
+def test_a_full_disk_is_one_clear_error(project: Project, upstream: Upstream) -> None:
+    noise = bytes(random.Random(1).randbytes(1 << 19))
+    project.component("git", upstream, upstream.commit({"a": noise}))
+    archive = make_tar({"d/a": noise})
+    (project.root / "a.tar.gz").write_bytes(archive)
+    text = (project.root / "manifests" / "demo.yaml").read_text()
+    project.write(
+        {
+            "manifests/demo.yaml": text + "  archive:\n    source: {archive: ./a.tar.gz}\n"
+            f"    pin: {{sha256: {digest(archive)}}}\n"
+        }
+    )
+
+    # no file may become larger than 128 KiB: to a program, this is a disk that is full
+    command = f"ulimit -f 128; exec {sys.executable} -m patchkit fetch --json"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=project.root, capture_output=True, check=False
+    )
+
+    assert done.returncode == 5, done.stderr
+    report = json.loads(done.stdout)
+    assert [component["status"] for component in report["components"]] == ["failed", "failed"]
+    assert list((Path.home() / "cache" / "scratch").iterdir()) == []
+    project.run("fetch").ok()
+
+
+def test_interrupted_means_at_once_and_everything(project: Project) -> None:
+    with silent_server() as port:
+        dead = f"git://127.0.0.1:{port}/r.git"
+        components = {n: {"source": {"git": dead}, "pin": "1" * 40} for n in ("one", "two")}
+        data = yaml.safe_dump({"version": 1, "components": components})
+        project.write({"manifests/demo.yaml": data})
+        process = subprocess.Popen(
+            [sys.executable, "-m", "patchkit", "fetch"],
+            cwd=project.root,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # as when a terminal is there, and git in another session
+        )
+        scratch = Path.home() / "cache" / "scratch"
+        end = time.monotonic() + 20
+        while not list(scratch.glob("*/stage.git/objects")) and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert time.monotonic() - began < 4
+    assert b"Traceback" not in err
+    assert list(scratch.iterdir()) == []
