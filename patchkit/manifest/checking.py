@@ -22,6 +22,9 @@ from patchkit.manifest.urls import without_secret
 
 _KINDS: dict[type[Node], str] = {Items: "a list", Table: "a mapping"}
 
+# Looking for what is near is slow, and a file with more mistakes than this is no manifest.
+_SUGGESTIONS = 50
+
 _HOW_TO_WRITE = {
     "a list": "write each item after `- ` on a line of its own, or all in [ ]",
     "a mapping": "write `key: value` lines, or all in { }",
@@ -225,7 +228,9 @@ class _Checker:
 
     def _unknown(self, key: Scalar, fields: tuple[Field, ...], name: str) -> None:
         keys = [field.key for field in fields]
-        near = _synonym(key.text, fields) or _near([key.text], keys)
+        near = _synonym(key.text, fields)
+        if not near and len(self.problems) < _SUGGESTIONS:
+            near = _near([key.text], keys)
         hint = f"did you mean {near}?" if near else f"keys here: {', '.join(keys)}"
         self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
 

@@ -50,7 +50,7 @@ def set_pin(data: bytes, component: str, pin: Pin, *, file: Path) -> bytes:
     node = _component(parse(text, file), component, file).get("pin")
     if node is None:
         raise _not_here(f"the pin of {component}", file)
-    edits = [_replace(text, scalar, value) for scalar, value in _pin_scalars(node, pin, component)]
+    edits = [_replace(scalar, value) for scalar, value in _pin_scalars(node, pin, component)]
     return _encode(data, apply_edits(text, edits), file)
 
 
@@ -66,9 +66,7 @@ def set_series(data: bytes, component: str, path: str, *, file: Path) -> bytes:
     scalar = next((each for each in found if isinstance(each, Scalar)), None)
     if scalar is None:
         raise _not_here(f"the series of {component}", file)
-    quotes = len(scalar.style) if scalar.style in ("'", '"') else 0
-    edit = Edit(scalar.start + quotes, scalar.end - quotes, path)
-    return _encode(data, apply_edits(text, [edit]), file)
+    return _encode(data, apply_edits(text, [_replace(scalar, path)]), file)
 
 
 def add_patch(data: bytes, component: str, entry: Mapping[str, str | int], *, file: Path) -> bytes:
@@ -136,14 +134,15 @@ def _pin_scalars(node: Node, pin: Pin, component: str) -> list[tuple[Scalar, str
     return scalars
 
 
-def _replace(text: str, scalar: Scalar, value: str) -> Edit:
-    if not re.fullmatch(r"[A-Za-z0-9.+!_-]+", value):
-        raise ValueError(f"not a pin: {value!r}")
+def _replace(scalar: Scalar, value: str) -> Edit:
+    """`value` in the place of the scalar's characters, within its quotes if it has some."""
+    if not re.fullmatch(r"[A-Za-z0-9.+!_/-]+", value):
+        raise ValueError(f"not a pin or path: {value!r}")
     if scalar.style in ("'", '"'):
         return Edit(scalar.start + 1, scalar.end - 1, value)
     if scalar.style:
         raise BadInputError(
-            Problem("a pin in a block of text", str(scalar.where), "write it on the key's line")
+            Problem("a value in a block of text", str(scalar.where), "write it on the key's line")
         )
     # digits only must be quoted, or YAML would take the id for a number
     return Edit(

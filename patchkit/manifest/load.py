@@ -43,6 +43,9 @@ __all__ = [
 #: How long a chain of `extends` may be.
 MAXIMUM_EXTENDS = 8
 
+#: More are counted, not told.
+MAXIMUM_PROBLEMS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
@@ -107,7 +110,14 @@ class _Reader:
             file, _, line = problem.where.rpartition(":")
             return files.index(file) if file in files else 0, int(line) if line.isdigit() else 0
 
-        return sorted(self.problems.values(), key=place)
+        found = sorted(self.problems.values(), key=place)
+        more = len(found) - MAXIMUM_PROBLEMS
+        if more <= 0:
+            return found
+        return [
+            *found[:MAXIMUM_PROBLEMS],
+            Problem(f"{more} more problems", hint="mend these first"),
+        ]
 
     def read(self, path: Path, chain: tuple[Path, ...]) -> Table | None:
         """The file's table with its parts under it; None if it cannot be used at all."""

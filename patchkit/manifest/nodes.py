@@ -114,22 +114,26 @@ def decode(data: bytes, file: Path) -> str:
     return text
 
 
-def parse(text: str, file: Path) -> Node:
+def parse(text: str, file: Path, *, loader: Any = _LOADER) -> Node:
     """The only document of a text without a byte order mark; `file` is for messages.
+
+    `loader` is PyYAML's, whose marks are the same for the fast one and the portable one.
 
     Raises BadInputError for what is not YAML or not a part of YAML that manifests use.
     """
     try:
-        return _Composer(text, file).document()
+        return _Composer(text, file, loader).document()
     except yaml.MarkedYAMLError as error:
         raise BadInputError(_syntax_problem(error, text, file)) from error
+    except yaml.YAMLError as error:
+        raise BadInputError(Problem(f"not YAML: {error}", str(file), _SYNTAX_HINT)) from error
 
 
 class _Composer:
     """Turns events into nodes."""
 
-    def __init__(self, text: str, file: Path) -> None:
-        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=_LOADER))
+    def __init__(self, text: str, file: Path, loader: Any) -> None:
+        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=loader))
         self._file = file
         self._depth = 0
 
@@ -263,7 +267,8 @@ def _forbidden(match: re.Match[str], text: str, file: Path) -> Problem:
 
 def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: Path) -> Problem:
     mark = error.problem_mark or error.context_mark
-    line = mark.line + 1 if mark is not None else 1
+    # what is missing at the end is missed in a line behind the last one
+    line = min(mark.line + 1, text.rstrip("\n").count("\n") + 1) if mark is not None else 1
     what = error.problem or error.context or "cannot be read"
     if mark is not None and "cannot start any token" in what:
         character = text[mark.index : mark.index + 1]

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.manifest.edit import Edit, add_component, add_patch, apply_edits, set_pin
+from patchkit.manifest.edit import Edit, add_component, add_patch, apply_edits, set_pin, set_series
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.render import yaml_text
 from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, LocalSeries, Manifest, Pin
@@ -129,7 +129,7 @@ def test_a_pin_that_does_not_stand_in_the_file_is_refused(component: str) -> Non
 
 def test_what_is_no_pin_is_never_written() -> None:
     data = (DATA / "minimal.yaml").read_bytes()
-    with pytest.raises(ValueError, match="not a pin"):
+    with pytest.raises(ValueError, match="not a pin or path"):
         set_pin(data, "a", GitPin("x}\nversion: 2"), file=FILE)
 
 
@@ -141,6 +141,33 @@ def test_edits_are_made_from_the_end_backwards() -> None:
 def test_edits_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
         apply_edits("abcdef", [Edit(0, 3, "x"), Edit(2, 4, "y")])
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_another_series_file(quote: str) -> None:
+    entries = f"[{{patch: x/1.patch}}, {{series: {quote}patches/a/series{quote}}}]  # ours"
+    text = (
+        f"version: 1\ncomponents:\n  a: {{source: {{git: ./a}}, pin: {OLD}, patches: {entries}}}\n"
+    )
+    text = text.replace("  # ours}", "}  # ours")
+    edited = set_series(text.encode(), "a", "patches/a/npu/series", file=FILE)
+    assert edited.decode() == text.replace("patches/a/series", "patches/a/npu/series")
+    assert _paths(load(edited), "a") == ["x/1.patch", "patches/a/npu/series"]
+
+
+def test_a_series_that_is_not_there_cannot_be_another() -> None:
+    data = (DATA / "minimal.yaml").read_bytes()
+    with pytest.raises(BadInputError, match="does not stand here"):
+        set_series(data, "a", "patches/a/series", file=FILE)
+
+
+@pytest.mark.parametrize("block", ["|", ">-"])
+def test_a_pin_in_a_block_of_text_is_refused(block: str) -> None:
+    data = (
+        f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {block}\n      {OLD}\n"
+    )
+    with pytest.raises(BadInputError, match="in a block of text"):
+        set_pin(data.encode(), "a", GitPin(NEW), file=FILE)
 
 
 HEAD = f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {OLD}  # keep\n"

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.manifest.load import MAXIMUM_EXTENDS, Inspection, inspect_manifest, load_manifest
-from patchkit.manifest.nodes import MAXIMUM_BYTES
+from patchkit.manifest.load import (
+    MAXIMUM_EXTENDS,
+    MAXIMUM_PROBLEMS,
+    Inspection,
+    inspect_manifest,
+    load_manifest,
+)
+from patchkit.manifest.nodes import MAXIMUM_BYTES, Items, Node, Scalar, decode, parse
 from patchkit.manifest.render import manifest_data, yaml_text
 from patchkit.manifest.values import GitPin, GitSource, IndexSource, LocalSeries, Manifest
 
@@ -84,26 +93,19 @@ def test_every_problem_of_every_file_is_in_the_exception() -> None:
     assert lines == sorted(lines, key=int)
 
 
-def test_both_yaml_readers_give_the_same_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from patchkit.manifest import nodes  # noqa: PLC0415
-
-    texts = [path.read_bytes() for path in VALID]
-    fast = [nodes.parse(nodes.decode(data, Path("m")), Path("m")) for data in texts]
-    monkeypatch.setattr(nodes, "_LOADER", yaml.SafeLoader)
-    slow = [nodes.parse(nodes.decode(data, Path("m")), Path("m")) for data in texts]
-    for one, other in zip(fast, slow, strict=True):
-        assert _outline(one) == _outline(other)
+def test_both_yaml_readers_give_the_same_nodes() -> None:
+    for path in VALID:
+        text = decode(path.read_bytes(), path)
+        fast = parse(text, path)
+        assert _outline(parse(text, path, loader=yaml.SafeLoader)) == _outline(fast)
 
 
-def _outline(node: object) -> object:
+def _outline(node: Node) -> object:
     """A node without the ends of blocks, which YAML readers place differently."""
-    from patchkit.manifest.nodes import Items, Scalar, Table  # noqa: PLC0415
-
     if isinstance(node, Scalar):
         return node
     if isinstance(node, Items):
         return (node.where, [_outline(item) for item in node.items])
-    assert isinstance(node, Table)
     return (node.where, [(key, _outline(value)) for key, value in node.entries])
 
 
@@ -372,3 +374,54 @@ def test_a_wild_value_is_shown_on_one_short_line() -> None:
     (problem,) = caught.value.problems
     assert "\x1b" not in str(problem)
     assert len(str(problem)) < 150
+
+
+def test_a_file_full_of_mistakes_is_told_in_good_time() -> None:
+    text = "version: 1\n" + "".join(f"verson{n}: x\n" for n in range(50_000))
+    start = time.process_time()
+    with pytest.raises(BadInputError) as caught:
+        load_text(text)
+    assert time.process_time() - start < 10
+    assert len(caught.value.problems) == MAXIMUM_PROBLEMS + 1
+    assert str(caught.value.problems[-1]) == "49901 more problems"
+
+
+# --- whatever is in the file, the answer is a manifest or a BadInputError
+
+
+SEEDS = [path.read_bytes() for path in (*VALID, *INVALID)]
+WORDS = [b"[", b"}", b": ", b"\n", b"- ", b"&a", b"*a", b"<<", b"'", b'"', b"#", b"|", b"\t", b"1"]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A manifest with pieces cut out, put elsewhere, or replaced by what has a meaning."""
+    data = draw(st.sampled_from(SEEDS))
+    for _ in range(draw(st.integers(1, 4))):
+        start, end = sorted(draw(st.tuples(*[st.integers(0, len(data))] * 2)))
+        piece = draw(st.sampled_from([b"", data[start:end], *WORDS]) | st.binary(max_size=3))
+        place = draw(st.integers(0, len(data)))
+        end = min(end, start + draw(st.integers(0, 30)))
+        data = data[:start] + data[end:]
+        data = data[:place] + piece + data[place:]
+    return data
+
+
+@given(damaged())
+@settings(max_examples=150)
+def test_a_damaged_file_is_loaded_or_refused(data: bytes) -> None:
+    Path("m.yaml").write_bytes(data)
+    inspection = inspect_manifest(Path("m.yaml"))
+    assert (inspection.manifest is None) == bool(inspection.problems)
+    lines = data.count(b"\n") + 1
+    for problem in inspection.problems:
+        assert str(problem).isprintable()
+        file, _, line = problem.where.rpartition(":")
+        if file == "m.yaml":
+            assert 1 <= int(line) <= lines
+
+
+@given(damaged())
+def test_the_portable_yaml_reader_refuses_in_the_same_way(data: bytes) -> None:
+    with contextlib.suppress(BadInputError):
+        parse(decode(data, Path("m.yaml")), Path("m.yaml"), loader=yaml.SafeLoader)
