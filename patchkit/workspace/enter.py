@@ -15,7 +15,7 @@ from patchkit.workspace.contents import SPECIAL, contents_at, files_below, is_th
 from patchkit.workspace.create import bring_objects, create_checkout
 from patchkit.workspace.move import Target, move_checkout
 from patchkit.workspace.plan import TreeChange, absent_objects, obstacles, tree_changes
-from patchkit.workspace.recover import abandon, recover
+from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.save import Saved, end_operation, read_worktree, save_work, stamp
 from patchkit.workspace.staging import edited_in_secret
 from patchkit.workspace.state import Snapshot, State, inspect
@@ -93,7 +93,7 @@ def enter_stack(checkout: Checkout, stack: Stacked, *, when: int, force: bool = 
     touched at all. Raises SurroundingsError; the checkout is then as it was.
     """
     before = inspect(checkout)
-    if _is_there(before, stack):
+    if _is_there(before, stack) and not has_leftovers(checkout):
         return Entered(Action.UNCHANGED, before)
     with locked(checkout):
         return _enter(checkout, stack, when=when, force=force)
@@ -173,16 +173,16 @@ def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: i
     if lost := [path for path in blocks if _cannot_be_saved(checkout.path, path)]:
         refusal = Refusal(Cause.UNSAVABLE, paths=tuple(lost))
         return Entered(Action.REFUSED, before, refusal=refusal)
+    in_the_way = {path: contents_at(checkout.path, path.rstrip("/")) for path in blocks}
     saved = save_work(checkout, before, worktree, in_the_way=blocks, when=when)
     end_operation(checkout, saved.ref)
-    coming = {change.path for change in changes}
     moved = move_checkout(
         checkout,
         before,
         stack.target,
         changes,
         index=worktree.index,
-        extra=[path for path in blocks if path.rstrip("/") not in coming],
+        saved={path.rstrip("/"): contents for path, contents in in_the_way.items()},
     )
     return Entered(Action.MOVED, before, moved.changed, moved.left_out, saved=saved)
 
@@ -219,7 +219,8 @@ def _refusal(before: Snapshot, stack: Stacked) -> Refusal | None:
 
 def _endangered(checkout: Checkout, changes: Sequence[TreeChange]) -> Refusal | None:
     """What of the user's would be overwritten that the snapshot does not show."""
-    if hidden := edited_in_secret(checkout.repository, checkout.path, changes):
+    actual = {change.path: contents_at(checkout.path, change.path) for change in changes}
+    if hidden := edited_in_secret(checkout.repository, changes, actual):
         return Refusal(Cause.EDITED, "git was told not to look at it", tuple(hidden))
     if blocks := obstacles(checkout.path, changes):
         return Refusal(Cause.IN_THE_WAY, paths=tuple(blocks))

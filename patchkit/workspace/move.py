@@ -7,7 +7,7 @@ way puts all back. What a kill leaves is finished by the next run, see `recover.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from patchkit.workspace.checkout import BRANCH, Checkout
 from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_below
 from patchkit.workspace.indexlock import hold_index
 from patchkit.workspace.journal import Journal, Step, move_folder, write_journal
-from patchkit.workspace.place import put_back, put_in_place, remove_empty_folder
+from patchkit.workspace.place import changed_meanwhile, put_back, put_in_place, remove_empty_folder
 from patchkit.workspace.plan import TreeChange, absent_objects
 from patchkit.workspace.record import (
     clean_up,
@@ -26,7 +26,14 @@ from patchkit.workspace.record import (
     record,
     refs_untouched,
 )
-from patchkit.workspace.staging import forget_files, leave_out, prepare_index, stage, tracked_paths
+from patchkit.workspace.staging import (
+    edited_in_secret,
+    forget_files,
+    leave_out,
+    prepare_index,
+    stage,
+    tracked_files,
+)
 from patchkit.workspace.state import Snapshot
 
 
@@ -53,13 +60,13 @@ def move_checkout(
     changes: Sequence[TreeChange],
     *,
     index: Path | None = None,
-    extra: Sequence[str] = (),
+    saved: Mapping[str, Contents | None] | None = None,
 ) -> Moved:
     """Bring worktree, index and refs to the target. All or nothing, unless the process is killed.
 
-    `changes` lead from what the worktree holds to the target's tree; whatever stands at their
-    paths is replaced, so the caller has made sure that it is saved or in a commit. `index` knows
-    the files that stay (default: the checkout's). `extra` are untracked files, saved too, that go.
+    `changes` lead from what the worktree holds to the target's tree. `index` knows the files that
+    stay (default: the checkout's). `saved` are untracked things in the way, which the caller has
+    saved, with their contents then. Raises ChangedMeanwhileError if a file is not as it should be.
     """
     folder = move_folder(checkout.own_folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,8 +76,7 @@ def move_checkout(
         prepare_index(checkout.repository, start, folder / "index", target.tip)
         absent = _absent(checkout, changes)
         leave_out(checkout.repository, folder / "index", absent)
-        steps = _steps(checkout, changes, set(absent))
-        steps += [Step(path, contents_at(checkout.path, path), None) for path in extra]
+        steps = _steps(checkout, [*changes, *_restyled(checkout, changes)], absent, saved or {})
         journal = _journal(checkout, snapshot, target, changes, steps)
         write_journal(checkout.own_folder, journal)
     except BaseException:
@@ -104,30 +110,66 @@ def _absent(checkout: Checkout, changes: Sequence[TreeChange]) -> list[str]:
     return [path for path, oid in wanted.items() if oid in absent]
 
 
-def _steps(checkout: Checkout, changes: Sequence[TreeChange], absent: set[str]) -> list[Step]:
+def _restyled(checkout: Checkout, changes: Sequence[TreeChange]) -> list[TreeChange]:
+    """The other files on disk, if attributes change: those may look different then, too."""
+    known = {change.path for change in changes}
+    if not any(path.rpartition("/")[2] == ".gitattributes" for path in known):
+        return []
+    files = tracked_files(checkout.repository, move_folder(checkout.own_folder) / "index")
+    return [
+        TreeChange(path, entry, entry)
+        for path, entry in files.items()
+        if path not in known and contents_at(checkout.path, path) is not None
+    ]
+
+
+def _steps(
+    checkout: Checkout,
+    changes: Sequence[TreeChange],
+    absent: Collection[str],
+    saved: Mapping[str, Contents | None],
+) -> list[Step]:
     """The files that have to move; those to come are staged."""
     folder = move_folder(checkout.own_folder)
     coming = [c.path for c in changes if c.new_file is not None and c.path not in absent]
-    paths = [c.path for c in changes if c.old_file is not None or c.new_file is not None]
-    if any(path.rpartition("/")[2] == ".gitattributes" for path in paths):
-        others = _unchanged(checkout, folder / "index", set(paths))
-        paths += others
-        coming += others
     stage(checkout.repository, folder / "index", folder / "new", coming)
-    tracked = {change.path for change in changes if change.old_file is not None}
     staged = {path: contents_at(folder / "new", path) for path in coming}
-    steps = [Step(path, _old(checkout, path, tracked), staged.get(path)) for path in paths]
+    tracked = {change.path for change in changes if change.old_file is not None}
+    paths = [c.path for c in changes if c.old_file is not None or c.new_file is not None]
+    paths += [path for path in saved if path not in staged and path not in tracked]
+    actual = {path: _old(checkout, path, tracked) for path in paths}
+    steps = [Step(path, actual[path], staged.get(path)) for path in paths]
     steps = [step for step in steps if step.old != step.new]
-    known = {change.path for change in changes}
-    restyled = [step.path for step in steps if step.path not in known]
+    _require_unchanged(checkout, changes, steps, saved)
+    same_blob = {change.path for change in changes if change.old == change.new}
+    restyled = [step.path for step in steps if step.path in same_blob]
     forget_files(checkout.repository, folder / "index", restyled)
     return steps
 
 
-def _unchanged(checkout: Checkout, index: Path, changed: set[str]) -> list[str]:
-    """The other files on disk: when attributes change, they may look different, too."""
-    paths = [path for path in tracked_paths(checkout.repository, index) if path not in changed]
-    return [path for path in paths if contents_at(checkout.path, path) is not None]
+def _require_unchanged(
+    checkout: Checkout,
+    changes: Sequence[TreeChange],
+    steps: Sequence[Step],
+    saved: Mapping[str, Contents | None],
+) -> None:
+    """Raise unless what is about to be replaced is in a commit, or was saved just so."""
+    tracked = {change.path for change in changes if change.old_file is not None}
+    actual = {step.path: step.old for step in steps}
+    others = edited_in_secret(checkout.repository, changes, actual)
+    others += [
+        path
+        for path, contents in actual.items()
+        if path not in tracked and contents is not None and saved.get(path) != contents
+    ]
+    # what was hashed must be what the journal says
+    others += [path for path in tracked & actual.keys() if _differs(checkout, path, actual[path])]
+    if others:
+        raise changed_meanwhile(others[0])
+
+
+def _differs(checkout: Checkout, path: str, contents: Contents | None) -> bool:
+    return contents is not None and contents_at(checkout.path, path) != contents
 
 
 def _old(checkout: Checkout, path: str, tracked: set[str]) -> Contents | None:

@@ -23,6 +23,13 @@ class ChangedMeanwhileError(SurroundingsError):
     """Somebody wrote to a path while it was being replaced; their bytes are kept."""
 
 
+def changed_meanwhile(path: str) -> ChangedMeanwhileError:
+    """The error for a path that somebody wrote to."""
+    return ChangedMeanwhileError(
+        Problem(f"{path} was changed while patchkit worked on it", hint="run the command again")
+    )
+
+
 def put_in_place(root: Path, folder: Path, steps: Sequence[Step]) -> None:
     """Make every step's path hold its new contents; steps that are done already are left alone.
 
@@ -42,13 +49,13 @@ def put_back(root: Path, folder: Path, steps: Sequence[Step]) -> None:
     """Undo `put_in_place`, wherever it stopped."""
     numbered = list(enumerate(steps))
     for number, step in reversed(numbered):
-        kept = _kept(folder, number)
-        if step.new is not None and (step.old is None or is_there(kept)):
+        if step.new is not None and (step.old is None or is_there(_kept(folder, number))):
             _take_away(root, folder, step)
-    for number, _ in reversed(numbered):
+    for number, step in reversed(numbered):
         kept = _kept(folder, number)
         if is_there(kept):
-            target = full_path(root, steps[number].path)
+            target = full_path(root, step.path)
+            _clear_folder(target)
             target.parent.mkdir(parents=True, exist_ok=True)
             kept.rename(target)
 
@@ -83,12 +90,12 @@ def _do(root: Path, folder: Path, number: int, step: Step) -> None:
     if _stands(actual, step.new):
         return
     if not _is_known(step, actual, kept):
-        raise _changed(step.path)
+        raise changed_meanwhile(step.path)
     if step.old is not None and actual is not None:
         by_link = step.new is not None and actual.kind != FOLDER
         _keep(full_path(root, step.path), kept, by_link=by_link)
         if contents_of(kept) != step.old:
-            raise _changed(step.path)
+            raise changed_meanwhile(step.path)
     if step.new is None:
         remove_empty_folder(root, step.path.rpartition("/")[0])
     else:
@@ -98,8 +105,7 @@ def _do(root: Path, folder: Path, number: int, step: Step) -> None:
 def _bring(root: Path, folder: Path, step: Step) -> None:
     target = full_path(root, step.path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    if target.is_dir() and not target.is_symlink():
-        _remove_empty_tree(target)
+    _clear_folder(target)
     full_path(folder / "new", step.path).rename(target)
 
 
@@ -119,18 +125,19 @@ def _keep(target: Path, kept: Path, *, by_link: bool) -> None:
 
 def _take_away(root: Path, folder: Path, step: Step) -> None:
     """Move new contents from their place back to the move's folder."""
-    if step.new is None or contents_at(root, step.path) != step.new:
-        return
-    back = full_path(folder / "new", step.path)
-    back.parent.mkdir(parents=True, exist_ok=True)
-    full_path(root, step.path).rename(back)
+    if contents_at(root, step.path) == step.new:
+        back = full_path(folder / "new", step.path)
+        back.parent.mkdir(parents=True, exist_ok=True)
+        full_path(root, step.path).rename(back)
     remove_empty_folder(root, step.path.rpartition("/")[0])
 
 
-def _remove_empty_tree(place: Path) -> None:
-    for each in place.iterdir():
-        _remove_empty_tree(each)
-    place.rmdir()
+def _clear_folder(place: Path) -> None:
+    """Remove a folder in which there is no file; OSError if there is one."""
+    if place.is_dir() and not place.is_symlink():
+        for each in place.iterdir():
+            _clear_folder(each)
+        place.rmdir()
 
 
 def _stands(actual: Contents | None, wanted: Contents | None) -> bool:
@@ -149,12 +156,6 @@ def _is_known(step: Step, actual: Contents | None, kept: Path) -> bool:
 
 def _kept(folder: Path, number: int) -> Path:
     return folder / "old" / str(number)
-
-
-def _changed(path: str) -> ChangedMeanwhileError:
-    return ChangedMeanwhileError(
-        Problem(f"{path} was changed while patchkit worked on it", hint="run the command again")
-    )
 
 
 def discard(folder: Path) -> None:

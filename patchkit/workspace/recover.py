@@ -9,6 +9,11 @@ from patchkit.workspace.place import discard, put_in_place, strangers
 from patchkit.workspace.record import clean_up, free_refs, index_id, record, refs_known
 
 
+def has_leftovers(checkout: Checkout) -> bool:
+    """Whether a run was killed while it moved the checkout, or before, or just after."""
+    return move_folder(checkout.own_folder).exists()
+
+
 def recover(checkout: Checkout) -> list[str] | None:
     """Finish a move that was killed, if there is one.
 

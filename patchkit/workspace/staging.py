@@ -7,15 +7,17 @@ and symbolic links come out as in a fresh checkout.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import decode_path, encode_path
+from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, decode_path, encode_path
 from patchkit.workspace.contents import (
     EXECUTABLE,
     FILE,
+    FOLDER,
+    Contents,
     contents_at,
 )
 from patchkit.workspace.plan import TreeChange
@@ -60,11 +62,16 @@ def forget_files(repository: Repository, index: Path, paths: Sequence[str]) -> N
         _index_git(repository, index, "update-index", "-z", "--index-info", paths=rows)
 
 
-def tracked_paths(repository: Repository, index: Path) -> list[str]:
-    """Every path of an index that has a file, submodules left out."""
+def tracked_files(repository: Repository, index: Path) -> dict[str, TreeEntry]:
+    """Every file and symbolic link of an index."""
     out = _index_git(repository, index, "ls-files", "--stage", "-z")
-    rows = (row.split("\t", 1) for row in decode_path(out).split("\0")[:-1])
-    return [path for head, path in rows if not head.startswith("160000")]
+    found = {}
+    for row in decode_path(out).split("\0")[:-1]:
+        head, path = row.split("\t", 1)
+        mode, oid, _ = head.split(" ")
+        if int(mode, 8) != SUBMODULE_MODE:
+            found[path] = TreeEntry(int(mode, 8), oid)
+    return found
 
 
 def refresh_index(repository: Repository, index: Path) -> None:
@@ -81,21 +88,22 @@ def refresh_index(repository: Repository, index: Path) -> None:
 
 
 def edited_in_secret(
-    repository: Repository, root: Path, changes: Iterable[TreeChange]
+    repository: Repository, changes: Iterable[TreeChange], actual: Mapping[str, Contents | None]
 ) -> list[str]:
     """Paths whose bytes on disk are not those of the old tree, whatever git believes.
 
-    Git goes by the time and the size of a file, and `--assume-unchanged` makes it blind.
+    Git goes by the time and the size of a file, and `--assume-unchanged` makes it blind. `actual`
+    is what stands at the changes' paths; a path where nothing stands has nothing to lose.
     """
     doubtful: dict[str, str] = {}
     found = []
     for change in changes:
-        actual = contents_at(root, change.path)
-        if change.old_file is None or actual is None or actual.oid == change.old_file.oid:
+        there = actual.get(change.path)
+        if change.old_file is None or there is None or there.oid == change.old_file.oid:
             continue
-        if actual.kind in (FILE, EXECUTABLE):
+        if there.kind in (FILE, EXECUTABLE):
             doubtful[change.path] = change.old_file.oid
-        else:
+        elif there.kind != FOLDER:
             found.append(change.path)
     return found + _with_other_blob(repository, doubtful)
 

@@ -1,0 +1,287 @@
+"""What goes wrong half-way without a kill: everything is put back."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import SurroundingsError
+from patchkit.workspace import State
+from patchkit.workspace.enter import Action, Entered, Stacked
+from tests.support.repos import Files, Symlink, git_in
+from tests.workspace.bench import BASE, CHANGE, Bench, disk_files
+from tests.workspace.test_kill import NEW, OLD
+
+
+def everything(bench: Bench) -> tuple[object, ...]:
+    """Files, index, refs and HEAD of the checkout."""
+    return (
+        disk_files(bench.path),
+        (bench.path / ".git/index").read_bytes(),
+        bench.git("for-each-ref"),
+        bench.git("symbolic-ref", "HEAD"),
+        sorted(path.name for path in (bench.path / ".git").iterdir()),
+    )
+
+
+@contextmanager
+def writing_before(bench: Bench, event: str, number: int) -> Iterator[None]:
+    """In the block, somebody saves edit.py just before the `number`-th event."""
+    left = number
+
+    def write(happening: str) -> None:
+        nonlocal left
+        left -= happening == event
+        if happening == event and left == 0:
+            (bench.path / "edit.py").write_text("mine\n")
+
+    _hooks.append(write)
+    try:
+        yield
+    finally:
+        _hooks.remove(write)
+    assert left <= 0, "it never came to that"
+
+
+@pytest.fixture
+def moving(bench: Bench) -> Stacked:
+    """A checkout at one stack, and the stack to move it to."""
+    old = bench.stack(OLD, {"a.py": "a\n"})
+    new = bench.stacked(bench.base, bench.upstream.commit(NEW))
+    bench.enter(old)
+    bench.enter(new)  # so that the objects are there, and every try has the same start
+    bench.enter(old)
+    return new
+
+
+class InterruptionError(Exception):
+    """Raised at the n-th thing that is done to the disk."""
+
+
+_hooks: list[Callable[[str], None]] = []
+sys.addaudithook(lambda event, _: [hook(event) for hook in list(_hooks)] and None)
+
+
+def raising_at(point: int, work: Callable[[], object]) -> bool:
+    """Run the work; an exception comes at the `point`-th rename or link. False: it did not come."""
+    left = point
+
+    def count(event: str) -> None:
+        nonlocal left
+        if event in ("os.rename", "os.link", "os.mkdir", "subprocess.Popen"):
+            left -= 1
+            if left == 0:
+                raise InterruptionError
+
+    _hooks.append(count)
+    try:
+        work()
+    except InterruptionError:
+        return True
+    finally:
+        _hooks.remove(count)
+    return False
+
+
+def test_whatever_fails_all_is_put_back(bench: Bench, moving: Stacked) -> None:
+    before = everything(bench)
+    put_back = 0
+    for point in range(1, 1000):
+        if not raising_at(point, lambda: bench.enter(moving)):
+            break
+        if bench.look().state is not State.INTERRUPTED and everything(bench) == before:
+            put_back += 1
+        elif bench.look().head == moving.tip:
+            bench.enter(moving)  # the refs had moved: it goes on from there
+            bench.assert_at(moving)
+            break
+        else:
+            assert everything(bench) == before, f"not put back after point {point}"
+    assert put_back > 40
+
+
+def test_a_full_disk(bench: Bench, tmp_path: Path) -> None:
+    bench.enter(bench.stack())
+    stack = bench.stacked(bench.base, bench.upstream.commit({"big.bin": os.urandom(300_000)}))
+    before = everything(bench)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            bench.enter(stack)
+        except (SurroundingsError, OSError):
+            os._exit(7)
+        os._exit(8)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert everything(bench)[:4] == before[:4]
+    bench.enter(stack)
+    bench.assert_at(stack)
+
+
+def at_once(bench: Bench, stack: Stacked) -> list[Entered]:
+    """Enter the stack four times at once."""
+    ended: list[Entered] = []
+    threads = [threading.Thread(target=lambda: ended.append(bench.enter(stack))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return ended
+
+
+def test_two_at_once(bench: Bench) -> None:
+    one = bench.stack()
+    two = bench.stacked(bench.base, bench.upstream.commit({"b.py": "2\n"}))
+    for stack, first in ((one, Action.CREATED), (two, Action.MOVED)):
+        ended = at_once(bench, stack)
+        actions = sorted(each.action for each in ended)
+        assert actions == sorted([first, *[Action.UNCHANGED] * 3])
+        bench.assert_at(stack)
+
+
+def test_a_workspace_that_is_deleted_is_made_again(bench: Bench) -> None:
+    stack = bench.stack()
+    bench.enter(stack)
+    shutil.rmtree(bench.checkout.workspace)
+    assert bench.enter(stack).action is Action.CREATED
+    bench.assert_at(stack)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+@pytest.mark.parametrize("event", ["os.link", "os.rename", "subprocess.Popen"])
+def test_a_file_written_while_it_is_replaced_is_kept(
+    bench: Bench, moving: Stacked, event: str, number: int
+) -> None:
+    with writing_before(bench, event, number):
+        try:
+            action = bench.enter(moving).action
+        except SurroundingsError as error:
+            assert "edit.py was changed while" in str(error)
+        else:
+            # before or after its turn
+            assert action in (Action.REFUSED, Action.MOVED)
+    assert (bench.path / "edit.py").read_text() == "mine\n"
+    assert bench.look().edited == ("edit.py",)
+
+
+HOSTILE = """\
+[core]
+\tautocrlf = true
+\teol = crlf
+\tfileMode = false
+\tsymlinks = false
+\tfsmonitor = true
+\tuntrackedCache = true
+\tsplitIndex = true
+\tsparseCheckout = true
+\tquotePath = true
+\tattributesFile = {home}/attributes
+\texcludesFile = {home}/ignore
+\thooksPath = {home}/hooks
+\tlogAllRefUpdates = false
+\tpreloadIndex = false
+[commit]
+\tgpgSign = true
+[gpg]
+\tprogram = false
+[init]
+\ttemplateDir = {home}/template
+\tdefaultBranch = trunk
+[index]
+\tsparse = true
+\tthreads = true
+\tversion = 4
+[status]
+\tshowUntrackedFiles = no
+\tshort = true
+[diff]
+\tignoreSubmodules = all
+\trenames = copies
+\texternal = false
+[filter "evil"]
+\tclean = false
+\tsmudge = false
+\trequired = true
+[safe]
+\tdirectory = /nowhere
+[transfer]
+\tfsckObjects = true
+"""
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user whose git is set up as differently as can be; returns a file that hooks write to."""
+    home = Path(os.environ["HOME"])
+    (home / ".gitconfig").write_text(HOSTILE.format(home=home))
+    (home / "attributes").write_text("* filter=evil eol=crlf text\n")
+    (home / "ignore").write_text("*\n")
+    alarm = tmp_path / "alarm"
+    for folder in ("hooks", "template/hooks"):
+        (home / folder).mkdir(parents=True)
+        for name in ("reference-transaction", "post-index-change", "post-checkout"):
+            hook = home / folder / name
+            hook.write_text(f"#!/bin/sh\necho {name} >> {alarm}\nexit 1\n")
+            hook.chmod(0o755)
+    for name, value in {
+        "GIT_DIR": "/nowhere",
+        "GIT_WORK_TREE": "/nowhere",
+        "GIT_INDEX_FILE": "/nowhere",
+        "GIT_OBJECT_DIRECTORY": "/nowhere",
+        "GIT_NAMESPACE": "evil",
+        "GIT_LITERAL_PATHSPECS": "0",
+        "GIT_ICASE_PATHSPECS": "1",
+        "GIT_TRACE": str(alarm),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.bare",
+        "GIT_CONFIG_VALUE_0": "true",
+        "LC_ALL": "de_DE.UTF-8",
+    }.items():
+        monkeypatch.setenv(name, value)
+    return alarm
+
+
+def test_the_users_configuration_does_not_matter(
+    bench: Bench, hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base: Files = {**BASE, "link": Symlink("a.py"), "crlf.txt": "1\r\n2\r\n", "lf.txt": "1\n2\n"}
+    with monkeypatch.context() as context:
+        for name in [name for name in os.environ if name.startswith("GIT_")]:
+            context.delenv(name)
+        context.setenv("HOME", "/nowhere")
+        old = bench.stack(base, CHANGE)
+        new = bench.stacked(bench.base, bench.upstream.commit({"lf.txt": "1\n3\n", "b.py": "2\n"}))
+    assert bench.enter(old).action is Action.CREATED
+    assert bench.look().state is State.APPLIED
+    assert bench.enter(new).action is Action.MOVED
+    assert bench.enter(new).action is Action.UNCHANGED
+    bench.write("lf.txt", "mine\n")
+    assert bench.enter(old).action is Action.REFUSED
+    assert bench.enter(old, force=True).saved is not None
+    assert not hostile.exists(), hostile.read_text()
+    with monkeypatch.context() as context:
+        for name in [name for name in os.environ if name.startswith("GIT_")]:
+            context.delenv(name)
+        context.setenv("HOME", "/nowhere")
+        bench.assert_at(old)
+        assert (b"crlf.txt", b"1\r\n2\r\n") in disk_files(bench.path)
+        assert (b"link", b"a.py") in disk_files(bench.path)
+
+
+def test_line_ends_stay_when_the_user_commits_with_autocrlf(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    git_in(bench.path, "config", "--global", "core.autocrlf", "true")
+    (bench.path / "a.py").touch()
+    assert bench.git("status", "--porcelain") == ""
+    bench.git("checkout", "-q", "HEAD~1")
+    assert (bench.path / "a.py").read_bytes() == b"one\n"
