@@ -10,6 +10,9 @@ from patchkit.explain.values import Cause, PatchExplanation
 from patchkit.manifest.values import Component, LocalSeries, Location, Manifest, PinnedPatch
 from patchkit.series import LoadedPatch
 
+# So many lines somebody corrects by hand without losing the thread.
+_FEW = 6
+
 
 def next_steps(
     explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest, component: Component
@@ -18,23 +21,55 @@ def next_steps(
     if explanation.contained:
         entry = _entry(patch, manifest)
         return (f"drop it, the upstream has the whole change: delete {entry}",)
-    steps = [
-        *_contained_hunks(explanation, patch),
+    ways = [
         *_renamed(explanation, patch, manifest),
+        *_contained_hunks(explanation),
+        *_moved(explanation, patch),
+        *_context(explanation, patch),
         *_other_base(explanation, patch, component),
         *_by_hand(patch, manifest, component),
     ]
-    if not steps:
-        steps.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
-    return (*steps, f"then see whether it fits:\n  patchkit check {_options(manifest, component)}")
+    if not ways:
+        ways.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
+    check = f"patchkit check {_options(manifest, component)}"
+    return (ways[0], *(f"or {way}" for way in ways[1:]), f"then see whether it fits:\n  {check}")
 
 
-def _contained_hunks(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
+def _contained_hunks(explanation: PatchExplanation) -> Iterator[str]:
     there = [hunk for hunk in explanation.hunks if hunk.cause is Cause.CONTAINED]
     if there:
         lines = ", ".join(str(hunk.line) for hunk in there)
         many = "s" if len(there) > 1 else ""
         yield f"take out the hunk{many} at line{many} {lines} of the patch: made already"
+
+
+def _moved(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
+    """Another path in the patch, where all that it needs is in one other file."""
+    if isinstance(patch.origin, PinnedPatch) or patch.strip != 1 or patch.subdirectory:
+        return
+    for file in explanation.files:
+        if file.moves and all(hunk.place and not hunk.differences for hunk in file.hunks):
+            old, new = re.escape(file.path).replace("#", r"\#"), file.moves[0].path
+            heads = r"/^(diff|---|\+\+\+) /"
+            yield (
+                f"write {new} for {file.path} in it:\n"
+                f"  sed -i -E '{heads}s#\\b{old}\\b#{new}#g' {quote(patch.where)}"
+            )
+
+
+def _context(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
+    """Its own lines as they should be, where few are others and each has its counterpart."""
+    differences = [each for hunk in explanation.hunks for each in hunk.differences]
+    found = all(hunk.cause is Cause.CHANGED for hunk in explanation.hunks)
+    paired = all(len(each.expected) == len(each.found) for each in differences)
+    lines = [each.expected_at + n for each in differences for n in range(len(each.expected))]
+    if isinstance(patch.origin, PinnedPatch) or not (found and paired and 0 < len(lines) <= _FEW):
+        return
+    which = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
+    yield (
+        f"if its change is still right there, correct {which} of the patch:\n"
+        "  write what stands there, behind the first column"
+    )
 
 
 def _renamed(
@@ -47,7 +82,7 @@ def _renamed(
         )
         return
     for name in explanation.renamed:
-        old, new = (re.escape(each).replace("/", r"\/") for each in (name.expected, name.found))
+        old, new = re.escape(name.expected).replace("/", r"\/"), name.found.replace("/", r"\/")
         yield (
             f"write {name.found} for {name.expected} in the lines that it expects:\n"
             f"  sed -i '/^[ -]/s/\\b{old}\\b/{new}/g' {quote(patch.where)}"
@@ -73,8 +108,9 @@ def _by_hand(patch: LoadedPatch, manifest: Manifest, component: Component) -> It
         return
     checkout = f"workspace/{component.checkout or component.name}"
     yield (
-        f"carry it over by hand: put # before {_entry(patch, manifest)}, then\n"
-        f"  patchkit apply {_options(manifest, component)}\n"
+        f"carry it over by hand: put # before {_entry(patch, manifest)}\n"
+        "(and before those of patches that build on it), then\n"
+        f"  patchkit apply {_options(manifest, component)} --update-lock\n"
         f"  git -C {quote(checkout)} apply --reject $PWD/{quote(patch.where)}\n"
         "  (edit: what does not fit is in *.rej files; git add new files)\n"
         f"  patchkit new NAME {_options(manifest, component)}"

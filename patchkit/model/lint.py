@@ -251,7 +251,6 @@ def _form_findings(file: PatchFile, name: str) -> Iterator[Finding]:
             "not-canonical",
             "not in canonical form: " + "; ".join(dict.fromkeys(what for _, what in wrong)),
             f"{name}:{line}",
-            "`patchkit refresh --canonical` rewrites it",
         )
 
 

@@ -7,7 +7,7 @@ manifests share. Components are checked at once; one's trouble stops no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -28,9 +28,8 @@ from patchkit.lock import compare, load_lock, lock_component
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.lint import Finding, Severity, lint_patch
 from patchkit.model.outcome import PatchOutcome, Status
-from patchkit.model.patch import FileChange
 from patchkit.model.progress import Progress
-from patchkit.ops.checked import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
+from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.sharing import PatchUse, find_shared
 from patchkit.series import LoadedPatch, LoadedSeries, load_series
 from patchkit.stack import Stack, build_stack, patch_changes
@@ -48,12 +47,18 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """What every component's check needs."""
+    """What every component's check needs; `results` name patches by the keys of `patches`."""
 
     store: Store
     progress: Progress
     strict: bool
     results: Results
+    patches: Mapping[str, LoadedPatch]
+
+    def missing(self, origin: Origin, earlier: Collection[str]) -> Origin:
+        """The origin with places for keys, without patches that stand earlier in the series."""
+        keys = [key for key in origin.made_by if key not in earlier]
+        return replace(origin, made_by=tuple(self.patches[key].where for key in keys))
 
 
 def check_manifests(
@@ -73,7 +78,9 @@ def check_manifests(
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
     with ThreadPoolExecutor(jobs, "check") as pool:
         tasks = list(pool.map(lambda pair: _load(pair[0], pair[1], store, progress), pairs))
-        tools = _Tools(store, progress, strict, results_of(_named_changes(tasks)))
+        named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
+        results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
+        tools = _Tools(store, progress, strict, results, named)
         checks = list(pool.map(lambda task: _check(task, tools), tasks))
     return CheckReport(strict, tuple(checks), find_shared(_uses(tasks, checks)), tuple(broken))
 
@@ -128,12 +135,13 @@ def _check_patches(
     explanations = {each.name: each for each in explained}
     overlay = Overlay(reader, stack.objects)
     checks: list[PatchCheck] = []
-    tree = stack.base.tree
+    tree, earlier = stack.base.tree, set[str]()
     for patch, outcome in zip(series.patches, stack.outcomes, strict=True):
-        terrain = Terrain(overlay, tree)
         origin = None
         if outcome.made_for_another_base:
+            terrain = Terrain(overlay, tree)
             origin = _origin(terrain, patch, stack.base.commit, history, tools.results)
+            origin = tools.missing(origin, earlier)
         check = PatchCheck(
             patch.name,
             patch.where,
@@ -141,16 +149,19 @@ def _check_patches(
             origin,
             findings=(*_outcome_findings(patch, outcome, origin), *_lint(patch)),
         )
-        checks.append(_with_explanation(check, explanations.get(patch.name), patch, task))
+        explanation = explanations.get(patch.name)
+        if explanation is not None:
+            origin = tools.missing(explanation.origin, earlier)
+            check = _explained(check, replace(explanation, origin=origin), patch, task)
+        checks.append(check)
+        earlier.add(patch.sha256)
         tree = outcome.tree or tree
     return tuple(checks)
 
 
-def _with_explanation(
-    check: PatchCheck, explanation: PatchExplanation | None, patch: LoadedPatch, task: _Task
+def _explained(
+    check: PatchCheck, explanation: PatchExplanation, patch: LoadedPatch, task: _Task
 ) -> PatchCheck:
-    if explanation is None:
-        return check
     steps = next_steps(explanation, patch, task.manifest, task.component)
     return replace(check, explanation=explanation, next_steps=steps)
 
@@ -225,16 +236,6 @@ def _exit_code(check: ComponentCheck, *, strict: bool) -> ExitCode:
 
 def _passes(status: Status) -> bool:
     return status not in (Status.CONFLICTED, Status.SKIPPED)
-
-
-def _named_changes(tasks: Iterable[_Task]) -> Iterator[tuple[str, tuple[FileChange, ...]]]:
-    """Every patch that could be read, under a name that tells where it is."""
-    seen: set[str] = set()
-    for task in tasks:
-        for patch in _series_patches(task):
-            if patch.sha256 not in seen:
-                seen.add(patch.sha256)
-                yield patch.where, patch_changes(patch.series_patch)
 
 
 def _series_patches(task: _Task) -> tuple[LoadedPatch, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class Project:
         name: str,
         upstream: Upstream,
         pin: str,
-        patches: Mapping[str, bytes] | None = None,
+        patches: Mapping[str, bytes] | Sequence[Mapping[str, str]] | None = None,
         *,
         manifest: str = "demo",
         **extra: object,
@@ -45,13 +45,15 @@ class Project:
         """Add a component to a manifest, with its series if `patches` are given.
 
         `patches` maps patch names to their bytes, in the order of the series, which is
-        patches/NAME/series. `extra` are further keys of the component (`strip=0`,
-        `patches=[...]` in place of the series). Returns the manifest's path.
+        patches/NAME/series; a list of entries is written as it is. `extra` are further keys of the
+        component (`strip=0`). Returns the manifest's path.
         """
         entry: dict[str, Any] = {"source": {"git": upstream.url}, "pin": pin}
-        if patches is not None:
+        if isinstance(patches, Mapping):
             self.series(name, patches)
             entry["patches"] = [{"series": f"patches/{name}/series"}]
+        elif patches is not None:
+            entry["patches"] = list(patches)
         self._manifest(manifest)["components"][name] = entry | extra
         return self._save(manifest)
 

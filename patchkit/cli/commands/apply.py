@@ -182,7 +182,7 @@ def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
 
 
 def _print_failures(terminal: Terminal, applied: AppliedComponent) -> None:
-    from patchkit.cli.explaining import print_explanation, print_steps
+    from patchkit.cli.explanations import print_explanation, print_steps
 
     for failure in applied.failures:
         terminal.product()

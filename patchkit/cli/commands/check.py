@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.explaining import origin_lines, print_explanation, print_steps
+from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
 from patchkit.cli.options import (
     JOBS,
     CacheOption,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from patchkit.manifest.values import Component, Manifest
     from patchkit.model.lint import Finding
-    from patchkit.ops.checked import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
+    from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
     from patchkit.ops.sharing import SharedPatch
 
 StrictOption = Annotated[
@@ -52,7 +52,7 @@ StrictOption = Annotated[
         ExitCode.BAD_INPUT: "a manifest, series, lock or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.checked:CheckReport",
+    result="patchkit.ops.check_report:CheckReport",
 )
 def check(
     *,
@@ -90,7 +90,7 @@ def _open(
 ) -> tuple[list[tuple[Manifest, Sequence[Component]]], list[BrokenManifest]]:
     """The manifests with the components asked for, and those that cannot be read."""
     from patchkit.cli.places import load
-    from patchkit.ops.checked import BrokenManifest
+    from patchkit.ops.check_report import BrokenManifest
 
     manifests, broken = [], []
     for path in paths:
@@ -152,7 +152,9 @@ def _row(check: ComponentCheck, report: CheckReport) -> tuple[Line, Line, Line]:
     if report.strict:
         warnings += counted[Severity.STYLE]
     applying = _count(len(check.patches), "patch applies", "patches apply")
+    differs = any(finding.code == "lock" for finding in check.findings)
     notes = [
+        *(["the lock differs"] if differs else []),
         applying if check.patches else "no patches",
         *_shifts(check.patches),
         *([_count(errors, "error", "errors")] if errors else []),
@@ -181,7 +183,7 @@ def _print_failure(terminal: Terminal, component: ComponentCheck, patch: PatchCh
     terminal.product(
         [
             Painted(f"✗ {patch.name} does not apply", Paint.BAD),
-            f" to {component.name} {component.pin[:12]}: {files} clash",
+            f" to {component.name} {component.pin[:12]} (in {files})",
         ]
     )
     if patch.where != patch.name:

@@ -128,7 +128,7 @@ def _read(
 
 
 def _render(terminal: Terminal, report: AdoptReport) -> None:
-    from patchkit.cli.explaining import print_explanation
+    from patchkit.cli.explanations import print_explanation
     from patchkit.cli.words import word
 
     rows: list[list[Line]] = [

@@ -59,7 +59,8 @@ def explanation_lines(explanation: PatchExplanation) -> Iterator[Line]:
     for name in explanation.renamed:
         yield from _renamed_lines(name, explanation)
     yield from _edited_lines(explanation.files)
-    yield from _origin_lines(explanation.origin)
+    if not explanation.contained:
+        yield from _origin_lines(explanation.origin)
 
 
 def _origin_lines(origin: Origin) -> Iterator[Line]:
@@ -84,7 +85,7 @@ def origin_lines(origin: Origin) -> Iterator[Line]:
     for name in origin.made_by:
         yield f"        such files are made by {name}: is it missing before this one?"
     if origin.commit is not None:
-        matches = f"{origin.commit_matches} of {origin.known} files match"
+        matches = f"{origin.commit_matches} of {origin.known} are as it expects"
         yield f"        at {origin.commit} {matches}"
         yield ["        ", Painted(f"({origin.commit_subject})", Paint.FAINT)]
 
@@ -205,7 +206,8 @@ def _renamed_lines(name: RenamedName, explanation: PatchExplanation) -> Iterator
         Painted(name.found, Paint.STRONG),
     ]
     share = f"{name.hunks} of {_hunks(len(explanation.hunks))}"
-    yield f"        in {name.lines} lines of {len(name.files)} files; this alone explains {share}"
+    files = f"{len(name.files)} file{'s' * (len(name.files) != 1)}"
+    yield f"        in {name.lines} lines of {files}; this alone explains {share}"
     if name.expected_exists is False:
         yield f"        there is no {name.expected} in the tree: it was renamed after this pin,"
         yield "        or the renaming went over the patch file, too"

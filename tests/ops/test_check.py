@@ -1,0 +1,246 @@
+"""`patchkit check`: verdict, explanation, lint and exit code, without a checkout."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Files, Symlink, Upstream, make_patch
+
+BODY = "Because it has to be.\n\nUpstream-Status: Pending"
+TEXT = "".join(f"value_{n} = compute({n})\n" for n in range(1, 41))
+BASE: Files = {"pkg/core.py": TEXT, "pkg/other.py": "import os\n"}
+
+
+def edited(*changes: tuple[str, str]) -> str:
+    text = TEXT
+    for old, new in changes:
+        text = text.replace(old, new)
+    return text
+
+
+FAST = edited(("compute(20)", "compute(20, fast=True)"))
+ONE = make_patch(BASE, {"pkg/core.py": FAST}, subject="Compute 20 fast", body=BODY)
+TWO = make_patch(
+    {"pkg/core.py": FAST},
+    {"pkg/core.py": FAST.replace("fast=True", "fast=device")},
+    subject="Ask the device",
+    body=BODY,
+)
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    """A component `demo` with a patch that fits and one that needs it."""
+    pin = upstream.commit(BASE, "base")
+    project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
+    return project
+
+
+def test_all_is_well(demo: Project, golden: Golden) -> None:
+    before = snapshot(demo.root)
+    golden("check-ok", demo.run("check", "--jobs", "1"))
+    assert snapshot(demo.root) == before
+    assert demo.run("check", "--strict", "--quiet").ok().out == ""
+
+
+def test_same_verdict_as_apply(demo: Project) -> None:
+    checked = demo.run("check", "--json").json["components"][0]
+    demo.run("apply").ok()
+    lock = (demo.root / "manifests" / "demo.lock.json").read_text()
+    assert f'"tree": "{checked["tree"]}"' in lock
+
+
+def test_patch_that_does_not_apply_is_explained(
+    demo: Project, upstream: Upstream, golden: Golden
+) -> None:
+    moved = "# licence\n" * 3 + edited(("value_21 = compute(21)", "value_21 = None"))
+    pin = upstream.commit({"pkg/core.py": moved}, "upstream moves on")
+    demo.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
+    golden("check-conflicted", demo.run("check", "--jobs", "1"))
+    found = demo.run("check", "--json")
+    assert found.code == 1
+    first, second = found.json["components"][0]["patches"]
+    assert (first["outcome"]["status"], second["outcome"]["status"]) == ("conflicted", "skipped")
+    assert first["explanation"]["files"][0]["hunks"][0]["place"]["start"] == 20
+
+
+def test_renaming_that_went_over_a_patch(
+    project: Project, upstream: Upstream, golden: Golden
+) -> None:
+    text = "import os\nfrom app.utils.log import start\nfrom app.utils.misc import Box\n\nrun()\n"
+    before: Files = {"app/train.py": text, "app/utils/misc.py": "Box = 1\n"}
+    patch = make_patch(before, {"app/train.py": text.replace("run()", "run(npu=True)")}, body=BODY)
+    patch = patch.replace(b" from app.utils", b" from app.observability")
+    project.component("app", upstream, upstream.commit(before), {"train.patch": patch})
+    golden("check-renamed", project.run("check", "--jobs", "1"))
+
+
+def test_contained_patch_says_drop_it(project: Project, upstream: Upstream, golden: Golden) -> None:
+    pin = upstream.commit({**BASE, "pkg/core.py": FAST})
+    project.component("demo", upstream, pin, {"one.patch": ONE})
+    golden("check-contained", project.run("check", "--jobs", "1"))
+
+
+def test_missing_file_is_looked_for(project: Project, upstream: Upstream, golden: Golden) -> None:
+    pin = upstream.commit({"src/lib/core.py": TEXT})
+    project.component("demo", upstream, pin, {"one.patch": ONE})
+    golden("check-missing-file", project.run("check", "--jobs", "1"))
+
+
+def test_made_for_another_base(project: Project, upstream: Upstream, golden: Golden) -> None:
+    """The context fits, the blob does not: the patch was made on top of another one."""
+    other = edited(("compute(1)", "compute(1, first=True)"))
+    first = make_patch(BASE, {"pkg/core.py": other}, body=BODY)
+    second = make_patch(
+        {"pkg/core.py": other},
+        {"pkg/core.py": other.replace("compute(20)", "compute(20, fast=True)")},
+        body=BODY,
+    )
+    pin = upstream.commit(BASE)
+    project.component("whole", upstream, pin, {"first.patch": first, "second.patch": second})
+    project.component("without", upstream, pin, {"second.patch": second})
+    golden("check-another-base", project.run("check", "--jobs", "1"))
+    assert project.run("check", "-c", "without", "--strict").code == 1
+    assert project.run("check", "-c", "whole", "--strict").code == 0
+
+
+def test_lint_findings_and_strict(project: Project, upstream: Upstream, golden: Golden) -> None:
+    raw = make_patch(BASE, {"pkg/core.py": FAST}, subject=None)
+    short = make_patch(
+        {"pkg/other.py": "import os\n"}, {"pkg/other.py": "import sys\n"}, body="Why."
+    )
+    pin = upstream.commit(BASE)
+    project.component(
+        "demo", upstream, pin, {"raw.patch": raw, "short.patch": short + b"-- \n2.3\n"}
+    )
+    project.write({"patches/demo/forgotten.patch": raw})
+    assert project.run("check").code == 0
+    golden("check-strict", project.run("check", "--strict", "--jobs", "1"))
+
+
+def test_unsafe_path(project: Project, upstream: Upstream) -> None:
+    data = make_patch({}, {"a/config": "x\n"}, body=BODY).replace(b"a/config", b".git/config")
+    project.component("demo", upstream, upstream.commit(BASE), {"bad.patch": data})
+    ran = project.run("check")
+    assert ran.code == 1
+    assert ".git/config" in ran.out
+
+
+def test_link_on_the_way(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"link": Symlink("/tmp"), "a": "x\n"})
+    data = make_patch({}, {"link/a": "x\n"}, body=BODY)
+    project.component("demo", upstream, pin, {"bad.patch": data})
+    ran = project.run("check")
+    assert ran.code == 1
+    assert "symlink" in ran.out
+
+
+def test_corrupt_patch_is_bad_input_and_the_rest_is_checked(
+    demo: Project, upstream: Upstream, golden: Golden
+) -> None:
+    corrupt = ONE.replace(b"@@ -17,7 +17,7 @@", b"@@ -17,7 +17,9 @@")
+    assert corrupt != ONE
+    demo.component("corrupt", upstream, upstream.commit({}), {"one.patch": corrupt})
+    golden("check-corrupt", demo.run("check", "--jobs", "1"))
+
+
+def test_series_that_names_a_missing_file(demo: Project) -> None:
+    (demo.root / "patches/demo/two.patch").unlink()
+    ran = demo.run("check")
+    assert ran.code == 4
+    assert "two.patch is not there" in ran.err
+
+
+def test_lock_that_says_otherwise(demo: Project) -> None:
+    demo.run("apply").ok()
+    demo.run("check").ok()
+    series = demo.root / "patches/demo/series"
+    series.write_text("one.patch\n#two.patch\n")
+    ran = demo.run("check")
+    assert ran.code == 1
+    assert "two.patch is in the lock and not in the series" in ran.out
+
+
+def test_broken_lock(demo: Project) -> None:
+    demo.write({"manifests/demo.lock.json": "{"})
+    assert demo.run("check").code == 4
+
+
+def test_patch_without_changes(project: Project, upstream: Upstream) -> None:
+    project.component(
+        "demo", upstream, upstream.commit(BASE), {"empty.patch": b"Subject: nothing\n\n"}
+    )
+    ran = project.run("check", "--json")
+    codes = [f["code"] for f in ran.json["components"][0]["patches"][0]["findings"]]
+    assert "empty-patch" in codes
+
+
+def test_manifest_that_cannot_be_read_stops_no_other(demo: Project) -> None:
+    demo.write({"manifests/broken.yaml": "version: 2\n"})
+    ran = demo.run("check")
+    assert ran.code == 4
+    assert "broken.yaml" in ran.err
+    assert "2 patches apply" in ran.out
+
+
+def test_unreachable_upstream_stops_no_other(demo: Project, tmp_path: Path) -> None:
+    gone = Upstream(tmp_path / "gone.git")
+    demo.component("lost", gone, "1" * 40, {"one.patch": ONE})
+    ran = demo.run("check")
+    assert ran.code == 5
+    assert "2 patches apply" in ran.out
+    assert "lost" in ran.err
+
+
+def test_patch_that_two_manifests_share_at_different_pins(
+    demo: Project, upstream: Upstream
+) -> None:
+    later = upstream.commit({"pkg/core.py": "# new\n" + TEXT})
+    entry = [{"series": "patches/demo/series"}]
+    demo.component("demo", upstream, later, manifest="later", patches=entry)
+    one, _ = demo.run("check", "--json").ok().json["shared"]
+    assert (one["patch"], one["fits"]) == ("patches/demo/one.patch", True)
+    uses = [(use["manifest"], use["status"]) for use in one["uses"]]
+    assert uses == [("demo", "unchanged"), ("later", "shifted")]
+    last = upstream.commit({"pkg/core.py": "nothing\n"})
+    demo.component("demo", upstream, last, manifest="later", patches=entry)
+    ran = demo.run("check", "--json")
+    assert ran.code == 1
+    assert [each["fits"] for each in ran.json["shared"]] == [False, False]
+
+
+def test_pinned_patch_of_another_repository(
+    project: Project, upstream: Upstream, tmp_path: Path, golden: Golden
+) -> None:
+    """Somebody else's file: no lint of its form, and other ways out."""
+    raw = make_patch(BASE, {"pkg/core.py": FAST}, subject=None)
+    publisher = Upstream.create(tmp_path / "publisher.git")
+    commit = publisher.commit({"patches/fast.patch": raw})
+    entry = {
+        "git": publisher.url,
+        "commit": commit,
+        "path": "patches/fast.patch",
+        "sha256": hashlib.sha256(raw).hexdigest(),
+    }
+    pin = upstream.commit(BASE)
+    project.component("demo", upstream, pin, patches=[entry])
+    project.run("check", "--strict").ok()
+    moved = upstream.commit({"pkg/core.py": edited(("value_21 = compute(21)", "value_21 = None"))})
+    project.component("demo", upstream, moved, patches=[entry])
+    golden("check-pinned", project.run("check", "--jobs", "1"))
+
+
+def test_unknown_component(demo: Project) -> None:
+    ran = demo.run("check", "-c", "nobody")
+    assert ran.code == 2
+    assert "nobody: no such component" in ran.err

@@ -1,0 +1,98 @@
+"""What `check` says to type next works as it is typed."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.support.commands import Ran
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream, git_in, make_patch
+
+BODY = "Because it has to be."
+TEXT = "".join(f"value_{n} = compute({n})\n" for n in range(1, 41))
+FAST = TEXT.replace("compute(20)", "compute(20, fast=True)")
+ONE = make_patch({"pkg/core.py": TEXT}, {"pkg/core.py": FAST}, subject="Go fast", body=BODY)
+
+
+def commands(ran: Ran) -> list[str]:
+    """The command lines among the next steps of the first patch that has any."""
+    patches = [patch for each in ran.json["components"] for patch in each["patches"]]
+    steps = next(patch["next_steps"] for patch in patches if patch["next_steps"])
+    lines = [line for step in steps for line in step.splitlines()]
+    return [x.strip() for x in lines if x.startswith(("  sed ", "  git ", "  patchkit "))]
+
+
+def typed(project: Project, line: str) -> None:
+    """Run a line as somebody types it in the project's folder."""
+    if line.startswith("patchkit "):
+        project.run(*line.split()[1:]).ok()
+    else:
+        accepted = (0, 1) if "--reject" in line else (0,)
+        done = subprocess.run(
+            ["sh", "-c", line], cwd=project.root, check=False, capture_output=True
+        )
+        assert done.returncode in accepted, done.stderr.decode()
+
+
+@pytest.fixture
+def gnu_sed() -> None:
+    told = subprocess.run(["sed", "--version"], capture_output=True, check=False)
+    if b"GNU" not in told.stdout:
+        pytest.skip("the advice is for GNU sed")
+
+
+@pytest.mark.usefixtures("gnu_sed")
+def test_renamed_names(project: Project, upstream: Upstream) -> None:
+    text = "import os\nfrom app.utils.log import start\nfrom app.utils.misc import Box\n\nrun()\n"
+    patch = make_patch({"a.py": text}, {"a.py": text.replace("run()", "go()")}, body=BODY)
+    patch = patch.replace(b" from app.utils", b" from app.observability")
+    project.component("app", upstream, upstream.commit({"a.py": text}), {"a.patch": patch})
+    sed, *_, check = commands(project.run("check", "--json"))
+    assert sed.startswith("sed ")
+    typed(project, sed)
+    typed(project, check)
+
+
+@pytest.mark.usefixtures("gnu_sed")
+def test_moved_file(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"src/lib/core.py": TEXT})
+    project.component("demo", upstream, pin, {"one.patch": ONE})
+    sed, *_, check = commands(project.run("check", "--json"))
+    assert "src/lib/core.py" in sed
+    typed(project, sed)
+    typed(project, check)
+
+
+def test_carrying_over_by_hand(project: Project, upstream: Upstream) -> None:
+    """A patch whose file is rewritten, between two that have nothing to do with it."""
+    pin = upstream.commit({"pkg/core.py": TEXT, "a": "a\n"})
+    two = make_patch({"a": "a\n"}, {"a": "b\n"}, body=BODY)
+    patches = {"one.patch": ONE, "two.patch": two}
+    project.component("demo", upstream, pin, patches)
+    project.run("apply").ok()
+    rewritten: Files = {"pkg/core.py": TEXT.replace("compute(2", "run(2")}
+    project.component("demo", upstream, upstream.commit(rewritten), patches)
+    _, apply, reject, new, check = commands(project.run("check", "--json"))
+    series = project.root / "patches/demo/series"
+    series.write_text("#one.patch\ntwo.patch\n")
+    typed(project, apply)
+    typed(project, reject)
+    core = project.checkout("demo") / "pkg/core.py"
+    assert core.with_name("core.py.rej").is_file()
+    core.write_text(core.read_text().replace("run(20)", "run(20, fast=True)"))
+    typed(project, new.replace("NAME", "go-fast.patch"))
+    typed(project, check)
+    assert series.read_text() == "#one.patch\ntwo.patch\ngo-fast.patch\n"
+    assert git_in(project.checkout("demo"), "status", "--porcelain", "-uno") == b""
+
+
+def test_whole_change_upstream(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"pkg/core.py": FAST})
+    project.component("demo", upstream, pin, {"one.patch": ONE})
+    ran = project.run("check")
+    assert "delete its line in patches/demo/series" in ran.out
+    project.write({"patches/demo/series": ""})
+    (project.root / "patches/demo/one.patch").unlink()
+    project.run("check").ok()
