@@ -36,6 +36,8 @@ __all__ = [
 
 COMMITTER = Identity("patchkit", "patchkit@localhost")
 
+_LINEAR_HINT = "a stack is a line of commits, one per patch: rebase it so that it is one"
+
 
 @dataclass(frozen=True, slots=True)
 class SeriesPatch:
@@ -125,12 +127,12 @@ def read_stack(repository: Repository, base_commit: str, tip: str) -> tuple[Stac
 
     BadInputError if there is a merge among them or if `tip` is not built on `base_commit`.
     """
-    listed = repository.git("rev-list", "--reverse", "--parents", f"{base_commit}..{tip}").out
-    rows = [row.split() for row in listed.decode().splitlines()]
-    _require_linear(rows, base_commit, tip)
-    raw = repository.git(
-        "cat-file", "--batch", stdin="".join(f"{row[0]}\n" for row in rows).encode()
-    ).out
+    listed = repository.git("rev-list", "--parents", f"{base_commit}..{tip}").out
+    parents = {row[0]: row[1:] for row in map(str.split, listed.decode().splitlines())}
+    ids = _line_of_commits(parents, base_commit, repository.commit(tip) or tip)
+    if not ids:
+        return ()
+    raw = repository.git("cat-file", "--batch", stdin="".join(f"{i}\n" for i in ids).encode()).out
     return tuple(_parse_commits(raw))
 
 
@@ -201,28 +203,26 @@ def _move_below(change: FileChange, folder: str) -> FileChange:
     )
 
 
-def _require_linear(rows: list[list[str]], base_commit: str, tip: str) -> None:
-    merges = [row[0] for row in rows if len(row) > 2]
-    if merges:
+def _line_of_commits(parents: dict[str, list[str]], base_commit: str, tip: str) -> list[str]:
+    """The commits after `base_commit` up to `tip`, oldest first."""
+    line: list[str] = []
+    at = tip
+    while at in parents:
+        line.append(at)
+        at = parents[at][0] if parents[at] else ""
+    if at != base_commit:
         raise BadInputError(
-            *(
-                Problem(
-                    f"commit {oid} is a merge, a stack has one commit per patch",
-                    hint="rebase the stack so that it is a line of commits",
-                )
-                for oid in merges
+            Problem(
+                f"commit {tip} is not built on the base {base_commit}",
+                hint=f"rebase it onto {base_commit}",
             )
         )
-    expected = base_commit
-    for row in rows:
-        if row[1:] != [expected]:
-            raise BadInputError(
-                Problem(
-                    f"commit {tip} is not built on the base {base_commit}",
-                    hint=f"rebase it onto {base_commit}",
-                )
-            )
-        expected = row[0]
+    merges = [oid for oid in line if len(parents[oid]) > 1]
+    if merges:
+        raise BadInputError(
+            *(Problem(f"commit {oid} is a merge", hint=_LINEAR_HINT) for oid in merges)
+        )
+    return line[::-1]
 
 
 def _parse_commits(raw: bytes) -> Iterator[StackCommit]:

@@ -25,7 +25,7 @@ class Misfit:
     """A hunk that has no place.
 
     `number` is its 1-based place among the hunks, `found` the lines of the file that stand where
-    it should go, from line `found_at` on (1-based), moved by the offset of the hunk before it.
+    it should go, from line `found_at` on (1-based), moved as far as the hunk before it was.
     """
 
     number: int
@@ -52,11 +52,13 @@ def place_hunks(data: bytes, hunks: Sequence[Hunk]) -> Placement:
     image = _Image(data)
     offsets: list[int] = []
     misfits: list[Misfit] = []
+    moved = 0
     for number, hunk in enumerate(hunks, 1):
-        offset = image.place(hunk)
-        if offset is None:
-            misfits.append(_misfit(data, hunk, number, offsets[-1] if offsets else 0))
+        placed = image.place(hunk)
+        if placed is None:
+            misfits.append(_misfit(data, hunk, number, moved))
         else:
+            offset, moved = placed
             offsets.append(offset)
     return Placement(None if misfits else image.contents(), tuple(offsets), tuple(misfits))
 
@@ -81,8 +83,12 @@ class _Image:
     spans: list[_Span] = field(default_factory=list)
     _lines: int = -1
 
-    def place(self, hunk: Hunk) -> int | None:
-        """Put one hunk in and say its offset; None, and no change, if it has no place."""
+    def place(self, hunk: Hunk) -> tuple[int, int] | None:
+        """Put one hunk in; None, and no change, if it has no place.
+
+        Says how far it is from where it wants to be afterwards, which is its offset, and how far
+        its lines were, in the file as it came, from where it was made.
+        """
         lines = hunk.lines
         # a text without anything after the marker is an empty line that lost even its newline
         old = [text[1:] for text in lines if text[0] != _PLUS and len(text) > 1]
@@ -102,7 +108,7 @@ class _Image:
             return None
         start, end, line, current = found
         self._insert(_Span(start, end, line, len(old), len(new), b"".join(new)))
-        return current - wanted
+        return current - wanted, line - max(hunk.old_start - 1, 0)
 
     def contents(self) -> bytes:
         """The bytes as they now are."""
@@ -221,9 +227,9 @@ def _count_lines(data: bytes) -> int:
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-def _misfit(data: bytes, hunk: Hunk, number: int, offset: int) -> Misfit:
+def _misfit(data: bytes, hunk: Hunk, number: int, moved: int) -> Misfit:
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
-    first = max(hunk.old_start - 1 + offset, 0)
+    first = max(hunk.old_start - 1 + moved, 0)
     found = [line for line in lines[first : first + hunk.old_count] if line]
     return Misfit(number, hunk, tuple(found), first + 1)
