@@ -100,7 +100,7 @@ say 'The way out' \
     'What stands there is the same change: 0.4.0 has solved it upstream. So the patch is taken off' \
     'the series, the other one moves to the new lines, and check is content again.'
 series=patches/megatron-bridge-0.3.1/series
-sed 's/^deepstack-checkpoint.*/# # &: solved upstream in 0.4.0  (solved upstream in 0.4.0)/' "$here/$series" > "$series"
+sed 's/^deepstack-checkpoint.*/# &  (solved upstream in 0.4.0)/' "$here/$series" > "$series"
 run 0 cat "$series"
 run 0 patchkit apply --manifest "$manifest" --component megatron-bridge --update-lock
 run 0 patchkit refresh --manifest "$manifest" --component megatron-bridge
