@@ -32,7 +32,7 @@ class Golden:
         path = FOLDER / f"{name}.txt"
         text = self._text(ran)
         if self.update:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert path.exists(), f"{path.name} is missing: run pytest --update-golden"
         assert text == path.read_text(encoding="utf-8")

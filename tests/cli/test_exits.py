@@ -1,0 +1,223 @@
+"""Every exit code that a command names, reached; the whole output is golden.
+
+`demo` is the project in all of them: an upstream with two files, two patches on it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from patchkit.cli.catalog import COMMANDS
+from patchkit.cli.command import about, load_command
+from patchkit.errors import ExitCode
+from tests.support.commands import Ran, run, run_process
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+_HELLO = "def hello():\n    greet('world')\n    return 0\n"
+_OTHER = "".join(f"line {n}\n" for n in range(1, 21))
+_START = {"hello.py": _HELLO, "other.txt": _OTHER}
+_WARM = {"hello.py": _HELLO.replace("world", "dear world"), "other.txt": _OTHER}
+_DONE = _WARM | {"other.txt": _OTHER.replace("line 10\n", "line ten\n")}
+
+_WARMLY = make_patch(_START, _WARM, subject="Greet warmly", body="People like it.")
+_TEN = make_patch(_WARM, _DONE, subject="Spell ten", body="Numbers are words, too.")
+
+
+class Scene:
+    """The project and what can befall it before the command runs."""
+
+    def __init__(self, project: Project, upstream: Upstream) -> None:
+        self.project = project
+        self.upstream = upstream
+        self.pin = upstream.commit(dict(_START))
+        self.manifest = project.component(
+            "demo", upstream, self.pin, {"greet-warmly.patch": _WARMLY, "spell-ten.patch": _TEN}
+        )
+
+    def applied(self) -> None:
+        """`patchkit apply` has been run."""
+        self.project.run("apply").ok()
+
+    def edited(self) -> None:
+        """A line of a patch was edited in the checkout."""
+        self.applied()
+        self._edit("hello.py", "dear world", "dear, dear world")
+
+    def edited_elsewhere(self) -> None:
+        """A line that belongs to no patch was edited in the checkout."""
+        self.applied()
+        self._edit("other.txt", "line 2\n", "line two\n")
+
+    def conflicted(self) -> None:
+        """The pin is at a commit that the first patch does not fit."""
+        self._pin(self.upstream.commit({"hello.py": _HELLO.replace("world", "moon")}))
+
+    def moved_after_apply(self) -> None:
+        """The same, after the old stack was applied."""
+        self.applied()
+        self.conflicted()
+
+    def misspelt(self) -> None:
+        """The manifest has a key that does not exist."""
+        self.manifest.write_text(self.manifest.read_text() + "colour: red\n")
+
+    def corrupt(self) -> None:
+        """A patch file was damaged."""
+        self.project.write({"patches/demo/spell-ten.patch": _TEN.replace(b"@@ -7,7", b"@@ -7,9")})
+
+    def gone(self) -> None:
+        """The upstream cannot be reached."""
+        self.upstream.path.rename(self.upstream.path.with_name("elsewhere"))
+
+    def pinned_badly(self) -> None:
+        """A patch of another repository has another hash than the manifest says."""
+        entry = {"git": self.upstream.url, "commit": self.pin, "path": "hello.py"}
+        entry |= {"sha256": "0" * 64, "name": "hello.patch"}
+        text = self.manifest.read_text()
+        self.manifest.write_text(text[: text.index("patches:")] + f"patches: [{entry}]\n")
+
+    def outside(self, *, fits: bool) -> None:
+        """A folder `outside` has a patch to import."""
+        end = {"other.txt": _OTHER.replace("line 20\n" if fits else "line 10\n", "the end\n")}
+        self.project.write({"outside/0001-end.patch": make_patch({"other.txt": _OTHER}, end)})
+
+    def garbage_outside(self) -> None:
+        """A folder `outside` has a file that is no patch."""
+        self.project.write({"outside/0001-end.patch": b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n"})
+
+    def _edit(self, name: str, old: str, new: str) -> None:
+        path = self.project.checkout("demo") / name
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    def _pin(self, commit: str) -> None:
+        self.manifest.write_text(self.manifest.read_text().replace(self.pin, commit))
+
+
+def _untouched(_scene: Scene) -> None:
+    """Nothing has been done yet."""
+
+
+_State = Callable[[Scene], None]
+_INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--commit", "1" * 40)
+
+#: (command, exit code, what happened before, command line)
+CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
+    ("init", 0, _untouched, _INIT),
+    ("init", 2, _untouched, ("init", "demo", *_INIT[2:])),
+    ("init", 5, _untouched, ("init", "new", "--git", "file:///nowhere.git", "--ref", "main")),
+    ("import", 0, lambda s: s.outside(fits=True), ("import", "outside")),
+    ("import", 1, lambda s: s.outside(fits=False), ("import", "outside")),
+    ("import", 4, Scene.garbage_outside, ("import", "outside")),
+    ("import", 5, Scene.gone, ("import", "patches/demo/greet-warmly.patch")),
+    ("manifest lint", 0, _untouched, ("manifest", "lint")),
+    ("manifest lint", 1, _untouched, ("manifest", "lint", "--strict")),
+    ("manifest lint", 4, Scene.misspelt, ("manifest", "lint")),
+    ("manifest show", 0, _untouched, ("manifest", "show")),
+    ("manifest show", 4, Scene.misspelt, ("manifest", "show")),
+    ("fetch", 0, _untouched, ("fetch",)),
+    ("fetch", 4, Scene.pinned_badly, ("fetch",)),
+    ("fetch", 5, Scene.gone, ("fetch",)),
+    ("apply", 0, _untouched, ("apply",)),
+    ("apply", 1, Scene.edited, ("apply",)),
+    ("apply", 4, Scene.corrupt, ("apply",)),
+    ("apply", 5, Scene.gone, ("apply",)),
+    ("check", 0, _untouched, ("check",)),
+    ("check", 1, Scene.conflicted, ("check",)),
+    ("check", 4, Scene.corrupt, ("check",)),
+    ("check", 5, Scene.gone, ("check",)),
+    ("status", 0, Scene.edited, ("status",)),
+    ("status", 4, Scene.misspelt, ("status",)),
+    ("refresh", 0, Scene.edited, ("refresh",)),
+    ("refresh", 1, Scene.edited_elsewhere, ("refresh",)),
+    ("refresh", 3, Scene.moved_after_apply, ("refresh",)),
+    ("refresh", 4, Scene.misspelt, ("refresh",)),
+    ("refresh", 5, Scene.gone, ("refresh",)),
+    ("new", 0, Scene.edited_elsewhere, ("new", "count-words")),
+    ("new", 1, Scene.applied, ("new", "count-words")),
+    ("new", 4, Scene.misspelt, ("new", "count-words")),
+    ("new", 5, Scene.gone, ("new", "count-words")),
+    ("export", 0, _untouched, ("export", "--quilt", "out")),
+    ("export", 4, Scene.conflicted, ("export", "--quilt", "out")),
+    ("export", 5, Scene.gone, ("export", "--quilt", "out")),
+    ("diff", 0, Scene.edited, ("diff",)),
+    ("log", 0, Scene.applied, ("log",)),
+    ("log", 4, Scene.corrupt, ("log",)),
+    ("log", 5, Scene.gone, ("log",)),
+    ("blame", 0, Scene.applied, ("blame", "hello.py")),
+    ("blame", 4, Scene.corrupt, ("blame", "hello.py")),
+    ("blame", 5, Scene.gone, ("blame", "hello.py")),
+    ("graph", 0, Scene.applied, ("graph",)),
+    ("graph", 4, Scene.corrupt, ("graph",)),
+    ("graph", 5, Scene.gone, ("graph",)),
+]
+
+#: Left out: long, not the same everywhere, or only after a lock was waited for.
+ELSEWHERE = {("diff", 5), ("completion", 0), ("manifest schema", 0), ("version", 0), ("version", 5)}
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "before", "argv"),
+    CASES,
+    ids=[f"{command.replace(' ', '-')}-{code}" for command, code, *_ in CASES],
+)
+def test_exit(  # noqa: PLR0917
+    command: str,
+    code: int,
+    before: _State,
+    argv: tuple[str, ...],
+    project: Project,
+    upstream: Upstream,
+    golden: Golden,
+) -> None:
+    before(Scene(project, upstream))
+    ran = project.run(*argv)
+    assert ran.code == code, ran.err
+    golden(f"exit/{command.replace(' ', '-')}-{code}", ran)
+    _check_json(command, code, project, argv)
+
+
+def test_every_exit_code_that_is_named_is_reached() -> None:
+    named = {(name, int(code)) for name in COMMANDS for code in about(load_command(name)).exits}
+    usage = {(name, int(ExitCode.USAGE)) for name in COMMANDS}
+    reached = {(command, code) for command, code, *_ in CASES}
+    assert named - usage - reached - ELSEWHERE == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_unknown_option_is_a_usage_error(name: str) -> None:
+    ran = run(*name.split(), "--no-such-option")
+    assert ran.code == ExitCode.USAGE
+    message, hint = ran.err.splitlines()
+    assert message.startswith("error: no such option: --no-such-option")
+    assert hint == f"hint: see `patchkit {name} --help`"
+
+
+def test_the_schema_is_printed() -> None:
+    assert run("manifest", "schema").ok().json["title"]
+
+
+def test_the_version_needs_git(tmp_path: Path) -> None:
+    assert run_process("version").code == 0
+    ran = run_process("version", environment=dict(os.environ) | {"PATH": str(tmp_path)})
+    assert ran.code == ExitCode.ENVIRONMENT
+    assert ran.err.startswith("error: git is not installed\nhint: ")
+
+
+def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]) -> None:
+    """Once more with --json, where that changes nothing: the same code, and an envelope."""
+    if not about(load_command(command)).result or command in _CHANGING:
+        return
+    ran: Ran = project.run(*argv, "--json")
+    assert ran.code == code
+    assert ran.json["exit_code"] == code
+    assert ran.json["schema"] in (f"patchkit/{command.replace(' ', '-')}/1", "patchkit/error/1")
+
+
+_CHANGING = {"init", "import", "refresh", "new", "export", "apply", "fetch"}
