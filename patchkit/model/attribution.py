@@ -140,7 +140,8 @@ def _replace(file: _File, hunk: Hunk, offset: int, number: int, path: str) -> li
             struck[-1] |= file.struck[at] | {number}
     file.owners[start : start + found] = owners
     file.struck[start : start + found + 1] = struck
-    counted = {each: met.count(each) + between.count(each) for each in {*met, *between}}
+    # where a patch replaced lines, those that it wrote count, and not those that went as well
+    counted = {each: met.count(each) or between.count(each) for each in {*met, *between}}
     return [Need(number, on, path, lines) for on, lines in counted.items() if on not in (0, number)]
 
 

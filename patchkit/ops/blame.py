@@ -114,8 +114,9 @@ def _blame(
         if built.tip.data(path) is None:
             return None
         lines = built.tip.lines(path)
-        first, last = spot.first or 1, spot.last or len(lines)
-        if last > len(lines) or first > last or (spot.first == 0):
+        first = 1 if spot.first is None else spot.first
+        last = len(lines) if spot.last is None else spot.last
+        if not 1 <= first <= last <= len(lines) and spot.first is not None:
             raise UsageError(f"{path}: no line {last} in it, it has {len(lines)}")
         owners = built.attribute()[0].owners(path) or ()
         names = [None, *(patch.name for patch in built.series.patches)]

@@ -18,9 +18,12 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
     from patchkit.ops.log import ComponentLog, LoggedPatch, LogReport
+
+_VERDICTS = {Status.UNCHANGED: "applies", Status.SHIFTED: "applies at an offset"}
 
 
 @command(
@@ -84,10 +87,9 @@ def _render_component(terminal: Terminal, log: ComponentLog) -> None:
 
 
 def _headline(patch: LoggedPatch) -> Line:
-    status = patch.checkout or patch.status.value
-    if patch.status.value in ("conflicted", "skipped", "empty"):
-        status = patch.status.value
-    return [f"  {patch.number:>3}  ", word(status), "  ", Painted(patch.name, Paint.STRONG)]
+    verdict = word(patch.status, _VERDICTS.get(patch.status, ""))
+    shown = word(patch.checkout) if patch.checkout and patch.status in _VERDICTS else verdict
+    return [f"  {patch.number:>3}  ", shown, "  ", Painted(patch.name, Paint.STRONG)]
 
 
 def _details(patch: LoggedPatch) -> list[str]:

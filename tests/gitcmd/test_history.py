@@ -1,0 +1,82 @@
+"""What a repository's history tells about paths and blobs; nothing where there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from patchkit.gitcmd.history import best_match, find_rename
+from patchkit.gitcmd.repository import Repository
+from tests.support.repos import Upstream, git_in
+
+TEXT = "".join(f"line {n}\n" for n in range(20))
+
+
+def blob(upstream: Upstream, revision: str, path: str) -> str:
+    return upstream.git("rev-parse", f"{revision}:{path}").decode().strip()
+
+
+@pytest.fixture
+def repository(upstream: Upstream) -> Repository:
+    return Repository(upstream.path)
+
+
+def test_renames_are_followed_one_after_the_other(
+    upstream: Upstream, repository: Repository
+) -> None:
+    upstream.commit({"a.py": TEXT, "[odd] *.py": TEXT + "odd\n"})
+    upstream.commit({"a.py": None, "b/a.py": TEXT + "x\n"})
+    second = upstream.commit({"b/a.py": None, "c/z.rs": TEXT + "x\ny\n"})
+    tip = upstream.commit({"c/z.rs": TEXT + "z\n"})
+    found = find_rename(repository, tip, "a.py")
+    assert found is not None
+    assert (found.commit, found.path) == (second, "c/z.rs")
+    moved = upstream.commit({"[odd] *.py": None, "even.py": TEXT + "odd\n"})
+    odd = find_rename(repository, moved, "[odd] *.py")
+    assert odd is not None
+    assert (odd.commit, odd.path) == (moved, "even.py")
+
+
+def test_deleted_or_never_there_is_no_rename(upstream: Upstream, repository: Repository) -> None:
+    upstream.commit({"a.py": TEXT, "b.py": "b\n"})
+    tip = upstream.commit({"a.py": None})
+    assert find_rename(repository, tip, "a.py") is None
+    assert find_rename(repository, tip, "never.py") is None
+
+
+def test_best_match_is_the_newest_with_most_blobs(
+    upstream: Upstream, repository: Repository
+) -> None:
+    upstream.commit({"a": "1\n", "b": "1\n"})
+    one = upstream.commit({"a": "2\n"}, "Both as wanted")
+    upstream.commit({"b": "2\n"})
+    tip = upstream.commit({"a": "3\n", "c": "1\n"})
+    wanted = {"a": blob(upstream, one, "a")[:8], "b": blob(upstream, one, "b")}
+    found = best_match(repository, [tip], wanted)
+    assert found is not None
+    assert (found.commit, found.matches, found.subject) == (one, 2, "Both as wanted")
+    assert best_match(repository, [tip], {"a": "f" * 40}) is None
+
+
+def test_blob_that_the_base_never_changed_counts(
+    upstream: Upstream, repository: Repository
+) -> None:
+    first = upstream.commit({"a": "1\n", "b": "1\n"})
+    tip = upstream.commit({"a": "2\n"})
+    wanted = {"a": blob(upstream, first, "a"), "b": blob(upstream, first, "b")}
+    found = best_match(repository, [tip], wanted)
+    assert found is not None
+    assert (found.commit, found.matches) == (first, 2)
+
+
+def test_shallow_history_answers_none(
+    upstream: Upstream, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    first = upstream.commit({"a.py": TEXT})
+    wanted = {"a.py": blob(upstream, first, "a.py")}
+    upstream.commit({"a.py": None, "b.py": TEXT})
+    shallow = tmp_path_factory.mktemp("shallow")
+    git_in(shallow, "clone", "-q", "--bare", "--depth=1", upstream.url, str(shallow / "r.git"))
+    repository = Repository(shallow / "r.git")
+    tip = repository.commit("HEAD") or ""
+    assert find_rename(repository, tip, "a.py") is None
+    assert best_match(repository, [tip], wanted) is None

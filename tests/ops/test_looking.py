@@ -1,0 +1,178 @@
+"""`patchkit diff`, `log`, `blame` and `graph`: what is in a stack, and what is beside it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream, git_in, make_patch
+
+TEXT = "".join(f"value_{n} = compute({n})\n" for n in range(1, 13))
+S0: Files = {"core.py": TEXT, "setup.py": "setup()\n"}
+S1: Files = {**S0, "core.py": TEXT.replace("compute(2)", "compute(2, npu=True)")}
+S2: Files = {**S1, "npu.py": "import torch\n"}
+S3: Files = {**S2, "core.py": str(S2["core.py"]).replace("npu=True", "npu=found")}
+PATCHES = {
+    "one.patch": make_patch(S0, S1, subject="Compute 2 on the NPU"),
+    "two.patch": make_patch(S1, S2, subject="Add an NPU module", author="Bo <bo@example.com>"),
+    "three.patch": make_patch(S2, S3, subject="Look whether there is an NPU"),
+}
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    """A component `demo` with three patches; the third needs the first."""
+    project.component("demo", upstream, upstream.commit(S0), PATCHES)
+    return project
+
+
+@pytest.fixture
+def applied(demo: Project) -> Path:
+    """The checkout with the stack applied."""
+    demo.run("apply").ok()
+    return demo.checkout("demo")
+
+
+# --- diff
+
+
+def test_diff_of_edits_and_commits(demo: Project, applied: Path, golden: Golden) -> None:
+    (applied / "setup.py").write_text("setup(npu=True)\n")
+    git_in(applied, "commit", "-qam", "My own")
+    (applied / "core.py").write_text((applied / "core.py").read_text() + "more = 1\n")
+    (applied / "new.py").write_text("new\n")
+    git_in(applied, "add", "new.py")
+    (applied / "untracked.py").write_text("x\n")
+    status = git_in(applied, "status", "--porcelain")
+    golden("diff-edited", demo.run("diff"))
+    golden("diff-stat", demo.run("diff", "--stat"))
+    assert git_in(applied, "status", "--porcelain") == status
+    files = demo.run("diff", "--json").json["components"][0]["files"]
+    assert [(f["path"], f["added"], f["removed"]) for f in files] == [
+        ("core.py", 1, 0),
+        ("new.py", 1, 0),
+        ("setup.py", 1, 1),
+    ]
+
+
+def test_diff_applies_to_the_stack(demo: Project, applied: Path) -> None:
+    (applied / "core.py").write_bytes(b"\r\nno newline")
+    (applied / "npu.py").unlink()
+    ran = demo.run("diff").ok()
+    git_in(applied, "checkout", "-q", ".")
+    git_in(applied, "apply", stdin=ran.stdout)
+    assert (applied / "core.py").read_bytes() == b"\r\nno newline"
+    assert not (applied / "npu.py").exists()
+
+
+@pytest.mark.usefixtures("applied")
+def test_diff_without_differences(demo: Project) -> None:
+    ran = demo.run("diff").ok()
+    assert (ran.out, ran.err) == ("", "no differences\n")
+
+
+def test_diff_without_a_checkout(demo: Project) -> None:
+    ran = demo.run("diff").ok()
+    assert "demo: absent, nothing to compare" in ran.err
+
+
+# --- log
+
+
+def test_log(demo: Project, golden: Golden) -> None:
+    golden("log-absent", demo.run("log"))
+
+
+def test_log_tells_what_is_in_the_checkout(demo: Project, applied: Path, golden: Golden) -> None:
+    # drop the last patch, amend the one before, add a commit
+    git_in(applied, "reset", "-q", "--hard", "HEAD^")
+    (applied / "npu.py").write_text("import torch_npu\n")
+    git_in(applied, "commit", "-qa", "--amend", "--no-edit")
+    (applied / "setup.py").write_text("setup(npu=True)\n")
+    git_in(applied, "commit", "-qam", "My own")
+    ran = demo.run("log", "--json").ok()
+    (log,) = ran.json["components"]
+    assert [patch["checkout"] for patch in log["patches"]] == ["applied", "changed", "missing"]
+    assert [commit["subject"] for commit in log["commits"]] == ["My own"]
+    assert [patch["author"] for patch in log["patches"]][1] == "Bo"
+
+
+def test_log_of_a_stack_that_does_not_apply(
+    demo: Project, upstream: Upstream, golden: Golden
+) -> None:
+    demo.component("demo", upstream, upstream.commit({"core.py": "x\n"}), PATCHES)
+    golden("log-conflicted", demo.run("log"))
+
+
+# --- blame
+
+
+def test_blame(demo: Project, golden: Golden) -> None:
+    golden("blame-lines", demo.run("blame", "core.py:1-4"))
+    golden("blame-file", demo.run("blame", "npu.py"))
+
+
+def test_blame_through_the_checkout(demo: Project, applied: Path) -> None:
+    inside = demo.run("blame", "workspace/demo/core.py:2", "--json").ok().json
+    assert inside["path"] == "core.py"
+    assert [(each["number"], each["patch"]) for each in inside["lines"]] == [(2, "three.patch")]
+    outside = demo.run("blame", str(applied / "core.py") + ":1", "--json").ok().json
+    assert [each["patch"] for each in outside["lines"]] == [None]
+
+
+@pytest.mark.parametrize(
+    ("spot", "says"),
+    [
+        ("nothing.py", "no such file"),
+        ("core.py:13", "no line 13 in it, it has 12"),
+        ("core.py:0", "no line 0"),
+        ("core.py:5-2", "no line 2"),
+    ],
+)
+def test_blame_of_what_is_not_there(demo: Project, spot: str, says: str) -> None:
+    ran = demo.run("blame", spot)
+    assert ran.code == 2
+    assert says in ran.err
+
+
+def test_blame_asks_which_component(demo: Project, upstream: Upstream) -> None:
+    demo.component("twin", upstream, upstream.commit(S0))
+    ran = demo.run("blame", "core.py:2")
+    assert ran.code == 2
+    assert "several components have it: demo, twin" in ran.err
+    line = demo.run("blame", "core.py:2", "-c", "twin", "--json").ok().json["lines"][0]
+    assert line["patch"] is None
+
+
+# --- graph
+
+
+def test_graph(demo: Project, golden: Golden) -> None:
+    golden("graph-text", demo.run("graph"))
+    golden("graph-dot", demo.run("graph", "--dot"))
+    nodes = demo.run("graph", "--json").ok().json["components"][0]["patches"]
+    assert [[need["on"] for need in node["needs"]] for node in nodes] == [[], [], ["one.patch"]]
+
+
+def test_graph_leaves_out_what_follows(project: Project, upstream: Upstream) -> None:
+    states: list[Files] = [{"a": f"{n}\n"} for n in range(4)]
+    patches = {f"{n}.patch": make_patch(a, b) for n, (a, b) in enumerate(pairwise(states), 1)}
+    project.component("demo", upstream, upstream.commit(states[0]), patches)
+
+    def needs(*options: str) -> list[list[str]]:
+        nodes = project.run("graph", "--json", *options).ok().json["components"][0]["patches"]
+        return [[need["on"] for need in node["needs"]] for node in nodes]
+
+    assert needs() == [[], ["1.patch"], ["2.patch"]]
+    assert needs("--all")[:2] == [[], ["1.patch"]]
+
+
+def test_graph_of_a_stack_that_does_not_apply(demo: Project, upstream: Upstream) -> None:
+    demo.component("demo", upstream, upstream.commit({"core.py": "x\n"}), PATCHES)
+    ran = demo.run("graph")
+    assert ran.code == 4
+    assert "one.patch does not apply" in ran.err
