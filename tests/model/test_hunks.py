@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from patchkit.model.diff import parse_diff
+from patchkit.model.hunks import Placement, place_hunks
+from tests.model.oracle import git_verdict, our_verdict
+
+NUMBERS = b"".join(b"%d\n" % number for number in range(1, 31))
+
+
+def diff(*hunks: bytes) -> bytes:
+    return b"--- a/f\n+++ b/f\n" + b"".join(hunks)
+
+
+def place(data: bytes, *hunks: bytes) -> Placement:
+    (change,) = parse_diff(diff(*hunks))
+    return place_hunks(data, change.hunks)
+
+
+def test_the_recorded_place_comes_first() -> None:
+    hunk = b"@@ -4,3 +4,3 @@\n a\n-b\n+B\n a\n"
+    assert place(b"a\nb\na\na\nb\na\na\nb\na\n", hunk) == Placement(
+        b"a\nb\na\na\nB\na\na\nb\na\n", (0,)
+    )
+
+
+def test_the_nearest_place_wins_and_forward_a_tie() -> None:
+    block = b"a\nb\na\n"
+    hunk = b"@@ -9,3 +9,3 @@\n a\n-b\n+B\n a\n"
+    before_and_after = block + b"x\n" * 8 + block
+    assert place(before_and_after, hunk).offsets == (3,)
+    assert place(block + b"x\n" * 20 + block, hunk).offsets == (-8,)
+    tie = b"x\n" * 5 + block + b"x\n" * 3 + block
+    assert place(tie, hunk).offsets == (3,)
+
+
+def test_a_hunk_for_the_first_line_lands_nowhere_else() -> None:
+    hunk = b"@@ -1,2 +1,2 @@\n-a\n+b\n c\n"
+    assert place(b"a\nc\nd\n", hunk).data == b"b\nc\nd\n"
+    assert place(b"x\na\nc\nd\n", hunk).data is None
+
+
+def test_a_hunk_without_trailing_context_lands_at_the_end() -> None:
+    hunk = b"@@ -2,2 +2,3 @@\n a\n b\n+c\n"
+    assert place(b"a\nb\na\nb\n", hunk) == Placement(b"a\nb\na\nb\nc\n", (1,))
+    assert place(b"1\na\nb\nx\n", hunk).data is None
+
+
+def test_lines_that_an_earlier_hunk_placed_do_not_match_again() -> None:
+    first = b"@@ -2,3 +2,3 @@\n a\n-b\n+x\n a\n"
+    second = b"@@ -4,3 +4,3 @@\n a\n-b\n+B\n a\n"
+    assert place(b"1\na\nb\na\nb\na\n", first, second).data is None
+    assert place(b"1\na\nb\na\na\nb\na\n", first, second).data == b"1\na\nx\na\na\nB\na\n"
+
+
+def test_hunks_may_come_out_of_order() -> None:
+    early = b"@@ -5,3 +5,2 @@\n 5\n-6\n 7\n"
+    late = b"@@ -20,3 +20,3 @@\n 20\n-21\n+x\n 22\n"
+    placed = place(NUMBERS, late, early)
+    assert placed.data == NUMBERS.replace(b"\n6\n", b"\n").replace(b"21", b"x")
+    assert placed.offsets == (0, 0)
+
+
+def test_blanks_count() -> None:
+    hunk = b"@@ -2,3 +2,3 @@\n a\n-b\n+c\n d\n"
+    assert place(b"1\na\nb\nd\n", hunk).data == b"1\na\nc\nd\n"
+    for other in (b"1\na \nb\nd\n", b"1\na\nb\nd", b"1\r\na\r\nb\r\nd\r\n", b"1\na\n b\nd\n"):
+        assert place(other, hunk).data is None
+
+
+def test_what_stands_at_the_place_is_told() -> None:
+    shifted = b"@@ -2,3 +2,3 @@\n 4\n-5\n+x\n 6\n"
+    placed = place(NUMBERS, shifted, b"@@ -20,3 +20,3 @@\n 22\n-zz\n+y\n 24\n")
+    assert (placed.data, placed.offsets) == (None, (2,))
+    (misfit,) = placed.misfits
+    assert (misfit.number, misfit.found_at, misfit.found) == (2, 22, (b"22\n", b"23\n", b"24\n"))
+    (beyond,) = place(b"a\n", b"@@ -20,3 +20,3 @@\n a\n-b\n+c\n d\n").misfits
+    assert beyond.found == ()
+
+
+@pytest.mark.parametrize(
+    "target", [b"", b"a", b"a\n", b"a\nb", b"a\nb\n", b"a\nb \n", b"a\nb\nc\n", b"a\nb\nc", b"\n"]
+)
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"@@ -1,2 +1,2 @@\n a\n-b\n+c\n",
+        b"@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n",
+        b"@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file\n",
+        b"@@ -2,2 +2,2 @@\n-a\n+A\n b\n\\ No newline at end of file\n",
+        b"@@ -2 +2 @@\n-b\n+c\n",
+        b"@@ -0,0 +1 @@\n+c\n",
+        b"@@ -2,0 +3 @@\n+c\n",
+        b"@@ -1 +0,0 @@\n-a\n",
+        b"@@ -1,2 +1,2 @@\n-a\n\\ No newline at end of file\n+A\n b\n",
+    ],
+)
+def test_the_ends_of_files_as_git_sees_them(target: bytes, body: bytes) -> None:
+    header = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n"
+    files = {"f": (0o100644, target)}
+    assert our_verdict(files, header + body) == git_verdict(files, header + body)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from patchkit.carry import CarryReport, carry_stack
+from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.base import Base
+from patchkit.model.mail import parse_patch
+from patchkit.model.outcome import Status
+from patchkit.stack import SeriesPatch
+from tests.model.oracle import Objects, git_diff
+from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
+
+TEXT = "".join(f"line {number}\n" for number in range(1, 31))
+
+
+def carry(upstream: Upstream, old: Files, new: Files, *patches: bytes) -> CarryReport:
+    first, second = upstream.commit(old), upstream.commit(new)
+    here, there = (Base(each, upstream.tree(each), "1700000000 +0000") for each in (first, second))
+    series = [
+        SeriesPatch(f"{number}.patch", parse_patch(data, name="x"))
+        for number, data in enumerate(patches)
+    ]
+    with reading(Repository(upstream.path)) as reader:
+        return carry_stack(reader, here, there, series)
+
+
+def statuses(report: CarryReport) -> list[Status]:
+    return [outcome.status for outcome in report.outcomes]
+
+
+def test_onto_the_same_files(upstream: Upstream) -> None:
+    patch = make_patch({"f": TEXT}, {"f": TEXT.replace("15", "x")})
+    report = carry(upstream, {"f": TEXT}, {"other": "x"}, patch)
+    assert statuses(report) == [Status.UNCHANGED]
+    assert report.clean
+
+
+def test_unchanged_means_as_on_the_old_base(upstream: Upstream) -> None:
+    patch = make_patch({"f": TEXT}, {"f": TEXT.replace("15", "x")})
+    moved = "more\n" + TEXT
+    assert statuses(carry(upstream, {"f": moved}, {"other": "x"}, patch)) == [Status.UNCHANGED]
+    assert statuses(carry(upstream, {"f": TEXT}, {"f": moved}, patch)) == [Status.SHIFTED]
+
+
+def test_onto_a_base_that_contains_it(upstream: Upstream) -> None:
+    before: Files = {"f": TEXT, "run": "x\n", "l": "x", "gone": "x\n", "r": TEXT, "b": b"\x00"}
+    after: Files = {
+        "f": TEXT.replace("15", "x"),
+        "run": executable("x\n"),
+        "new": "n\n",
+        "l": Symlink("f"),
+        "gone": None,
+        "r": None,
+        "s": TEXT.replace("3", "4"),
+        "b": b"\x00\x01",
+    }
+    patch = make_patch(before, after)
+    assert statuses(carry(upstream, before, after, patch)) == [Status.ABSORBED]
+    partly = {**after, "new": None}
+    assert statuses(carry(upstream, before, partly, patch)) == [Status.CONFLICTED]
+
+
+def test_a_second_place_does_not_hide_that_it_is_contained(upstream: Upstream) -> None:
+    block = "a\nb\nc\n" * 10
+    patch = make_patch({"f": block}, {"f": block[:12] + "new\n" + block[12:]})
+    contained = {"f": block[:12] + "new\n" + block[12:]}
+    assert statuses(carry(upstream, {"f": block}, contained, patch)) == [Status.ABSORBED]
+
+
+def test_a_conflict_leaves_the_others_alone(upstream: Upstream) -> None:
+    one = make_patch({"f": TEXT}, {"f": TEXT.replace("15", "x")})
+    two = make_patch({"g": TEXT}, {"g": TEXT.replace("15", "x")})
+    old: Files = {"f": TEXT, "g": TEXT}
+    report = carry(upstream, old, {"f": TEXT.replace("14", "?")}, one, two)
+    assert statuses(report) == [Status.CONFLICTED, Status.UNCHANGED]
+    assert not report.clean
+
+
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n"]), max_size=12).map("".join)
+
+
+@settings(max_examples=40)
+@given(LINES, LINES)
+def test_law_onto_the_same_base_and_onto_the_result(old: str, new: str) -> None:
+    before, after = {"f": (0o100644, old.encode())}, {"f": (0o100644, new.encode())}
+    if before == after:
+        return
+    series = [SeriesPatch("x.patch", parse_patch(git_diff(before, after), name="x"))]
+    objects = Objects()
+    bases = [Base("0" * 40, objects.tree(files), "0 +0000") for files in (before, after)]
+    assert statuses(carry_stack(objects, bases[0], bases[0], series)) == [Status.UNCHANGED]
+    assert statuses(carry_stack(objects, bases[0], bases[1], series)) == [Status.ABSORBED]
