@@ -128,6 +128,6 @@ class _Bars:
         if component not in self._tasks:
             name = clean(component)
             self._tasks[component] = self._display.add_task("", total=None, component=name)
-        self._display.update(
-            self._tasks[component], description=clean(what), completed=done, total=total
-        )
+        # update() takes a total of None for "as before"; here it means that nobody knows
+        self._display.tasks[self._tasks[component]].total = total
+        self._display.update(self._tasks[component], description=clean(what), completed=done)

@@ -103,7 +103,7 @@ def _check(task: _Task, tools: _Tools) -> ComponentCheck:
         check = _check_stack(blank, task, task.series, tools)
     except PatchkitError as error:
         check = replace(blank, exit_code=error.exit_code, problems=error.problems)
-    tools.progress.finish(component.name, "checked")
+    tools.progress.finish(component.name, "failed" if check.problems else "checked")
     return check
 
 
