@@ -208,8 +208,8 @@ class _Applying:
     ) -> AppliedComponent:
         base = self.store.base(component, self.progress)
         series = load_series(self.manifest, component, self.store, self.progress)
-        count = len(series.patches)
-        self.progress.step(component.name, f"applying {count} patch{'es' * (count != 1)}", local=True)
+        what = f"applying {len(series.patches)} patches"
+        self.progress.step(component.name, what, local=True)
         repository = self.store.repository(component)
         with reading(repository) as reader:
             stack = build_stack(reader, base, series.series_patches)

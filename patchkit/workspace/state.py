@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import decode_path
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, SAVED_REFS, Checkout
+from patchkit.workspace.contents import contents_at
 from patchkit.workspace.journal import read_journal
 
 _STATUS = (
@@ -88,7 +90,7 @@ def inspect(checkout: Checkout) -> Snapshot:
         return early
     repository = checkout.repository
     try:
-        status = _parse_status(repository.git(*_STATUS).out)
+        status = _parse_status(checkout.path, repository.git(*_STATUS).out)
         refs = repository.refs("refs/patchkit/")
     except GitFailureError as error:
         return Snapshot(State.FOREIGN, f"git cannot read it: {error}")
@@ -187,7 +189,7 @@ def _operation(checkout: Checkout) -> str:
     )
 
 
-def _parse_status(out: bytes) -> _Status:
+def _parse_status(root: Path, out: bytes) -> _Status:
     """The answer of `git status --porcelain=v2 --branch -z`."""
     head: str | None = None
     branch: str | None = None
@@ -203,8 +205,7 @@ def _parse_status(out: bytes) -> _Status:
             elif name == "branch.head" and value != "(detached)":
                 branch = f"refs/heads/{value}"
         elif kind == "1":
-            if not _only_inside_submodule(rest):
-                edited.append(rest.split(" ", 7)[7])
+            edited += filter(None, [_edited_path(root, rest)])
         elif kind == "u":
             unmerged = True
             edited.append(rest.split(" ", 9)[9])
@@ -213,6 +214,15 @@ def _parse_status(out: bytes) -> _Status:
     return _Status(head, branch, tuple(edited), tuple(untracked), unmerged)
 
 
-def _only_inside_submodule(row: str) -> bool:
-    # "XY sub ...": another commit checked out in a submodule; we never touch what is in there
-    return row[0] == "." and row[3] == "S"
+def _edited_path(root: Path, row: str) -> str:
+    """The path of a changed entry; empty if nobody edited it."""
+    changed, submodule, _, mode, mode_on_disk, _, oid, path = row.split(" ", 7)
+    if changed[0] == "." and submodule[0] == "S":
+        return ""  # another commit checked out in a submodule; we never touch what is in there
+    if changed == ".M" and mode == mode_on_disk:
+        # Attributes may ask for line ends that the upstream's own blob does not have: git then
+        # calls the file modified right after writing it.
+        actual = contents_at(root, path)
+        if actual is not None and actual.oid == oid:
+            return ""
+    return path

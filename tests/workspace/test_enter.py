@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.repository import Repository
 from patchkit.workspace import State
-from patchkit.workspace.enter import Action, Cause
-from tests.support.repos import Files, Submodule, Symlink, executable, git_in
-from tests.workspace.bench import BASE, STAMP, Bench, committed_files, disk_files
+from patchkit.workspace.contents import blob_id
+from patchkit.workspace.enter import Action, Cause, Stacked
+from tests.support.repos import Files, Submodule, Symlink, Upstream, executable, git_in
+from tests.workspace.bench import BASE, CHANGE, STAMP, Bench, committed_files, disk_files
 
 SAVED = f"refs/patchkit/saved/{STAMP}"
 
@@ -334,3 +337,53 @@ def test_the_stack_itself_without_our_refs_is_taken_as_applied(bench: Bench) -> 
     entered = bench.enter(stack)
     assert (entered.action, entered.changed) == (Action.MOVED, 0)
     bench.assert_at(stack)
+
+
+def test_a_file_that_its_own_attributes_contradict_is_not_an_edit(bench: Bench) -> None:
+    base = {".gitattributes": "*.txt text\n", "x.txt": "1\r\n2\r\n"}
+    first = bench.stack(base, {"a.py": "a\n"})
+    bench.enter(first)
+    (bench.path / "x.txt").touch()
+    assert bench.git("status", "--porcelain") == "M x.txt"  # says git
+    assert bench.look().state is State.APPLIED
+    assert bench.enter(first).action is Action.UNCHANGED
+    second = bench.stacked(bench.base, bench.upstream.commit({"x.txt": "1\r\n3\r\n"}))
+    assert bench.enter(second).action is Action.MOVED
+    assert (bench.path / "x.txt").read_bytes() == b"1\r\n3\r\n"
+    assert bench.look().state is State.APPLIED
+    bench.write("x.txt", "mine\r\n")
+    assert bench.look().state is State.EDITED
+
+
+def test_contents_that_no_server_has_are_left_out(bench: Bench) -> None:
+    first = bench.stack({**BASE, "lost.png": "lost\n", "later.png": "lost, too\n"}, CHANGE)
+    change: Files = {"lost.png": None, "new.png": "lost again\n", "b.py": "2\n"}
+    second = bench.stacked(bench.base, bench.upstream.commit(change))
+    lost = ["lost\n", "lost, too\n", "lost again\n"]
+    entered = bench.enter(damage(bench, first, lost))
+    assert (entered.action, entered.left_out) == (Action.CREATED, ("later.png", "lost.png"))
+    assert bench.look().state is State.APPLIED
+    sound = {path for path, _ in disk_files(bench.path)}
+    assert sound == {b"a.py", b"b.py", b"new.py", b".gitignore"}
+    entered = bench.enter(damage(bench, second, lost))
+    assert (entered.action, entered.left_out) == (Action.MOVED, ("new.png",))
+    assert bench.look().state is State.APPLIED
+    assert {path for path, _ in disk_files(bench.path)} == sound
+    assert (bench.path / "b.py").read_text() == "2\n"
+
+
+def damage(bench: Bench, stack: Stacked, lost: list[str]) -> Stacked:
+    """The stack in a repository that has lost the blobs with these contents."""
+    absent = {blob_id(text.encode()) for text in lost}
+    listing = bench.upstream.git("rev-list", "--objects", "--no-object-names", stack.tip)
+    kept = [oid for oid in listing.decode().split() if oid not in absent]
+    source = Upstream.create(bench.upstream.path.with_name("damaged.git"))
+    (source.path / "objects/pack").mkdir(exist_ok=True)
+    bench.upstream.git(
+        "pack-objects",
+        "-q",
+        f"{source.path}/objects/pack/pack",
+        stdin="".join(f"{oid}\n" for oid in kept).encode(),
+    )
+    objects = tuple(each for each in stack.objects if each.oid not in absent)
+    return replace(stack, source=Repository(source.path), objects=objects)

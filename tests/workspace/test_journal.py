@@ -1,0 +1,41 @@
+"""The journal: what is written is read; what cannot be understood is not guessed at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import SurroundingsError
+from patchkit.workspace.contents import Contents
+from patchkit.workspace.journal import Journal, Step, journal_path, read_journal, write_journal
+
+JOURNAL = Journal(
+    head="1" * 40,
+    branch=None,
+    applied=None,
+    base_before=None,
+    index="2" * 40,
+    base="3" * 40,
+    tip="4" * 40,
+    steps=(
+        Step("plain", Contents("file", "5" * 40), None),
+        Step("odd \udcff\n\u00e4", None, Contents("link", "6" * 40)),
+    ),
+    folders=("module",),
+)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    assert read_journal(tmp_path) is None
+    journal_path(tmp_path).parent.mkdir()
+    write_journal(tmp_path, JOURNAL)
+    assert read_journal(tmp_path) == JOURNAL
+
+
+@pytest.mark.parametrize(("text", "said"), [("{", "damaged"), ('{"version": 2}', "of another")])
+def test_another_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    journal_path(tmp_path).parent.mkdir()
+    journal_path(tmp_path).write_text(text)
+    with pytest.raises(SurroundingsError, match=said):
+        read_journal(tmp_path)
