@@ -4,24 +4,23 @@
 # fmt: off
 
 #: command -> its summary line
-SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one component, and an empty series for it',
- 'import': "Adopt patches into a component's series: a folder, quilt series, mailbox, range or "
-           'checkout',
- 'manifest lint': 'Say everything that is wrong with manifests, with file and line',
+SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one component',
+ 'import': "Adopt patches from elsewhere into a component's series",
+ 'manifest lint': 'Say what is wrong with manifests, with file and line',
  'manifest show': 'Print a manifest as it is understood',
  'manifest schema': 'Print the JSON Schema of manifests',
- 'fetch': 'Bring what a manifest pins into the cache; afterwards everything works offline',
+ 'fetch': 'Bring what a manifest pins into the cache',
  'apply': "Build each component's stack and move its checkout there",
- 'check': 'Try every patch on its pin, without a checkout, and say what is wrong',
+ 'check': 'Say which patches do not apply to their pins, and why',
  'status': 'Show in which state each checkout is',
- 'refresh': 'Bring what was done in the checkouts back into the patch files',
- 'new': 'Record all uncommitted edits of a checkout as a new patch at the end of its series',
- 'export': "Write a component's stack as a quilt series, or as a mailbox for git am",
- 'diff': 'Show what the checkouts have beyond the stacks that patchkit made',
- 'log': "List each component's patches in order: what they are, whether they fit and are applied",
+ 'refresh': 'Bring edits in the checkouts back into the patch files',
+ 'new': 'Record the edits of a checkout as a new patch',
+ 'export': 'Write a stack as a quilt series or a mailbox',
+ 'diff': 'Show what the checkouts have beyond their stacks',
+ 'log': "List each component's patches, in order",
  'blame': 'Say which patch each line of a patched file comes from',
  'graph': 'Show which patches need which earlier ones',
- 'completion': "Print the script that makes a shell complete patchkit's command line",
+ 'completion': 'Print the script that makes a shell complete patchkit',
  'version': 'Say which patchkit, git and Python run'}
 
 #: command -> its options and arguments: names (none: an argument), what it takes
@@ -279,40 +278,29 @@ Usage: patchkit COMMAND [OPTIONS]
 Patch stacks on pinned upstreams: apply them, check them, see them drift.
 
 Start:
-  init              Write a commented manifest with one component, and an empty
-                    series for it
-  import            Adopt patches into a component's series: a folder, quilt
-                    series, mailbox, range or checkout
-  manifest lint     Say everything that is wrong with manifests, with file and
-                    line
+  init              Write a commented manifest with one component
+  import            Adopt patches from elsewhere into a component's series
+  manifest lint     Say what is wrong with manifests, with file and line
   manifest show     Print a manifest as it is understood
   manifest schema   Print the JSON Schema of manifests
 
 Work with stacks:
-  fetch             Bring what a manifest pins into the cache; afterwards
-                    everything works offline
+  fetch             Bring what a manifest pins into the cache
   apply             Build each component's stack and move its checkout there
-  check             Try every patch on its pin, without a checkout, and say what
-                    is wrong
+  check             Say which patches do not apply to their pins, and why
   status            Show in which state each checkout is
-  refresh           Bring what was done in the checkouts back into the patch
-                    files
-  new               Record all uncommitted edits of a checkout as a new patch at
-                    the end of its series
-  export            Write a component's stack as a quilt series, or as a mailbox
-                    for git am
+  refresh           Bring edits in the checkouts back into the patch files
+  new               Record the edits of a checkout as a new patch
+  export            Write a stack as a quilt series or a mailbox
 
 Look:
-  diff              Show what the checkouts have beyond the stacks that patchkit
-                    made
-  log               List each component's patches in order: what they are,
-                    whether they fit and are applied
+  diff              Show what the checkouts have beyond their stacks
+  log               List each component's patches, in order
   blame             Say which patch each line of a patched file comes from
   graph             Show which patches need which earlier ones
 
 Patchkit itself:
-  completion        Print the script that makes a shell complete patchkit's
-                    command line
+  completion        Print the script that makes a shell complete patchkit
   version           Say which patchkit, git and Python run
 
 Options:
@@ -323,7 +311,7 @@ Options:
 PAGES['init'] = """\
 Usage: patchkit init [OPTIONS] [NAME]
 
-Write a commented manifest with one component, and an empty series for it.
+Write a commented manifest with one component.
 
 Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has
 it, the JSON Schema by which editors complete manifests. Overwrites nothing.
@@ -367,8 +355,10 @@ Exit codes:
 PAGES['import'] = """\
 Usage: patchkit import [OPTIONS] SOURCE
 
-Adopt patches into a component's series: a folder, quilt series, mailbox, range
-or checkout.
+Adopt patches from elsewhere into a component's series.
+
+They come from a folder, a quilt series, a mailbox, a range of commits or a
+checkout.
 
 The patches go behind those that the series has, in their order, and are applied
 to the pinned base first: if one does not apply, nothing is written. Names are
@@ -424,7 +414,7 @@ Exit codes:
 PAGES['manifest lint'] = """\
 Usage: patchkit manifest lint [OPTIONS] [MANIFEST...]
 
-Say everything that is wrong with manifests, with file and line.
+Say what is wrong with manifests, with file and line.
 
 Looks at the files of this project only: the manifests, the parts that they
 extend, and the series and patches that they name. Nothing is fetched; whether
@@ -505,7 +495,9 @@ Exit codes:
 PAGES['fetch'] = """\
 Usage: patchkit fetch [OPTIONS]
 
-Bring what a manifest pins into the cache; afterwards everything works offline.
+Bring what a manifest pins into the cache.
+
+Afterwards everything works offline.
 
 Git upstreams are fetched at exactly the pinned commit, source distributions and
 archives are verified by their SHA-256 and unpacked without running anything of
@@ -602,7 +594,7 @@ Exit codes:
 PAGES['check'] = """\
 Usage: patchkit check [OPTIONS]
 
-Try every patch on its pin, without a checkout, and say what is wrong.
+Say which patches do not apply to their pins, and why.
 
 The verdict is the one that apply gives. A patch that does not apply is
 explained: what each hunk expects, what stands there, where its lines are now,
@@ -682,7 +674,7 @@ Exit codes:
 PAGES['refresh'] = """\
 Usage: patchkit refresh [OPTIONS]
 
-Bring what was done in the checkouts back into the patch files.
+Bring edits in the checkouts back into the patch files.
 
 Commits that you amended, moved, dropped or added become the series. Uncommitted
 edits go into the patch that last touched those lines, piece by piece; an edit
@@ -740,8 +732,9 @@ Exit codes:
 PAGES['new'] = """\
 Usage: patchkit new [OPTIONS] NAME
 
-Record all uncommitted edits of a checkout as a new patch at the end of its
-series.
+Record the edits of a checkout as a new patch.
+
+It comes at the end of the series, and takes all uncommitted edits.
 
 Edit first, tell git of new files (git add), then name the patch. In contrast to
 refresh, no edit goes into an older patch. A component without a series gets
@@ -785,7 +778,7 @@ Exit codes:
 PAGES['export'] = """\
 Usage: patchkit export [OPTIONS]
 
-Write a component's stack as a quilt series, or as a mailbox for git am.
+Write a stack as a quilt series or a mailbox.
 
 All patches are written, those of other repositories too, as exact diffs against
 each other from the pinned base on, with paths from the root of the upstream.
@@ -823,7 +816,7 @@ Exit codes:
 PAGES['diff'] = """\
 Usage: patchkit diff [OPTIONS]
 
-Show what the checkouts have beyond the stacks that patchkit made.
+Show what the checkouts have beyond their stacks.
 
 Commits of your own and uncommitted edits together; new files once they are
 added to git's index. It is what refresh takes up into the patches.
@@ -856,8 +849,9 @@ Exit codes:
 PAGES['log'] = """\
 Usage: patchkit log [OPTIONS]
 
-List each component's patches in order: what they are, whether they fit and are
-applied.
+List each component's patches, in order.
+
+What they are, whether they fit, and whether they are applied.
 
 Options:
   -m, --manifest MANIFEST
@@ -968,7 +962,7 @@ Exit codes:
 PAGES['completion'] = """\
 Usage: patchkit completion SHELL
 
-Print the script that makes a shell complete patchkit's command line.
+Print the script that makes a shell complete patchkit.
 
 Commands, options, manifests, components and patches are completed. The script
 asks patchkit itself, so it need not be made again after an update.

@@ -38,6 +38,7 @@ def test_a_command_tells_all_about_itself(name: str) -> None:
     assert 0 in told.exits
     assert summary(body)[:1].isupper()
     assert not summary(body).endswith(".")
+    assert len(summary(body)) <= 60
     assert told.examples
     assert all(f"patchkit {name}" in line for line, _ in told.examples)
     names = {each for parameter in parameters(body) for each in parameter.names}

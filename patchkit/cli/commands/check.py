@@ -65,7 +65,7 @@ def check(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Try every patch on its pin, without a checkout, and say what is wrong.
+    """Say which patches do not apply to their pins, and why.
 
     The verdict is the one that apply gives. A patch that does not apply is explained: what each
     hunk expects, what stands there, where its lines are now, and what to type next. Patches whose

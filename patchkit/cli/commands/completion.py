@@ -34,7 +34,7 @@ class Shell(str, Enum):
 def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell.")],
 ) -> ExitCode:
-    """Print the script that makes a shell complete patchkit's command line.
+    """Print the script that makes a shell complete patchkit.
 
     Commands, options, manifests, components and patches are completed. The script asks patchkit
     itself, so it need not be made again after an update.

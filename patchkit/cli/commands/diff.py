@@ -45,7 +45,7 @@ def diff(
     stat: StatOption = False,
     json: JsonOption = False,
 ) -> ExitCode:
-    """Show what the checkouts have beyond the stacks that patchkit made.
+    """Show what the checkouts have beyond their stacks.
 
     Commits of your own and uncommitted edits together; new files once they are added to git's
     index. It is what refresh takes up into the patches.

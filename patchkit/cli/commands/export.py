@@ -52,7 +52,7 @@ def export(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Write a component's stack as a quilt series, or as a mailbox for git am.
+    """Write a stack as a quilt series or a mailbox.
 
     All patches are written, those of other repositories too, as exact diffs against each other from
     the pinned base on, with paths from the root of the upstream. Apply a mailbox with

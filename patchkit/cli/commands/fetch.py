@@ -53,7 +53,9 @@ def fetch(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Bring what a manifest pins into the cache; afterwards everything works offline.
+    """Bring what a manifest pins into the cache.
+
+    Afterwards everything works offline.
 
     Git upstreams are fetched at exactly the pinned commit, source distributions and archives are
     verified by their SHA-256 and unpacked without running anything of theirs. What is cached is

@@ -80,7 +80,9 @@ def import_(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Adopt patches into a component's series: a folder, quilt series, mailbox, range or checkout.
+    """Adopt patches from elsewhere into a component's series.
+
+    They come from a folder, a quilt series, a mailbox, a range of commits or a checkout.
 
     The patches go behind those that the series has, in their order, and are applied to the pinned
     base first: if one does not apply, nothing is written. Names are made valid and unique, leading

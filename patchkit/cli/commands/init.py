@@ -95,7 +95,7 @@ def init(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Write a commented manifest with one component, and an empty series for it.
+    """Write a commented manifest with one component.
 
     Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has it,
     the JSON Schema by which editors complete manifests. Overwrites nothing. Without

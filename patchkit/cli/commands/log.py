@@ -47,7 +47,10 @@ def log(
     offline: OfflineOption = False,
     json: JsonOption = False,
 ) -> ExitCode:
-    """List each component's patches in order: what they are, whether they fit and are applied."""
+    """List each component's patches, in order.
+
+    What they are, whether they fit, and whether they are applied.
+    """
     from patchkit.cli.places import cache_folder, open_manifest, pick_components
     from patchkit.cli.progress import showing_progress
     from patchkit.ops.log import log_components

@@ -47,7 +47,7 @@ def lint(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Say everything that is wrong with manifests, with file and line.
+    """Say what is wrong with manifests, with file and line.
 
     Looks at the files of this project only: the manifests, the parts that they extend, and the
     series and patches that they name. Nothing is fetched; whether the patches apply is what

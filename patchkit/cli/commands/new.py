@@ -49,7 +49,9 @@ def new(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Record all uncommitted edits of a checkout as a new patch at the end of its series.
+    """Record the edits of a checkout as a new patch.
+
+    It comes at the end of the series, and takes all uncommitted edits.
 
     Edit first, tell git of new files (git add), then name the patch. In contrast to refresh, no
     edit goes into an older patch. A component without a series gets one.

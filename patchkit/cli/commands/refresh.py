@@ -81,7 +81,7 @@ def refresh(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Bring what was done in the checkouts back into the patch files.
+    """Bring edits in the checkouts back into the patch files.
 
     Commits that you amended, moved, dropped or added become the series. Uncommitted edits go into
     the patch that last touched those lines, piece by piece; an edit beside no patch's lines, or
