@@ -27,8 +27,8 @@ def find_origin(
 ) -> Origin:
     """Compare the preimage blobs; where some are others, look for the base that has them.
 
-    `history` is searched back from `base` and from every ref. `results` are the blobs that other
-    patches make: one of them may be missing before this one.
+    `history` is searched back from `base` and from other pins in it. `results` are the blobs that
+    other patches make: one of them may be missing before this one.
     """
     wanted = _wanted(changes)
     others = tuple(
@@ -82,7 +82,8 @@ def _makers(other: OtherBlob, results: Results) -> list[str]:
 def _with_commit(
     origin: Origin, history: Repository, base: str, wanted: Mapping[str, str]
 ) -> Origin:
-    tips = [base, *sorted(set(history.refs("refs/").values()) - {base})][:8]
+    # other pins of the upstream; not every branch, that would take minutes in a whole clone
+    tips = [base, *sorted(set(history.refs("refs/patchkit/").values()) - {base})][:4]
     match = best_match(history, tips, wanted)
     if match is None or match.matches <= origin.known - len(origin.others):
         return origin
