@@ -104,6 +104,10 @@ def _stable(output: str) -> str:
     return output
 
 
+def _same(one: Step, other: Step) -> bool:
+    return _stable(_shown(one)) == _stable(_shown(other))
+
+
 def _shown(step: Step) -> str:
     lines = "\n> ".join(step.command.split("\n")).split("\n")
     return "$ " + "\n".join(line.rstrip() for line in lines) + "\n" + step.output
@@ -116,13 +120,16 @@ def check_document(path: Path, folder: Path, *, update: bool) -> None:
     assert blocks, f"{path.name} shows no command"
     setup = "".join(match[1] for match in _SETUP.finditer(text))
     ran = run_steps([step for block in blocks for step in block], folder, setup)
+    shown = [step for block in blocks for step in block]
     if update:
-        real = iter(ran)
-        new = ("".join(_shown(next(real)) for _ in block) for block in blocks)
-        path.write_text(_BLOCK.sub(lambda _: f"```console\n{next(new)}```", text), encoding="utf-8")
+        kept = iter(
+            _shown(old if _same(old, new) else new) for old, new in zip(shown, ran, strict=True)
+        )
+        texts = iter(["".join(next(kept) for _ in block) for block in blocks])
+        path.write_text(_BLOCK.sub(lambda _: f"```console\n{next(texts)}```", text), "utf-8")
         return
-    expected = [step for block in blocks for step in block]
-    assert [_stable(_shown(step)) for step in ran] == [_stable(_shown(step)) for step in expected]
+    for old, new in zip(shown, ran, strict=True):
+        assert _same(old, new), f"{_shown(new)}\nis shown as\n{_shown(old)}"
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
