@@ -40,7 +40,7 @@ _PINNED = (
 _PINNED_CONFIG = (
     "core.bare=true",
     "core.bigFileThreshold=512m",  # what is larger counts as binary
-    "core.compression=-1",  # the payload of binary changes
+    "core.looseCompression=1",  # the payload of binary changes; 1 is what git takes by default
     "core.abbrev=40",
     "diff.suppressBlankEmpty=false",
 )

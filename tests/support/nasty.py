@@ -25,6 +25,7 @@ def main():
     return 0
 """
 _LONG = "".join(f"line {number}\n" for number in range(1, 61))
+_TEN = _LONG.replace("line 10\n", "ten\n").replace("line 20\n", "twenty\n")
 _ODD = b"odd \xff name.txt".decode("utf-8", "surrogateescape")
 
 BASE: dict[str, Content] = {
@@ -57,7 +58,7 @@ STEPS: tuple[tuple[str, dict[str, Content]], ...] = (
     ),
     (
         "far-hunks.patch",  # nine lines apart: one hunk or two
-        {"long.txt": _LONG.replace("line 10\n", "ten\n").replace("line 20\n", "twenty\n")},
+        {"long.txt": _TEN},
     ),
     ("dos.patch", {"dos.txt": "one\r\n2\r\nthree\r\n"}),
     ("open-end.patch", {"open-end.txt": "first\nend"}),
@@ -76,7 +77,7 @@ STEPS: tuple[tuple[str, dict[str, Content]], ...] = (
             "new/exact.txt": _LONG.replace("line", "item"),
         },
     ),
-    ("whitespace.patch", {"long.txt": _LONG.replace("line 40\n", "\tline 40  \n")}),
+    ("whitespace.patch", {"long.txt": _TEN.replace("line 40\n", "\tline 40  \n")}),
 )
 
 

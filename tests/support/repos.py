@@ -119,6 +119,8 @@ class Upstream:
     def diff(self, old: str, new: str) -> bytes:
         """The change between two commits in the form that patchkit writes."""
         return self.git(
+            "-c",
+            "core.quotePath=false",
             "diff-tree",
             "-p",
             "--full-index",
