@@ -48,6 +48,7 @@ _SEALED_CONFIG = (
     "core.excludesFile=" + os.devnull,
     "core.quotePath=false",
     "core.fsmonitor=false",
+    "core.splitIndex=false",  # an index is one file, which can be copied and renamed
     "core.precomposeUnicode=false",
     "safe.directory=*",  # the path is one that patchkit was given or made, not one it came upon
     "gc.auto=0",  # a collection in the background would outlive the lock

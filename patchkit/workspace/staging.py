@@ -76,15 +76,9 @@ def tracked_files(repository: Repository, index: Path) -> dict[str, TreeEntry]:
 
 def refresh_index(repository: Repository, index: Path) -> None:
     """Note in an index which files on disk it stands for, so that git need not read them again."""
-    repository.git(
-        "-c",
-        "core.splitIndex=false",
-        "update-index",
-        "-q",
-        "--refresh",
-        accept=(0, 1),
-        index=index,
-    )
+    # of a git that was killed with us; nobody else knows this file
+    index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+    repository.git("update-index", "-q", "--refresh", accept=(0, 1), index=index)
 
 
 def edited_in_secret(
@@ -120,8 +114,7 @@ def _with_other_blob(repository: Repository, expected: dict[str, str]) -> list[s
 
 def _index_git(repository: Repository, index: Path, *args: str, paths: Sequence[str] = ()) -> bytes:
     stdin = b"".join(encode_path(path) + b"\0" for path in paths)
-    # a split index would leave half of itself behind when this file is renamed
-    return repository.git("-c", "core.splitIndex=false", *args, stdin=stdin, index=index).out
+    return repository.git(*args, stdin=stdin, index=index).out
 
 
 def _quoted(path: str) -> bytes:

@@ -377,8 +377,8 @@ def damage(bench: Bench, stack: Stacked, lost: list[str]) -> Stacked:
     absent = {blob_id(text.encode()) for text in lost}
     listing = bench.upstream.git("rev-list", "--objects", "--no-object-names", stack.tip)
     kept = [oid for oid in listing.decode().split() if oid not in absent]
-    source = Upstream.create(bench.upstream.path.with_name("damaged.git"))
-    (source.path / "objects/pack").mkdir(exist_ok=True)
+    source = Upstream.create(bench.upstream.path.with_name(f"{stack.tip}.git"))
+    (source.path / "objects/pack").mkdir()
     bench.upstream.git(
         "pack-objects",
         "-q",
