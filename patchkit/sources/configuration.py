@@ -24,6 +24,8 @@ from patchkit.sources.http import Access
 # The later ones win, as they do for `pip download`; what is set for installing only still counts.
 _SECTIONS = ("global", "install", "download", ":env:")
 
+_STEERING = ("PIP_", "UV_", "HOME", "XDG_CONFIG", "VIRTUAL_ENV", "PATH")
+
 _LOCK = Lock()
 
 
@@ -38,23 +40,21 @@ class IndexConfiguration:
 
 def index_configuration() -> IndexConfiguration:
     """The configuration of this machine's user, read once; SurroundingsError if there is none."""
+    steering = sorted(item for item in os.environ.items() if item[0].startswith(_STEERING))
     with _LOCK:
-        return _configuration()
-
-
-def reset() -> None:
-    """Read the configuration anew at the next question."""
-    _configuration.cache_clear()
+        return _configuration(tuple(steering))
 
 
 @cache
-def _configuration() -> IndexConfiguration:
+def _configuration(steering: Sequence[tuple[str, str]]) -> IndexConfiguration:
+    """Asks pip; `steering` are the variables on which the answer depends."""
+    environment = dict(steering)
     pip, listing = _asked_pip()
-    options = pip_options(listing, os.environ)
-    first = options.get("index-url") or _first_uv_index(os.environ)
+    options = pip_options(listing, environment)
+    first = options.get("index-url") or _first_uv_index(environment)
     if not first and pip and not _is_true(options.get("no-index", "")):
         first = default_index(_output([*pip, "install", "--help"]) or "")
-    return configuration(options, os.environ, first)
+    return configuration(options, environment, first)
 
 
 def pip_options(listing: str, environment: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,6 @@ from patchkit.sources.configuration import (
     default_index,
     index_configuration,
     pip_options,
-    reset,
 )
 
 # Word for word what `pip config list` prints.
@@ -126,7 +125,6 @@ def test_pip_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own.write_text("[global]\nindex-url = https://one.example/simple\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(own))
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://two.example/simple")
-    reset()
 
     found = index_configuration()
 
@@ -142,7 +140,6 @@ def test_no_folder_called_pip_is_taken_for_it(
     (tmp_path / "pip" / "__main__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", "https://one.example/simple")
-    reset()
 
     index_configuration()
 

@@ -12,7 +12,6 @@ from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import init_repository
 from patchkit.model.progress import Silent
 from patchkit.model.stop import Stop
-from patchkit.sources import configuration
 from patchkit.sources.configuration import IndexConfiguration
 from patchkit.sources.download import WrongHashError
 from patchkit.sources.fetching import Fetching
@@ -54,7 +53,6 @@ def test_a_source_distribution_becomes_a_base(
     _list(server, f"/files/demo-1.0.tar.gz#sha256={DIGEST}")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", server.url + "/simple")
-    configuration.reset()
     repository = init_repository(tmp_path / "r.git")
     fetching = Fetching("demo", tmp_path / "cache", Silent(), Stop())
 
@@ -156,7 +154,6 @@ def test_the_hash_that_the_index_tells(server: HttpServer, monkeypatch: pytest.M
     _list(server, "/f/bare-1.0.zip", project="bare")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", server.url + "/simple")
-    configuration.reset()
 
     assert sdist_hash("demo", "1.0.0") == DIGEST
     with pytest.raises(SurroundingsError, match="tells no SHA-256"):
