@@ -44,8 +44,14 @@ def manifests_in(folder: Path) -> list[Path]:
 
 def project_root(path: Path) -> Path:
     """The absolute folder that the local paths of the manifest at `path` start from."""
-    folder = path.absolute().parent
+    folder = absolute(path).parent
     return folder.parent if folder.name == FOLDER else folder
+
+
+def absolute(path: Path) -> Path:
+    """The path from the disk's root, without `..`."""
+    path = path.absolute()
+    return path.resolve() if ".." in path.parts else path
 
 
 def _candidates(name: str, cwd: Path, search: Sequence[Path]) -> Iterator[Path]:

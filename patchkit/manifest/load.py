@@ -16,7 +16,7 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.building import build_manifest
 from patchkit.manifest.checking import check_shape, shown
 from patchkit.manifest.fields import FORMAT_VERSION, MANIFEST
-from patchkit.manifest.find import available_manifests, find_manifest, project_root
+from patchkit.manifest.find import absolute, available_manifests, find_manifest, project_root
 from patchkit.manifest.merging import merge, shared
 from patchkit.manifest.nodes import (
     MAXIMUM_BYTES,
@@ -81,7 +81,7 @@ def inspect_manifest(path: Path) -> Inspection:
         reader.add(check_rules(table, root))
         warnings = list(find_warnings(table))
         if not reader.problems:
-            manifest = build_manifest(table, path.absolute(), root)
+            manifest = build_manifest(table, absolute(path), root)
     return Inspection(
         path, tuple(reader.files), manifest, tuple(reader.sorted_problems()), tuple(warnings)
     )

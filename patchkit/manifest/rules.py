@@ -50,19 +50,38 @@ def find_warnings(manifest: Table) -> Iterator[Problem]:
 def _environments(table: Table) -> Iterator[Problem]:
     environment = table.get("environment")
     if isinstance(environment, Table):
-        for key in ("versions", "unsupported"):
-            yield from _packages(environment.get(key))
+        wanted, unwanted = (environment.get(key) for key in ("versions", "unsupported"))
+        yield from _spellings(wanted)
+        yield from _spellings(unwanted)
+        yield from _contradictions(wanted, unwanted)
 
 
-def _packages(node: Node | None) -> Iterator[Problem]:
-    """One package under two spellings: `torch_npu` is `torch-npu` (PEP 503)."""
-    seen: dict[str, Scalar] = {}
+def _contradictions(wanted: Node | None, unwanted: Node | None) -> Iterator[Problem]:
+    asked_for = dict(_packages(wanted))
+    for normal, key in _packages(unwanted):
+        if normal in asked_for:
+            place = _seen_from(key, asked_for[normal])
+            yield Problem(
+                f"{key.text} does not work, and is asked for in {place}",
+                str(key.where),
+                "delete one of them",
+            )
+
+
+def _packages(node: Node | None) -> Iterator[tuple[str, Scalar]]:
+    """(normal name, key): `torch_npu` is `torch-npu` (PEP 503)."""
     for key, _ in node.entries if isinstance(node, Table) else ():
-        normal = re.sub(r"[-_.]+", "-", key.text).lower()
+        yield re.sub(r"[-_.]+", "-", key.text).lower(), key
+
+
+def _spellings(node: Node | None) -> Iterator[Problem]:
+    """One package under two spellings."""
+    seen: dict[str, Scalar] = {}
+    for normal, key in _packages(node):
         first = seen.setdefault(normal, key)
         if first.text != key.text:
             yield Problem(
-                f"{key.text} is the same package as {first.text} in line {first.where.line}",
+                f"{key.text} is the same package as {first.text} in {_seen_from(key, first)}",
                 str(key.where),
                 "keep one of them",
             )
@@ -109,7 +128,7 @@ def _patches(name: str, table: Table, components: dict[str, Table]) -> Iterator[
         yield from _origin(name, entry, components)
     for entry in series[1:]:
         yield Problem(
-            f"{name} has a second series, the first is in line {series[0].where.line}",
+            f"{name} has a second series, the first is in {_seen_from(entry, series[0])}",
             str(entry.where),
             "one series per component: `refresh` must know where to write",
         )
@@ -132,7 +151,7 @@ def _patch_name(entry: Table, names: dict[str, Table]) -> Iterator[Problem]:
     first = names.setdefault(name.casefold(), entry)
     if first is not entry:
         yield Problem(
-            f"{name} is the name of the patch in line {first.where.line}, too",
+            f"{name} is the name of the patch in {_seen_from(node, first)}, too",
             str(node.where),
             "rename one"
             if node is entry.get("patch")
@@ -204,6 +223,12 @@ def _scalars(node: Node) -> Iterator[Scalar]:
     else:
         for _, value in node.entries:
             yield from _scalars(value)
+
+
+def _seen_from(here: Node, there: Node) -> str:
+    """Where `there` stands, for a message about `here`: another file is named."""
+    same = here.where.file == there.where.file
+    return f"line {there.where.line}" if same else str(there.where)
 
 
 def _plain(path: str) -> str:

@@ -142,6 +142,19 @@ def test_the_root_is_the_parent_of_a_folder_named_manifests(tmp_path: Path) -> N
     assert inner.lock_path == tmp_path / "manifests" / "m.lock.json"
 
 
+def test_a_path_that_goes_up_has_a_plain_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("manifests", "workspace"):
+        Path(folder).mkdir()
+    Path("manifests/m.yaml").write_text(minimal())
+    monkeypatch.chdir("workspace")
+    manifest = load_manifest(Path("../manifests/m.yaml"))
+    assert manifest.root == tmp_path.resolve()
+    assert manifest.path == tmp_path.resolve() / "manifests" / "m.yaml"
+    assert str(manifest.components[0].where) == "../manifests/m.yaml:3"
+
+
 def test_relative_urls_start_from_the_project(tmp_path: Path) -> None:
     Path("manifests").mkdir()
     manifest = load_text(
@@ -274,6 +287,20 @@ def test_a_problem_in_a_part_that_is_covered_is_told_all_the_same() -> None:
         )
     (problem,) = caught.value.problems
     assert problem.where == "manifests/stack.yaml:5"
+
+
+def test_what_two_files_say_together_is_told_with_both_places() -> None:
+    versions = 'environment:\n  versions: {%s: "==2.8.0"}\n'
+    with pytest.raises(BadInputError) as caught:
+        load_parts(
+            {
+                "manifests/p.yaml": "version: 1\n" + versions % "torch_npu",
+                "manifests/m.yaml": minimal("extends: [p.yaml]\n" + versions % "torch-npu"),
+            }
+        )
+    assert str(caught.value) == (
+        "manifests/m.yaml:8: torch-npu is the same package as torch_npu in manifests/p.yaml:3"
+    )
 
 
 def test_a_chain_of_parts_ends() -> None:

@@ -37,7 +37,8 @@ _UNSEEN = """
     patch_file_name_not_a_patch_name patch_local_url patch_of_index_component patch_of_itself
     patch_of_unknown_component patch_twice patch_twice_other_folder patch_twice_pinned
     series_shared series_twice subdirectory_git track_dots
-    version_name_twice version_specifier_compatible_one version_specifier_wildcard_range
+    version_name_twice version_and_unsupported
+    version_specifier_compatible_one version_specifier_wildcard_range
 """
 UNSEEN = frozenset(_UNSEEN.split())
 
