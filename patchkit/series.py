@@ -7,6 +7,7 @@ before it gives up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -66,8 +67,8 @@ class LoadedPatch:
 class LoadedSeries:
     """A component's patches in the order in which they apply.
 
-    `unlisted` are .patch files beside a series file that it does not list, as paths relative to the
-    project's root.
+    `unlisted` are .patch files beside a series file that it neither lists nor names in a comment,
+    as paths relative to the project's root.
     """
 
     patches: tuple[LoadedPatch, ...]
@@ -212,16 +213,22 @@ def _read(file: Path, path: str, where: Location) -> bytes:
 
 
 def _unlisted(manifest: Manifest, component: Component) -> tuple[str, ...]:
-    """The .patch files beside the component's series that no entry of it names."""
+    """The .patch files beside the component's series that neither an entry nor a comment names."""
     entries = [e for e in component.patches if isinstance(e, LocalSeries)]
     listed = {e.path for e in component.patches if isinstance(e, LocalPatch)}
     found: list[str] = []
     for entry in entries:
         folder = entry.path.rpartition("/")[0]
-        listed |= {_beside(folder, name) for name in read_series(manifest, entry).names}
+        listed |= {_beside(folder, name) for name in _named(read_series(manifest, entry))}
         files = sorted((manifest.root / folder).glob("*.patch"))
         found += [_beside(folder, file.name) for file in files]
     return tuple(path for path in found if path not in listed)
+
+
+def _named(series: Series) -> Iterator[str]:
+    """The patches that a series lists, and those that a comment says something about."""
+    for line in series.lines:
+        yield from [line.name] if line.name else re.findall(r"[^\s#]+\.patch\b", line.text)
 
 
 def _beside(folder: str, name: str) -> str:

@@ -29,7 +29,8 @@ from patchkit.manifest.values import Component, GitSource, Manifest, PinnedPatch
 from patchkit.model.base import Base
 from patchkit.model.progress import Progress
 from patchkit.model.stop import Stop
-from patchkit.sources.fetching import Fetching, about, fetch_pin
+from patchkit.sources.component import fetch_pin
+from patchkit.sources.fetching import Fetching, about
 from patchkit.sources.files import fetch_files, read_file
 from patchkit.sources.identity import commit_ref, pin_ref, pin_words, upstream_key
 from patchkit.sources.locking import locked

@@ -98,6 +98,21 @@ def test_patches_that_nobody_lists(project: Project) -> None:
     assert loaded.unlisted == ("patches/demo/lost.patch",)
 
 
+def test_a_comment_accounts_for_a_patch(project: Project) -> None:
+    project.series("demo", {"one.patch": ONE})
+    project.write(
+        {
+            "patches/demo/series": "one.patch  # not: three.patch\n"
+            "# two.patch: upstream has it\n#  off.patch\n",
+            "patches/demo/two.patch": TWO,
+            "patches/demo/off.patch": TWO,
+            "patches/demo/three.patch": THREE,
+        }
+    )
+
+    assert _load(project, SERIES).unlisted == ("patches/demo/three.patch",)
+
+
 def test_no_patches(project: Project) -> None:
     assert _load(project) == LoadedSeries(())
 
