@@ -104,11 +104,12 @@ def build_stack(
     builder = StackBuilder(source, base)
     builder.preload(patches)
     outcomes: list[PatchOutcome] = []
+    stopped = False
     for patch in patches:
-        if stop_at_conflict and any(not each.status.applies for each in outcomes):
-            outcomes.append(PatchOutcome(patch.name, Status.SKIPPED))
-        else:
-            outcomes.append(builder.push(patch))
+        outcomes.append(
+            PatchOutcome(patch.name, Status.SKIPPED) if stopped else builder.push(patch)
+        )
+        stopped = stopped or (stop_at_conflict and not outcomes[-1].status.applies)
     return builder.finish(outcomes)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from itertools import accumulate
 
 from patchkit.model.binary import apply_delta
 from patchkit.model.hunks import Misfit, place_hunks
@@ -137,7 +138,7 @@ class _Attempt:
                 change = replace(change, kind=Kind.ADD, old_path=None)
             preimage = _compare_preimage(change, before)
             mode = self._mode_after(change, before)
-            self._refuse_beyond_symlink(change)
+            self._refuse_beyond_symlink(change, before)
             after, offsets = self._contents_after(change, before, mode)
         except _ClashError as error:
             return FileOutcome(
@@ -184,17 +185,23 @@ class _Attempt:
         if not isinstance(self.table.get(path), _Gone) and self.tree.entry(path) is not None:
             raise _clash(change, Reason.EXISTS)
 
-    def _refuse_beyond_symlink(self, change: FileChange) -> None:
-        if change.new_path is None:
+    def _refuse_beyond_symlink(self, change: FileChange, before: _File | None) -> None:
+        path = change.new_path
+        if path is None:
             return
-        parts = change.new_path.split("/")
-        for depth in range(len(parts) - 1, 0, -1):
-            folder = "/".join(parts[:depth])
-            if folder in self.kept_symlinks:
-                raise _clash(change, Reason.UNSAFE, f"{folder} becomes a symlink by this patch")
-        link = self.tree.symlink_above(change.new_path)
+        if self.kept_symlinks:
+            self._refuse_own_symlinks(change, path)
+        if before is not None and path == change.old_path:
+            return  # it stands in the tree, so there are folders above it
+        link = self.tree.symlink_above(path)
         if link is not None and link not in self.lost_symlinks:
             raise _clash(change, Reason.UNSAFE, f"{link} is a symlink")
+
+    def _refuse_own_symlinks(self, change: FileChange, path: str) -> None:
+        folders = accumulate(path.split("/")[:-1], "{}/{}".format)
+        link = next((folder for folder in folders if folder in self.kept_symlinks), None)
+        if link is not None:
+            raise _clash(change, Reason.UNSAFE, f"{link} becomes a symlink by this patch")
 
     # -- contents ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from patchkit.errors import BadInputError
 from patchkit.model.binary import BadPayloadError, read_binary_hunk
@@ -24,6 +25,7 @@ from patchkit.model.objects import decode_path
 from patchkit.model.patch import FileChange, Hunk, Kind
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_SPACE, _PLUS, _MINUS, _NEWLINE = b" +-\n"
 _COMBINED = (b"diff --cc ", b"diff --combined ")
 _CORRUPT_HINT = "regenerate the patch, or correct the counts in the @@ line"
 
@@ -196,11 +198,11 @@ class _Parser:
             self.offences.add(start, "malformed @@ line")
             return None
         old, new = int(match[2] or 1), int(match[4] or 1)
-        body = self._hunk_body(old, new)
+        body = self._hunk_body(old, new) if old or new else []
         if body is None:
             self._miscounted(start, old, new)
             return None
-        if all(text[:1] == b" " for text in body):
+        if all(text[0] == _SPACE for text in body):
             self.offences.add(start, "hunk changes nothing")
             return None
         section = head[match.end() :].rstrip(b"\n").removeprefix(b" ")
@@ -216,37 +218,37 @@ class _Parser:
 
     def _hunk_body(self, old: int, new: int) -> list[bytes] | None:
         """Exactly the promised lines; None, with `_at` somewhere within, if they do not follow."""
-        lines, at, end = self._lines, self._at, len(self._lines)
         body: list[bytes] = []
-        while old > 0 or new > 0:
-            line = lines[at] if at < end else b""
-            mark = line[:1]
-            if mark == b" ":
+        for line in islice(self._lines, self._at, None):
+            mark = line[0]
+            if mark == _SPACE:
                 old -= 1
                 new -= 1
-            elif mark == b"+":
+            elif mark == _PLUS:
                 new -= 1
-            elif mark == b"-":
+            elif mark == _MINUS:
                 old -= 1
-            elif line == b"\n":  # an empty context line whose space was stripped on the way
+            elif mark == _NEWLINE:  # an empty context line whose space was stripped on the way
                 old -= 1
                 new -= 1
-                line = b" \n"
+                line = b" \n"  # noqa: PLW2901
             elif _is_no_newline(line):
+                self._at += 1
                 body[-1:] = [text.removesuffix(b"\n") for text in body[-1:]]
-                at += 1
                 continue
             else:
                 return None
-            if not line.endswith(b"\n"):
-                return None
             body.append(line)
-            at += 1
-        if body and at < end and _is_no_newline(lines[at]):
+            if old <= 0 and new <= 0:
+                break
+        self._at += len(body)
+        at, end = self._at, len(self._lines)
+        if old or new or (at == end and not self._lines[-1].endswith(b"\n")):
+            return None
+        if at < end and _is_no_newline(self._lines[at]):
             body[-1] = body[-1].removesuffix(b"\n")
-            at += 1
-        self._at = at
-        return body if old == new == 0 else None
+            self._at += 1
+        return body
 
     def _miscounted(self, start: int, old: int, new: int) -> None:
         follow = self._lines[start + 1 : _end_of_hunk(self._lines, start + 1)]

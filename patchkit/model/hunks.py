@@ -95,7 +95,7 @@ class _Image:
         new = [text[1:] for text in lines if text[0] != _MINUS and len(text) > 1]
         wanted = max(hunk.new_start - 1, 0)
         needle = b"".join(old)
-        if any(text[-1] != _NEWLINE for text in old[:-1]):
+        if needle.count(b"\n") < len(old) - 1:
             return None  # "no newline" in the middle: no file looks like that
         at_start = hunk.old_start <= 1
         at_end = not lines or lines[-1][0] in (_PLUS, _MINUS)

@@ -24,6 +24,8 @@ _DEPTH = 50
 _MAX_COPY = 0xFFFFFF
 _MAX_INSERT = 0x7F
 _LARGE = 1 << 31
+_SMALL = 512
+_STORED_BLOCK = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class _Writer:
         else:
             head = _header(_OFFSET_DELTA, len(delta)) + _back(self.size - base.offset)
             data, depth = delta, base.depth + 1
-        chunk = head + zlib.compress(data, 1)
+        chunk = head + _deflate(data, each.kind)
         self.written[each.oid] = _Written(self.size, each.payload, zlib.crc32(chunk), depth)
         self.add(chunk)
 
@@ -106,6 +108,14 @@ def _offset_tables(offsets: list[int]) -> tuple[bytes, bytes]:
     places = {offset: _LARGE | number for number, offset in enumerate(large)}
     small = [places.get(offset, offset) for offset in offsets]
     return struct.pack(f">{len(small)}L", *small), struct.pack(f">{len(large)}Q", *large)
+
+
+def _deflate(data: bytes, kind: str) -> bytes:
+    # setting up zlib costs more than it saves on little, and ids in trees do not compress
+    if len(data) > _SMALL and (kind != "tree" or len(data) > _STORED_BLOCK):
+        return zlib.compress(data, 1)
+    size = struct.pack("<HH", len(data), len(data) ^ 0xFFFF)
+    return b"\x78\x01\x01" + size + data + struct.pack(">L", zlib.adler32(data))
 
 
 def _header(kind: int, size: int) -> bytes:

@@ -10,6 +10,8 @@ import re
 
 from patchkit.model.objects import SYMLINK_MODE
 
+# Nearly all paths, told at one glance: no dot at the start of a name, no "~", no odd character.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)*")
 # HFS+ ignores these in names: ".g\u200cit" opens ".git".
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 # NTFS drops dots and blanks at the end of a name, has short names, and streams after a colon.
@@ -23,6 +25,8 @@ _GITMODULES_ON_NTFS = re.compile(
 
 def unsafe_path(path: str, mode: int | None = None) -> str | None:
     """Why `path` must not be written, None if it may be; `mode` is what would be put there."""
+    if _PLAIN.fullmatch(path):
+        return None
     if path.startswith("/"):
         return "absolute path"
     if "\x00" in path:

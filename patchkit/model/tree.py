@@ -104,9 +104,6 @@ class Tree:
 
     def put(self, path: str, entry: TreeEntry) -> Tree:
         """A tree with `entry` at `path`; ObstructedError if a file or a folder is in the way."""
-        above = self.leaf_above(path)
-        if above is not None:
-            raise ObstructedError(path, above[0])
         parts = encode_path(path).split(b"/")
         row = b"%o %s\x00%s" % (entry.mode, parts[-1], bytes.fromhex(entry.oid))
         return self._with(self._put(self._root, parts, 0, row, path))
@@ -145,11 +142,14 @@ class Tree:
         new = folder.copy() if folder else _Folder({}, {}, None)
         name = parts[depth]
         known = new.rows.get(name)
+        is_folder = known is not None and known.startswith(_FOLDER_MARK)
         if depth == len(parts) - 1:
-            if known is not None and known.startswith(_FOLDER_MARK):
+            if is_folder:
                 raise ObstructedError(path, path + "/")
             new.rows[name] = row
         else:
+            if known is not None and not is_folder:
+                raise ObstructedError(path, decode_path(b"/".join(parts[: depth + 1])))
             new.open[name] = self._put(self._enter(folder, name), parts, depth + 1, row, path)
             if known is None:
                 new.rows[name] = _FOLDER_MARK
