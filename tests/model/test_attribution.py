@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from difflib import unified_diff
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
@@ -16,8 +15,8 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.attribution import Attribution, Need
 from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import FILE_MODE, GitObject, TreeEntry, make_object, make_tree
 from patchkit.stack import SeriesPatch, Stack, build_stack, patch_changes
+from tests.support.memory import memory_base, plain_patch
 from tests.support.repos import Files, Upstream, make_patch
 
 LINES = [f"line {n}\n" for n in range(1, 31)]
@@ -152,25 +151,6 @@ edits = st.tuples(
 )
 
 
-class Memory:
-    """Objects without a repository."""
-
-    def __init__(self, *objects: GitObject) -> None:
-        self.objects = {each.oid: each.payload for each in objects}
-
-    def read(self, oid: str, kind: str) -> bytes:
-        return self.objects[oid]
-
-    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        return ((oid, self.objects[oid]) for oid in oids)
-
-
-def diffed(before: str, after: str, number: int) -> SeriesPatch:
-    """A patch without the help of git."""
-    lines = unified_diff(before.splitlines(True), after.splitlines(True), "a/a", "b/a")
-    return SeriesPatch(f"{number}.patch", parse_patch("".join(lines).encode(), name="x"))
-
-
 @given(st.lists(st.lists(edits, min_size=1, max_size=2), min_size=2, max_size=3))
 def test_what_is_not_needed_can_be_left_out(
     steps: list[list[tuple[int, int, list[str]]]],
@@ -181,13 +161,11 @@ def test_what_is_not_needed_can_be_left_out(
         for at, removed, added in step:
             lines[at : at + removed] = [f"{number} {at} {i} {t}\n" for i, t in enumerate(added)]
         texts.append("".join(lines))
-    blob = make_object("blob", TEXT.encode())
-    tree = make_tree({"a": TreeEntry(FILE_MODE, blob.oid)})
-    source, base = Memory(blob, tree), Base("0" * 40, tree.oid, "1700000000 +0000")
+    source, base = memory_base({"a": TEXT})
     changed = [(a, b) for a, b in pairwise(texts) if a != b]
-    patches = [diffed(a, b, number) for number, (a, b) in enumerate(changed, 1)]
+    patches = [plain_patch("a", a, b, name=f"{n}.patch") for n, (a, b) in enumerate(changed, 1)]
     stack = build_stack(source, base, patches)
-    attribution = Attribution(Terrain(source, tree.oid).data)
+    attribution = Attribution(Terrain(source, base.tree).data)
     needs = [
         need
         for number, (patch, outcome) in enumerate(zip(patches, stack.outcomes, strict=True), 1)
