@@ -165,15 +165,30 @@ def test_a_whole_mirror_is_better_than_a_damaged_upstream(
     assert tree_files(target.git_dir, commit) == {"a": b"1\n", "b": b"2\n"}
 
 
+def test_credentials_come_from_the_users_helper(
+    upstream: Upstream, target: Repository, fetching: Fetching
+) -> None:
+    commit = upstream.commit({"a": "1\n"})
+    helper = "!f() { echo username=ann; echo password=pass; }; f"
+    with _dumb_server(upstream, login="ann:pass") as url:
+        with pytest.raises(SurroundingsError, match="authentication needed") as caught:
+            fetch_commit(GitSource(url), commit, target, fetching)
+        (Path.home() / ".gitconfig").write_text(f'[credential]\n\thelper = "{helper}"\n')
+        fetch_commit(GitSource(url), commit, target, fetching)
+
+    assert "credential helper" in caught.value.problems[0].hint
+    assert target.commit(commit) == commit
+
+
 @contextmanager
-def _dumb_server(upstream: Upstream) -> Iterator[str]:
+def _dumb_server(upstream: Upstream, *, login: str = "") -> Iterator[str]:
     """The repository as plain files over HTTP: no shallow fetches, no commits by id."""
     upstream.git("update-server-info")
     with http_server() as server:
         for path in upstream.path.rglob("*"):
             if path.is_file():
                 name = path.relative_to(upstream.path).as_posix()
-                server.replies[f"/r.git/{name}"] = Reply(path.read_bytes())
+                server.replies[f"/r.git/{name}"] = Reply(path.read_bytes(), login=login)
         server.replies["/r.git/info/refs?service=git-upload-pack"] = server.replies[
             "/r.git/info/refs"
         ]

@@ -85,7 +85,7 @@ def http_server() -> Iterator[HttpServer]:
 def _answer(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
     wanted = "Basic " + base64.b64encode(reply.login.encode()).decode()
     if reply.login and handler.headers.get("Authorization") != wanted:
-        reply = Reply(status=401)
+        reply = Reply(status=401, headers={"WWW-Authenticate": 'Basic realm="test"'})
     body, status, headers = reply.body, reply.status, dict(reply.headers)
     place = handler.headers.get("Range", "")
     if place and reply.ranges and status == 200:
