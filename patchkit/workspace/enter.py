@@ -92,11 +92,14 @@ def enter_stack(checkout: Checkout, stack: Stacked, *, when: int, force: bool = 
     `when` names that ref, in seconds since the epoch. A checkout that is there already is not
     touched at all. Raises SurroundingsError; the checkout is then as it was.
     """
+    marks = _marks(checkout)
     before = inspect(checkout)
     if _is_there(before, stack) and not has_leftovers(checkout):
         return Entered(Action.UNCHANGED, before)
     with locked(checkout):
-        return _enter(checkout, stack, when=when, force=force)
+        if _marks(checkout) != marks:
+            before = inspect(checkout)  # another patchkit was here meanwhile
+        return _enter(checkout, stack, before, when=when, force=force)
 
 
 def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Entered:
@@ -112,8 +115,9 @@ def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Enter
     return Entered(Action.MOVED, before)
 
 
-def _enter(checkout: Checkout, stack: Stacked, *, when: int, force: bool) -> Entered:
-    before = inspect(checkout)
+def _enter(
+    checkout: Checkout, stack: Stacked, before: Snapshot, *, when: int, force: bool
+) -> Entered:
     if before.state is State.ABSENT:
         return _create(checkout, stack, before)
     if not before.ours and before.state is State.FOREIGN:
@@ -131,6 +135,15 @@ def _enter(checkout: Checkout, stack: Stacked, *, when: int, force: bool) -> Ent
         before = inspect(checkout)
     entered = _enter_ours(checkout, stack, before, when=when, force=force)
     return replace(entered, finished=finished)
+
+
+def _marks(checkout: Checkout) -> tuple[int, ...]:
+    """What changes whenever patchkit moves a checkout: its index is a new file then."""
+    try:
+        index = (checkout.git_dir / "index").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    return index.st_ino, index.st_mtime_ns, has_leftovers(checkout)
 
 
 def _create(checkout: Checkout, stack: Stacked, before: Snapshot) -> Entered:

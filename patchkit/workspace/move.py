@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import write_objects
 from patchkit.model.objects import GitObject
 from patchkit.workspace.checkout import BRANCH, Checkout
@@ -74,9 +75,10 @@ def move_checkout(
     try:
         start = index or checkout.git_dir / "index"
         prepare_index(checkout.repository, start, folder / "index", target.tip)
-        absent = _absent(checkout, changes)
+        changes = [*changes, *_restyled(checkout, changes)]
+        absent = _stage(checkout, changes)
         leave_out(checkout.repository, folder / "index", absent)
-        steps = _steps(checkout, [*changes, *_restyled(checkout, changes)], absent, saved or {})
+        steps = _steps(checkout, changes, absent, saved or {})
         journal = _journal(checkout, snapshot, target, changes, steps)
         write_journal(checkout.own_folder, journal)
     except BaseException:
@@ -104,10 +106,21 @@ def _carry_out(checkout: Checkout, journal: Journal) -> None:
     clean_up(checkout)
 
 
-def _absent(checkout: Checkout, changes: Sequence[TreeChange]) -> list[str]:
+def _stage(checkout: Checkout, changes: Sequence[TreeChange]) -> list[str]:
+    """Write the files to come; returns the paths whose contents no server has."""
+    folder = move_folder(checkout.own_folder)
     wanted = {each.path: each.new_file.oid for each in changes if each.new_file is not None}
-    absent = absent_objects(checkout.repository, wanted.values()) if wanted else set()
-    return [path for path, oid in wanted.items() if oid in absent]
+    absent: list[str] = []
+    try:
+        stage(checkout.repository, folder / "index", folder / "new", list(wanted))
+    except SurroundingsError:
+        lost = absent_objects(checkout.repository, wanted.values())
+        absent = [path for path, oid in wanted.items() if oid in lost]
+        if not absent:
+            raise
+        coming = [path for path in wanted if path not in absent]
+        stage(checkout.repository, folder / "index", folder / "new", coming)
+    return absent
 
 
 def _restyled(checkout: Checkout, changes: Sequence[TreeChange]) -> list[TreeChange]:
@@ -129,10 +142,9 @@ def _steps(
     absent: Collection[str],
     saved: Mapping[str, Contents | None],
 ) -> list[Step]:
-    """The files that have to move; those to come are staged."""
+    """The files that have to move; those to come are staged but for the absent ones."""
     folder = move_folder(checkout.own_folder)
     coming = [c.path for c in changes if c.new_file is not None and c.path not in absent]
-    stage(checkout.repository, folder / "index", folder / "new", coming)
     staged = {path: contents_at(folder / "new", path) for path in coming}
     tracked = {change.path for change in changes if change.old_file is not None}
     paths = [c.path for c in changes if c.old_file is not None or c.new_file is not None]

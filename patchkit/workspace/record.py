@@ -110,10 +110,12 @@ def _move_refs(checkout: Checkout, journal: Journal) -> None:
     now = _refs(checkout)
     if changes := [each for each in ref_changes(journal) if now.get(each.name) != each.new]:
         repository.update_refs(changes, reason="patchkit: move to the stack")
-    if repository.head_branch() != BRANCH:
+    if (checkout.git_dir / "HEAD").read_text().strip() != f"ref: {BRANCH}":
         repository.git("symbolic-ref", "-m", "patchkit: move to the stack", "HEAD", BRANCH)
 
 
 def _refs(checkout: Checkout) -> dict[str, str]:
-    repository = checkout.repository
-    return repository.refs("refs/heads/") | repository.refs("refs/patchkit/")
+    """Ref name -> commit of the refs that a move changes, as far as they are there."""
+    names = (BRANCH, BASE_REF, APPLIED_REF)
+    out = checkout.repository.git("for-each-ref", "--format=%(refname) %(objectname)", *names).out
+    return dict(row.split(" ") for row in out.decode().splitlines())
