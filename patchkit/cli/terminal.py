@@ -91,7 +91,7 @@ class Terminal:
     def say(self, line: Line) -> None:
         """One line on stderr about what is going on; not with --quiet."""
         if not self.quiet:
-            self._write(self._err, render(line, colour=self._colour_err))
+            self._tell(line)
 
     def hint(self, text: str) -> None:
         """What the user can do next; not with --quiet."""
@@ -116,16 +116,18 @@ class Terminal:
         problem = Problem(problem) if isinstance(problem, str) else problem
         where: list[Piece] = [Painted(problem.where, Paint.STRONG), ": "] if problem.where else []
         first, *more = problem.what.split("\n")
-        self._complain([label, " ", *where, first])
+        self._tell([label, " ", *where, first])
         for text in more:
-            self._complain(["  ", text])
+            self._tell(["  ", text])
         if problem.hint:
             hint, *more = problem.hint.split("\n")
-            self._complain([Painted("hint:", Paint.PLACE), " ", hint])
+            self._tell([Painted("hint:", Paint.PLACE), " ", hint])
             for text in more:
-                self._complain(["      ", text])
+                self._tell(["      ", text])
 
-    def _complain(self, line: Line) -> None:
+    def _tell(self, line: Line) -> None:
+        # in a pipe stdout is held back, and what is said about the product would overtake it
+        self._out.flush()
         self._write(self._err, render(line, colour=self._colour_err))
 
     def _write(self, stream: TextIO, text: str) -> None:

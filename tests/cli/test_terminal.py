@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import subprocess
 import sys
 from dataclasses import dataclass
 
@@ -97,6 +98,17 @@ def test_an_output_without_the_symbols_gets_plain_ones(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "stdout", stream)
     Terminal().product([word(Status.UNCHANGED), " é ", "漢"])
     assert stream.buffer.getvalue() == "+ unchanged é \\u6f22\n".encode("latin-1")  # type: ignore[attr-defined]
+
+
+def test_what_is_said_does_not_overtake_the_product() -> None:
+    script = "from patchkit.cli.terminal import Terminal as T; t = T(); t.product('a'); t.say('b')"
+    done = subprocess.run(
+        [sys.executable, "-c", script + "; t.product('c')"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=True,
+    )
+    assert done.stdout == b"a\nb\nc\n"
 
 
 def test_every_status_has_a_word() -> None:
