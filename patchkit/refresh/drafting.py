@@ -113,7 +113,7 @@ def draft_refresh(start: Start, home: Home, request: Request) -> Draft:
     if any(number > len(start.commits) for number, _ in placed):
         trees = (*trees, trees[-1])
         slots.append(Slot(new, Deed("", "", _message(request, new), _author(request)), None))
-    after, objects = fold(start.reader, trees, placed)
+    after, objects = fold(start.reader, trees, placed, (*matching.names, new))
     write_objects(start.repository, objects)
     if after[-1] != start.worktree:
         raise NotReproducedError("the edits do not fit into the patches exactly")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from patchkit.errors import PatchkitError, Problem
+from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 from patchkit.model.weave import Edit
@@ -26,16 +26,24 @@ _Puts = dict[str, TreeEntry | None]
 class CannotFoldError(PatchkitError):
     """An edit was sent to a patch that cannot take it."""
 
+    exit_code = ExitCode.USAGE
+
 
 def fold(
-    source: ObjectSource, trees: Sequence[str], changes: Sequence[tuple[int, Change]]
+    source: ObjectSource,
+    trees: Sequence[str],
+    changes: Sequence[tuple[int, Change]],
+    names: Sequence[str],
 ) -> tuple[list[str], list[GitObject]]:
     """The stack's trees with each change made in the commit of that number; [0] is the base's.
 
-    Returns the new objects, too. Raises CannotFoldError with every change that its commit can't
-    take because a later one introduces what it changes.
+    `names` are the patches, names[0] that of commit 1. Returns the new objects, too. Raises
+    CannotFoldError with every change that its commit can't take because a later one introduces
+    what it changes.
     """
-    problems = [_misplaced(number, change) for number, change in changes if number < change.floor]
+    problems = [
+        _misplaced(number, change, names) for number, change in changes if number < change.floor
+    ]
     if problems:
         raise CannotFoldError(*problems)
     objects: list[GitObject] = []
@@ -123,6 +131,11 @@ def _with(source: ObjectSource, oid: str, puts: _Puts, objects: list[GitObject])
     return tree.write(objects)
 
 
-def _misplaced(number: int, change: Change) -> Problem:
+def _misplaced(number: int, change: Change, names: Sequence[str]) -> Problem:
     where = f"{change.path}:{change.line}" if change.line else change.path
-    return Problem(f"cannot go into patch {number}: patch {change.floor} introduces it", where)
+    later = names[change.floor - 1]
+    return Problem(
+        f"cannot go into {names[number - 1]}: {later} comes later and brings what it changes",
+        where,
+        f"send it there: --patch {later}",
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from patchkit.errors import PatchkitError, Problem
+from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.export import Deed, Layout, Original, Wanted, export_patches, layout_of
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalSeries
@@ -54,6 +54,8 @@ class Plan:
 
 class NotReproducedError(PatchkitError):
     """Patch files that would not give the tree they were made from."""
+
+    exit_code = ExitCode.FINDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +155,13 @@ def _patch(slot: Slot, data: bytes | None, home: Home) -> LoadedPatch:
         return slot.loaded
     assert data is not None
     if slot.loaded is not None:
-        file = _parsed(data, slot.loaded.where, slot.deed)
+        file = _parsed(data, slot.loaded.where, slot.loaded.file.strip, slot.deed)
         return replace(slot.loaded, data=data, file=file)
     where = home.path(slot.name)
     return LoadedPatch(
         name=slot.name,
         data=data,
-        file=_parsed(data, where, slot.deed),
+        file=_parsed(data, where, home.component.strip, slot.deed),
         origin=home.entry,
         path=home.root / where,
         where=where,
@@ -168,8 +170,8 @@ def _patch(slot: Slot, data: bytes | None, home: Home) -> LoadedPatch:
     )
 
 
-def _parsed(data: bytes, where: str, deed: Deed) -> PatchFile:
-    file = parse_patch(data, name=where)
+def _parsed(data: bytes, where: str, strip: int, deed: Deed) -> PatchFile:
+    file = parse_patch(data, name=where, strip=strip)
     if file.header is not None and file.header.message != deed.message.strip("\n"):
         raise NotReproducedError(
             Problem(

@@ -156,14 +156,15 @@ def _patches(
             else:
                 where = f"{folder}/{line.name}" if folder else line.name
                 data = changed[root / where] or b""
+                strip = use.component.strip if line.strip is None else line.strip
                 yield LoadedPatch(
                     name=line.name,
                     data=data,
-                    file=parse_patch(data, name=where),
+                    file=parse_patch(data, name=where, strip=strip),
                     origin=entry,
                     path=root / where,
                     where=where,
-                    strip=use.component.strip if line.strip is None else line.strip,
+                    strip=strip,
                     subdirectory=use.component.subdirectory,
                 )
 
@@ -172,4 +173,4 @@ def _with_change(patch: LoadedPatch, changed: Mapping[Path, bytes | None]) -> Lo
     data = changed.get(patch.path) if patch.path is not None else None
     if data is None:
         return patch
-    return replace(patch, data=data, file=parse_patch(data, name=patch.where))
+    return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))

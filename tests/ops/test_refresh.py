@@ -1,0 +1,506 @@
+"""From edits and commits in a checkout to patch files, on a real stack of three small patches."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+from tests.support.stacked import NAMES, STATES, Stacked, lines, small_patches
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Stacked:
+    """one.patch (a.txt lines 5, 6), two.patch (a.txt line 20), three.patch (b.txt, added.txt)."""
+    return Stacked.of(project, upstream, small_patches())
+
+
+# -- nothing to do ---------------------------------------------------------------------------
+
+
+def test_right_after_apply_nothing_is_written(stack: Stacked) -> None:
+    files = [*stack.project.root.rglob("patches/**/*"), *stack.project.root.glob("manifests/*")]
+    before = [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in files]
+    ran = stack.run("refresh").ok()
+    assert "unchanged" in ran.out
+    assert before == [(path, path.stat().st_mtime_ns, path.stat().st_ino) for path in files]
+
+
+def test_touching_a_file_without_an_edit_is_nothing(stack: Stacked) -> None:
+    (stack.checkout / "a.txt").write_bytes((stack.checkout / "a.txt").read_bytes())
+    assert "unchanged" in stack.run("refresh").ok().out
+
+
+def test_an_untracked_file_is_left_alone(stack: Stacked) -> None:
+    (stack.checkout / "notes.txt").write_text("mine\n")
+    before = stack.project.files()
+    stack.run("refresh").ok()
+    assert stack.changed(before) == []
+
+
+# -- uncommitted edits -----------------------------------------------------------------------
+
+
+def test_an_edit_goes_into_the_patch_that_last_touched_the_line(stack: Stacked) -> None:
+    before = stack.project.files()
+    stack.edit("added.txt", "new\n", "newer\n")
+    ran = stack.run("refresh").ok()
+    assert stack.changed(before) == ["three.patch"]
+    old, new = before["patches/demo/three.patch"], stack.patch("three.patch")
+    assert new.split(b"diff --git")[0] == old.split(b"diff --git")[0]
+    assert b"+newer\n" in new
+    assert "added.txt:1  three.patch  changes its lines" in ran.out
+    stack.settled()
+
+
+def test_later_patches_on_the_file_are_carried_exactly(stack: Stacked) -> None:
+    before = stack.project.files()
+    stack.edit("a.txt", "five\n", "5\n5 and a half\n")
+    ran = stack.run("refresh").ok()
+    assert stack.changed(before) == ["one.patch", "two.patch"]
+    assert "offsets    two.patch" in ran.out
+    assert "content    patches/demo/one.patch" in ran.out
+    assert stack.git("show", "HEAD:a.txt") == (stack.checkout / "a.txt").read_text().strip()
+    assert b"5 and a half" not in stack.patch("two.patch")
+    stack.settled()
+
+
+def test_edits_of_several_patches_go_their_ways(stack: Stacked) -> None:
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.edit("a.txt", "twenty\n", "20\n")
+    stack.edit("b.txt", "ten\n", "10\n")
+    tree = (stack.checkout / "a.txt").read_bytes(), (stack.checkout / "b.txt").read_bytes()
+    stack.run("refresh").ok()
+    assert b"+5\n" in stack.patch("one.patch")
+    assert b"+20\n" in stack.patch("two.patch")
+    assert b"+10\n" in stack.patch("three.patch")
+    after = (stack.checkout / "a.txt").read_bytes(), (stack.checkout / "b.txt").read_bytes()
+    assert tree == after
+    stack.settled()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("six\n", "six\nand seven\n"),  # added directly below
+        ("five\n", "before\nfive\n"),  # added directly above
+        ("five\nsix\n", "six\n"),  # one of its lines removed
+        ("five\n", "line 5\n"),  # taken back
+        ("six\nline 7\n", "SIX\nline seven\n"),  # with a neighbour of the base
+    ],
+)
+def test_what_lies_with_a_patch_belongs_to_it(stack: Stacked, old: str, new: str) -> None:
+    stack.edit("a.txt", old, new)
+    two = stack.patch("two.patch").split(b"@@", 2)[2]
+    stack.run("refresh").ok()
+    assert stack.patch("two.patch").split(b"@@", 2)[2] == two
+    stack.settled()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("line 30\n", "thirty\n"),  # no patch near
+        ("line 30\n", "line 30\nnew\n"),
+        ("line 30\n", ""),
+        ("line 7\n", "seven\n"),  # next to a patch, but the line is the base's
+    ],
+)
+def test_what_lies_with_no_patch_is_asked_for(stack: Stacked, old: str, new: str) -> None:
+    stack.edit("a.txt", old, new)
+    before = stack.everything()
+    ran = stack.run("refresh")
+    assert ran.code == 1
+    assert "touches lines of no patch" in ran.out
+    assert "--patch NAME  or  --new NAME" in ran.err
+    assert stack.everything() == before
+
+
+def test_an_edit_between_two_patches_names_both(stack: Stacked) -> None:
+    stack.git("reset", "-q", "--hard", "HEAD~1")
+    stack.edit("a.txt", "six\n", "six\nlater\n")
+    stack.git("commit", "-qam", "Add a neighbour")
+    stack.run("refresh").ok()
+    assert stack.series == ["one.patch", "two.patch", "add-a-neighbour.patch"]
+    stack.edit("a.txt", "six\nlater\n", "six or later\n")
+    ran = stack.run("refresh")
+    assert ran.code == 1
+    assert "lines of several patches: one.patch, add-a-neighbour.patch" in ran.out
+    early = stack.run("refresh", "--patch", "one")
+    assert early.code == 2
+    assert "add-a-neighbour.patch comes later" in early.err
+    stack.run("refresh", "--patch", "add-a-neighbour").ok()
+    stack.settled()
+
+
+def test_patch_takes_what_is_ambiguous_and_nothing_else(stack: Stacked) -> None:
+    stack.edit("a.txt", "line 30\n", "thirty\n")
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.run("refresh", "--patch", "three").ok()
+    assert b"+thirty\n" in stack.patch("three.patch")
+    assert b"+5\n" in stack.patch("one.patch")
+    stack.settled()
+
+
+def test_new_makes_a_patch_of_what_is_ambiguous(stack: Stacked) -> None:
+    stack.edit("a.txt", "line 30\n", "thirty\n")
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.run("refresh", "--new", "thirty", "--message", "Spell 30\n\nBetter.").ok()
+    assert stack.series == [*NAMES, "thirty.patch"]
+    assert stack.patch("thirty.patch").startswith(
+        b"From: Ursula User <user@example.com>\nDate: Fri, 2 Jan 2026 03:04:05 +0000\n"
+        b"Subject: Spell 30\n\nBetter.\n\ndiff --git a/a.txt b/a.txt\n"
+    )
+    assert b"+5\n" in stack.patch("one.patch")
+    stack.settled()
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (("--patch", "nobody"), "nobody.patch: no such patch"),
+        (("--new", "one"), "one.patch is there already"),
+        (("--new", "ONE.patch"), "ONE.patch is there already"),
+        (("--new", "no good"), "is no patch name"),
+        (("--new", "x", "--patch", "one"), "exclude each other"),
+        (("--message", "x"), "is for a new patch"),
+    ],
+)
+def test_a_wrong_wish_is_a_usage_error(stack: Stacked, argv: tuple[str, ...], words: str) -> None:
+    stack.edit("a.txt", "line 30\n", "thirty\n")
+    ran = stack.run("refresh", *argv)
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_a_new_file_counts_once_git_knows_it(stack: Stacked) -> None:
+    (stack.checkout / "fresh.txt").write_text("fresh\n")
+    stack.git("add", "fresh.txt")
+    ran = stack.run("refresh")
+    assert ran.code == 1
+    assert "a new file" in ran.out
+    stack.run("refresh", "--patch", "two").ok()
+    assert b"new file mode 100644" in stack.patch("two.patch")
+    stack.settled()
+
+
+def test_removing_the_file_that_a_patch_adds_is_its_own_matter(stack: Stacked) -> None:
+    (stack.checkout / "added.txt").unlink()
+    stack.run("refresh").ok()
+    assert b"added.txt" not in stack.patch("three.patch")
+    stack.settled()
+
+
+def test_removing_a_file_of_the_base_is_asked_for(stack: Stacked) -> None:
+    (stack.checkout / "c.txt").unlink()
+    ran = stack.run("refresh")
+    assert (ran.code, "removes the file" in ran.out) == (1, True)
+    stack.run("refresh", "--patch", "one").ok()
+    assert b"deleted file mode" in stack.patch("one.patch")
+    stack.settled()
+
+
+def test_a_mode_goes_to_the_patch_that_added_the_file(stack: Stacked) -> None:
+    (stack.checkout / "added.txt").chmod(0o755)
+    stack.edit("added.txt", "file\n", "files\n")
+    stack.run("refresh").ok()
+    assert b"new file mode 100755" in stack.patch("three.patch")
+    assert b"+files\n" in stack.patch("three.patch")
+    stack.settled()
+
+
+def test_a_patch_that_changes_nothing_any_more_leaves_and_is_kept_under_a_ref(
+    stack: Stacked,
+) -> None:
+    stack.edit("a.txt", "twenty\nand more\n", "line 20\n")
+    ran = stack.run("refresh").ok()
+    assert stack.series == ["one.patch", "three.patch"]
+    assert not (stack.project.root / "patches/demo/two.patch").exists()
+    assert "changes nothing any more" in ran.out
+    ref = ran.err.split("is kept as ")[1].split()[0]
+    assert "Patch two" in stack.git("log", "--format=%s", ref)
+    stack.settled()
+
+
+def test_a_dry_run_says_all_and_writes_nothing(stack: Stacked) -> None:
+    stack.edit("a.txt", "five\n", "5\n")
+    before = stack.everything()
+    index = (stack.checkout / ".git" / "index").read_bytes()
+    ran = stack.run("refresh", "--dry-run", "--diff").ok()
+    assert "a.txt:5  one.patch" in ran.out
+    assert "-+five\n++5\n" in ran.out
+    assert stack.everything() == before
+    assert (stack.checkout / ".git" / "index").read_bytes() == index
+
+
+# -- commits ---------------------------------------------------------------------------------
+
+
+def _commits(stack: Stacked) -> list[str]:
+    return stack.git("rev-list", "--reverse", "refs/patchkit/base..refs/patchkit/applied").split()
+
+
+def _pick(stack: Stacked, *commits: str) -> None:
+    stack.git("reset", "-q", "--hard", "refs/patchkit/base")
+    stack.git("cherry-pick", *commits)
+
+
+def test_an_amended_commit_rewrites_its_patch(stack: Stacked) -> None:
+    before = stack.project.files()
+    stack.edit("b.txt", "ten\n", "10\n")
+    stack.git("commit", "-qa", "--amend", "--no-edit")
+    stack.run("refresh").ok()
+    assert stack.changed(before) == ["three.patch"]
+    assert stack.patch("three.patch").startswith(before["patches/demo/three.patch"][:60])
+    stack.settled()
+
+
+def test_commits_that_change_places_change_the_series(stack: Stacked) -> None:
+    one, two, three = _commits(stack)
+    before = stack.project.files()
+    _pick(stack, three, one, two)
+    stack.run("refresh").ok()
+    assert stack.series == ["three.patch", "one.patch", "two.patch"]
+    assert stack.changed(before) == ["series"]
+    stack.settled()
+
+
+def test_a_dropped_commit_takes_its_patch_along(stack: Stacked) -> None:
+    one, _, three = _commits(stack)
+    before = stack.project.files()
+    _pick(stack, one, three)
+    ran = stack.run("refresh").ok()
+    assert stack.changed(before) == ["-two.patch", "series"]
+    assert "its commit is gone" in ran.out
+    assert "is kept as refs/patchkit/saved/" in ran.err
+    stack.settled()
+
+
+def test_a_new_commit_is_named_for_its_subject(stack: Stacked) -> None:
+    before = stack.project.files()
+    stack.edit("c.txt", "line 3\n", "three\n")
+    stack.git("commit", "-qam", "[core] Spell: 3, at last!")
+    stack.run("refresh").ok()
+    assert stack.changed(before) == ["series", "spell-3-at-last.patch"]
+    stack.settled()
+
+
+def test_a_split_commit_keeps_the_name_for_the_first_part(stack: Stacked) -> None:
+    message = stack.git("log", "-1", "--format=%B", "HEAD~1")
+    one, two, three = _commits(stack)
+    _pick(stack, one)
+    stack.edit("a.txt", "line 20\n", "twenty\n")
+    stack.git("commit", "-qam", message)
+    stack.edit("a.txt", "twenty\n", "twenty\nand more\n")
+    stack.git("commit", "-qam", message)
+    stack.git("cherry-pick", three)
+    stack.run("refresh").ok()
+    assert stack.series == ["one.patch", "two.patch", "patch-two.patch", "three.patch"]
+    assert two != stack.git("rev-parse", "HEAD~2")
+    stack.settled()
+
+
+def test_a_message_typed_anew_still_finds_its_patch(stack: Stacked) -> None:
+    before = stack.project.files()
+    stack.git("commit", "-q", "--amend", "-m", "Reworded\n\nWholly.")
+    ran = stack.run("refresh").ok()
+    assert stack.changed(before) == ["three.patch"]
+    assert "message" in ran.out
+    assert b"Subject: Reworded\n\nWholly.\n\ndiff --git" in stack.patch("three.patch")
+    assert b"Date: Wed, 15 Nov 2023 10:00:00 +0000\n" in stack.patch("three.patch")
+    stack.settled()
+
+
+def test_a_message_and_a_change_typed_anew_find_it_by_place(stack: Stacked) -> None:
+    stack.edit("b.txt", "ten\n", "10\n")
+    stack.git("commit", "-qa", "--amend", "-m", "Reworded")
+    stack.run("refresh").ok()
+    assert stack.series == list(NAMES)
+    stack.settled()
+
+
+def test_commits_and_edits_together(stack: Stacked) -> None:
+    stack.edit("c.txt", "line 3\n", "three\n")
+    stack.git("commit", "-qam", "Spell 3")
+    stack.edit("c.txt", "three\n", "THREE\n")
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.run("refresh").ok()
+    assert b"+THREE\n" in stack.patch("spell-3.patch")
+    assert b"+5\n" in stack.patch("one.patch")
+    stack.settled()
+
+
+def test_a_merge_in_the_stack_is_refused(stack: Stacked) -> None:
+    stack.git("checkout", "-q", "-b", "side", "HEAD~1")
+    stack.edit("c.txt", "line 3\n", "three\n")
+    stack.git("commit", "-qam", "Aside")
+    stack.git("checkout", "-q", "patchkit")
+    stack.git("merge", "-q", "--no-edit", "side")
+    ran = stack.run("refresh")
+    assert ran.code == 4
+    assert "is a merge" in ran.err
+
+
+# -- checkouts that are not ready ------------------------------------------------------------
+
+
+def test_without_a_checkout_there_is_nothing_to_do(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit(STATES[0])
+    project.component("demo", upstream, pin, small_patches())
+    ran = project.run("refresh").ok()
+    assert "absent" in ran.out
+
+
+def test_another_branch_is_refused(stack: Stacked) -> None:
+    stack.git("checkout", "-q", "-b", "topic")
+    ran = stack.run("refresh")
+    assert (ran.code, "on branch topic" in ran.err) == (1, True)
+
+
+def test_a_checkout_without_patches_does_not_empty_the_series(stack: Stacked) -> None:
+    stack.git("reset", "-q", "--hard", "refs/patchkit/base")
+    before = stack.project.files()
+    ran = stack.run("refresh")
+    assert (ran.code, "no patch is applied" in ran.err) == (1, True)
+    assert stack.changed(before) == []
+
+
+def test_patches_that_changed_since_are_not_overwritten(stack: Stacked) -> None:
+    series = stack.project.root / "patches/demo/series"
+    series.write_text("one.patch\ntwo.patch\n")
+    clean = stack.run("refresh")
+    assert (clean.code, "patches changed since" in clean.err) == (1, True)
+    stack.edit("a.txt", "five\n", "5\n")
+    edited = stack.run("refresh")
+    assert (edited.code, "and so did the checkout" in edited.err) == (1, True)
+    assert series.read_text() == "one.patch\ntwo.patch\n"
+
+
+# -- where patches stand ---------------------------------------------------------------------
+
+
+def test_what_stands_above_the_diff_is_kept_to_the_byte(
+    project: Project, upstream: Upstream
+) -> None:
+    patches = small_patches()
+    head = b"# quilt text\r\nDescription: odd  \n\tand tabs\nForwarded: no\n---\n a.txt | 4\n\n"
+    diff = patches["one.patch"].partition(b"diff --git")[2]
+    tail = b"-- \nold mailer 1.0\n"
+    patches["one.patch"] = head + b"diff --git" + diff + tail
+    stack = Stacked.of(project, upstream, patches)
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.run("refresh").ok()
+    assert stack.patch("one.patch").startswith(head + b"diff --git a/a.txt b/a.txt\n")
+    assert stack.patch("one.patch").endswith(tail)
+    stack.settled()
+
+
+def test_comments_of_the_series_stay(stack: Stacked) -> None:
+    series = stack.project.root / "patches/demo/series"
+    text = "# ours\none.patch\n\n# upstream soon\ntwo.patch  # really\nthree.patch\n"
+    series.write_text(text)
+    stack.edit("c.txt", "line 3\n", "three\n")
+    stack.run("new", "fourth").ok()
+    assert series.read_text() == text + "fourth.patch\n"
+
+
+def test_a_patch_with_words_only_stays_in_its_place(project: Project, upstream: Upstream) -> None:
+    patches = small_patches()
+    words = b"From: A <a@example.com>\nSubject: To be written\n\nSoon.\n"
+    names = ["one.patch", "words.patch", "two.patch", "three.patch"]
+    stack = Stacked.of(
+        project, upstream, {name: (patches | {"words.patch": words})[name] for name in names}
+    )
+    stack.edit("c.txt", "line 3\n", "three\n")
+    stack.run("new", "fourth").ok()
+    assert stack.series == [*names, "fourth.patch"]
+    assert stack.patch("words.patch") == words
+    stack.settled()
+
+
+@pytest.mark.parametrize(("strip", "folder"), [(0, ""), (2, ""), (1, "src")])
+def test_other_layouts(project: Project, upstream: Upstream, strip: int, folder: str) -> None:
+    """Paths without a/, with a folder too many, and below a folder of the upstream."""
+    inner = {"a.txt": lines({5: "five\n"})}
+    patch = make_patch({"a.txt": lines()}, inner)
+    for side in (b"a/", b"b/"):
+        patch = patch.replace(side + b"a.txt", {0: b"", 1: side, 2: side + b"x/"}[strip] + b"a.txt")
+    root = f"{folder}/" if folder else ""
+    pin = upstream.commit({f"{root}a.txt": lines(), f"{root}b.txt": lines()})
+    project.component("demo", upstream, pin, {"one.patch": patch}, strip=strip, subdirectory=folder)
+    project.run("apply").ok()
+    stack = Stacked(project, project.checkout("demo"))
+    stack.edit(f"{root}a.txt", "five\n", "5\n")
+    stack.edit(f"{root}b.txt", "line 9\n", "nine\n")
+    stack.run("refresh", "--new", "two").ok()
+    name = {0: b"a.txt", 1: b"a/a.txt", 2: b"a/x/a.txt"}[strip]
+    assert b"--- " + name + b"\n" in stack.patch("one.patch")
+    assert b"--- " + name.replace(b"a.txt", b"b.txt") + b"\n" in stack.patch("two.patch")
+    stack.settled()
+
+
+def test_a_rename_is_followed_to_the_lines_before_it(project: Project, upstream: Upstream) -> None:
+    base = {"old.txt": lines()}
+    first = {"old.txt": lines({5: "five\n"})}
+    moved = {"old.txt": None, "new.txt": lines({5: "five\n", 30: "thirty\n"})}
+    pin = upstream.commit(base)
+    patches = {
+        "first.patch": make_patch(base, first),
+        "moved.patch": make_patch(base | first, moved),
+    }
+    assert b"rename from old.txt" in patches["moved.patch"]
+    project.component("demo", upstream, pin, patches)
+    project.run("apply").ok()
+    stack = Stacked(project, project.checkout("demo"))
+    stack.edit("new.txt", "five\n", "5\n")
+    stack.edit("new.txt", "thirty\n", "30\n")
+    stack.run("refresh").ok()
+    assert b"+5\n" in stack.patch("first.patch")
+    assert b"rename from old.txt" in stack.patch("moved.patch")
+    assert b"+30\n" in stack.patch("moved.patch")
+    stack.settled()
+
+
+def test_a_component_without_a_series_gets_one(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit(STATES[0])
+    path = project.component("demo", upstream, pin)
+    project.run("apply").ok()
+    stack = Stacked(project, project.checkout("demo"))
+    stack.edit("a.txt", "line 5\n", "five\n")
+    stack.run("new", "one").ok()
+    assert stack.series == ["one.patch"]
+    assert "series: patches/demo/series" in path.read_text()
+    stack.settled()
+
+
+def test_new_without_an_edit_is_a_finding(stack: Stacked) -> None:
+    ran = stack.run("new", "nothing")
+    assert (ran.code, "there are no edits" in ran.err) == (1, True)
+
+
+def test_json_says_where_everything_went(stack: Stacked) -> None:
+    stack.edit("a.txt", "five\n", "5\n")
+    document = stack.run("refresh", "--json").ok().json
+    (component,) = document["components"]
+    assert document["schema"] == "patchkit/refresh/1"
+    assert component["result"] == "refreshed"
+    assert component["edits"][0]["patch"] == "one.patch"
+    revisions = {each["name"]: each["revision"] for each in component["patches"]}
+    assert revisions == {
+        "one.patch": "content",
+        "two.patch": "offsets",
+        "three.patch": "identical",
+    }
+    assert component["files"] == ["patches/demo/one.patch", "patches/demo/two.patch"]
+
+
+def test_a_message_that_a_patch_file_cannot_hold_is_written_so_that_it_comes_back(
+    stack: Stacked,
+) -> None:
+    stack.edit("c.txt", "line 3\n", "three\n")
+    stack.git("commit", "-qam", "Odd\n\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b")
+    message = stack.git("log", "-1", "--format=%B")
+    stack.run("refresh").ok()
+    assert stack.git("log", "-1", "--format=%B").startswith(message)
+    assert stack.patch("odd.patch").count(b"\n+three\n") == 1
+    stack.settled()

@@ -1,0 +1,237 @@
+"""Refresh where more than one stack is concerned: other manifests, repositories, pins."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from patchkit.lock import load_lock
+from tests.support.commands import Ran
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import NAMES, STATES, Stacked, lines, small_patches
+
+
+def _shared(project: Project, upstream: Upstream, *, far: bool) -> Stacked:
+    """Two manifests take one series; in the other one's base, line 5's neighbours may differ."""
+    stack = Stacked.of(project, upstream, small_patches())
+    text = lines({26: "twenty-six\n"}) if far else lines({24: "twenty-four\n"})
+    pin = upstream.commit({"a.txt": text}, "Upstream moved on")
+    entry = [{"series": "patches/demo/series"}]
+    project.component("demo", upstream, pin, manifest="other", patches=entry, checkout="other")
+    project.run("apply", "-m", "other").ok()
+    return stack
+
+
+def _refresh(stack: Stacked, *argv: str) -> Ran:
+    return stack.run("refresh", "-m", "demo", *argv)
+
+
+def test_a_shared_series_may_change_while_it_applies_for_the_other(
+    project: Project, upstream: Upstream
+) -> None:
+    stack = _shared(project, upstream, far=True)
+    stack.edit("a.txt", "five\n", "5\n")
+    _refresh(stack).ok()
+    assert b"+5\n" in stack.patch("one.patch")
+    # the other's lock follows, so that its apply takes the new files without a question
+    moved = project.run("apply", "-m", "other").ok()
+    assert "moved" in moved.out
+    assert "5\n" in project.checkout("other").joinpath("a.txt").read_text()
+
+
+def test_a_change_that_the_other_cannot_bear_is_refused(
+    project: Project, upstream: Upstream
+) -> None:
+    stack = _shared(project, upstream, far=False)
+    before = project.files(), project.files("manifests")
+    stack.edit("a.txt", "and more\nline 21\n", "and MORE\nline twenty-one\n")
+    ran = _refresh(stack)
+    assert ran.code == 1
+    assert "demo of other.yaml: two.patch would not apply there any more" in ran.err
+    assert "--fork" in ran.err
+    assert before == (project.files(), project.files("manifests"))
+
+
+def test_a_fork_leaves_the_other_alone(project: Project, upstream: Upstream) -> None:
+    stack = _shared(project, upstream, far=False)
+    before = project.files()
+    stack.edit("a.txt", "and more\nline 21\n", "and MORE\nline twenty-one\n")
+    _refresh(stack, "--fork").ok()
+    after = project.files()
+    assert {name: after[name] for name in before} == before
+    new = sorted(name for name in after if name not in before)
+    assert new == [f"patches/demo-demo/{name}" for name in sorted([*NAMES, "series"])]
+    text = (project.root / "manifests/demo.yaml").read_text()
+    assert "series: patches/demo-demo/series" in text
+    assert "unchanged" in project.run("apply", "-m", "demo").ok().out
+    assert "unchanged" in project.run("apply", "-m", "other").ok().out
+
+
+def test_another_stack_whose_upstream_is_not_here_is_no_blank_cheque(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    stranger = Upstream.create(tmp_path / "stranger.git")
+    pin = stranger.commit(STATES[0])
+    entry = [{"series": "patches/demo/series"}]
+    project.component("demo", stranger, pin, manifest="other", patches=entry)
+    stack.edit("a.txt", "five\n", "5\n")
+    ran = _refresh(stack)
+    assert (ran.code, "is not here to try them" in ran.err) == (1, True)
+
+
+# -- patches of other repositories -----------------------------------------------------------
+
+
+@pytest.fixture
+def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Stacked:
+    """one.patch comes from a trainer's repository; the series has two.patch and three.patch."""
+    patches = small_patches()
+    trainer = Upstream.create(tmp_path / "trainer.git")
+    commit = trainer.commit({"docker/one.patch": patches["one.patch"]})
+    pin = upstream.commit(STATES[0])
+    project.series("demo", {name: patches[name] for name in NAMES[1:]})
+    published = {
+        "git": trainer.url,
+        "commit": commit,
+        "path": "docker/one.patch",
+        "sha256": sha256(patches["one.patch"]).hexdigest(),
+    }
+    entries = [published, {"series": "patches/demo/series"}]
+    project.component("demo", upstream, pin, patches=entries)
+    project.run("apply").ok()
+    return Stacked(project, project.checkout("demo"))
+
+
+def test_an_edit_of_a_published_patch_is_asked_for(pinned: Stacked) -> None:
+    pinned.edit("a.txt", "five\n", "5\n")
+    ran = pinned.run("refresh")
+    assert ran.code == 1
+    assert "one.patch cannot be rewritten" in ran.out
+    assert pinned.run("refresh", "--patch", "one").code == 2
+    pinned.run("refresh", "--patch", "two").ok()
+    assert b"-five\n" in pinned.patch("two.patch")
+    pinned.settled()
+
+
+def test_edits_of_the_own_patches_go_on_as_ever(pinned: Stacked) -> None:
+    pinned.edit("a.txt", "twenty\n", "20\n")
+    pinned.run("refresh").ok()
+    assert b"+20\n" in pinned.patch("two.patch")
+    pinned.settled()
+
+
+def test_a_published_patch_that_loses_its_commit_is_refused(pinned: Stacked) -> None:
+    _, two, three = pinned.git("rev-list", "--reverse", "refs/patchkit/base..HEAD").split()
+    pinned.git("reset", "-q", "--hard", "refs/patchkit/base")
+    pinned.git("cherry-pick", three)
+    ran = pinned.run("refresh")
+    assert ran.code == 4
+    assert "one.patch has no commit in the stack any more" in ran.err
+    assert two
+
+
+def test_a_commit_before_a_published_patch_has_no_place_in_the_series(pinned: Stacked) -> None:
+    one, two, three = pinned.git("rev-list", "--reverse", "refs/patchkit/base..HEAD").split()
+    pinned.git("reset", "-q", "--hard", "refs/patchkit/base")
+    pinned.git("cherry-pick", three, one, two)
+    ran = pinned.run("refresh")
+    assert ran.code == 4
+    assert "three.patch stands on the wrong side of one.patch" in ran.err
+
+
+# -- a pin that was edited by hand -----------------------------------------------------------
+
+
+def _repin(stack: Stacked, old: str, new: str) -> None:
+    path = stack.project.root / "manifests/demo.yaml"
+    path.write_text(path.read_text().replace(old, new))
+
+
+def _pin(stack: Stacked) -> str:
+    return stack.git("rev-parse", "refs/patchkit/base")
+
+
+def test_patches_are_made_anew_for_a_pin_that_they_fit(
+    project: Project, upstream: Upstream
+) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    before = project.files()
+    moved = upstream.commit({"a.txt": "a new first line\n" + lines(), "d.txt": "d\n"})
+    _repin(stack, _pin(stack), moved)
+    ran = stack.run("refresh").ok()
+    assert "carried" in ran.out
+    assert "offsets    one.patch, two.patch" in ran.out
+    assert stack.changed(before) == ["one.patch", "two.patch"]
+    assert "@@ -3,8 +3,8 @@" in stack.patch("one.patch").decode()
+    assert "moved" in stack.run("apply").ok().out
+    stack.settled()
+
+
+def test_a_patch_that_the_new_pin_contains_leaves_the_series(
+    project: Project, upstream: Upstream
+) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    moved = upstream.commit(STATES[3])
+    _repin(stack, _pin(stack), moved)
+    ran = stack.run("refresh").ok()
+    assert "the new pin contains it" in ran.out
+    assert stack.series == ["one.patch", "two.patch"]
+    stack.run("apply").ok()
+    stack.settled()
+
+
+def test_a_patch_that_does_not_fit_the_new_pin_halts(project: Project, upstream: Upstream) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    moved = upstream.commit({"a.txt": lines({5: "upstream was here\n"})})
+    _repin(stack, _pin(stack), moved)
+    before = stack.everything()
+    ran = stack.run("refresh")
+    assert ran.code == 3
+    assert "one.patch" in ran.out
+    assert "do not fit the new pin" in ran.err
+    assert stack.everything() == before
+
+
+def test_edits_and_a_new_pin_are_too_much_at_once(project: Project, upstream: Upstream) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    moved = upstream.commit({"d.txt": "d\n"})
+    _repin(stack, _pin(stack), moved)
+    stack.edit("a.txt", "five\n", "5\n")
+    ran = stack.run("refresh")
+    assert (ran.code, "put the old pin back" in ran.err) == (1, True)
+
+
+def test_the_lock_follows_every_refresh(project: Project, upstream: Upstream) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.run("refresh").ok()
+    lock = load_lock(project.root / "manifests/demo.lock.json")
+    assert lock is not None
+    demo = lock.components["demo"]
+    assert demo.result == stack.git("rev-parse", "HEAD^{tree}")
+    assert [each.sha256 for each in demo.patches] == [
+        sha256(stack.patch(name)).hexdigest() for name in NAMES
+    ]
+
+
+def test_one_component_that_fails_does_not_keep_the_other(
+    project: Project, upstream: Upstream
+) -> None:
+    patches = small_patches()
+    pin = upstream.commit(STATES[0])
+    for name in ("demo", "second"):
+        project.component(name, upstream, pin, patches)
+    project.run("apply").ok()
+    stack = Stacked(project, project.checkout("demo"))
+    other = Stacked(project, project.checkout("second"))
+    stack.edit("a.txt", "line 30\n", "thirty\n")
+    other.edit("a.txt", "five\n", "5\n")
+    ran = stack.run("refresh")
+    assert ran.code == 1
+    assert "ambiguous  demo" in ran.out
+    assert "refreshed  second" in ran.out
+    assert b"+5\n" in (project.root / "patches/second/one.patch").read_bytes()
