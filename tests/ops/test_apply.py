@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch
+from tests.workspace.killing import killed_at
 
 BASE: Files = {"a.py": "".join(f"line {n}\n" for n in range(1, 31)), "b.py": "two\n"}
 AFTER_ONE: Files = {**BASE, "a.py": str(BASE["a.py"]).replace("line 15\n", "LINE 15\n")}
@@ -174,3 +179,56 @@ def test_a_patch_without_changes_and_a_component_without_patches(
     report = project.run("apply", "--json").ok().json
     assert [each["tip"] for each in report["components"]] == [pin, pin]
     assert project.run("apply").ok().out.count("unchanged") == 2
+
+
+def test_the_checkout_outlives_the_cache(demo: Project) -> None:
+    demo.run("apply").ok()
+    shutil.rmtree(Path(os.environ["PATCHKIT_CACHE"]))
+    checkout = demo.checkout("demo")
+    assert git_in(checkout, "fsck", "--full", "--strict") == b""
+    assert git_in(checkout, "status", "--porcelain") == b""
+    offline = demo.run("apply", "--offline")
+    assert offline.code == 5
+    assert "is not in the cache" in offline.err
+    assert demo.run("apply").ok().out.startswith("✓ unchanged")
+
+
+def test_two_processes_at_once(demo: Project) -> None:
+    command = [sys.executable, "-m", "patchkit", "apply"]
+    both = [
+        subprocess.Popen(command, cwd=demo.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=60) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert sorted(out.split()[1] for out, _ in said) == [b"created", b"unchanged"]
+    assert demo.run("status", "--json").json["components"][0]["snapshot"]["state"] == "applied"
+
+
+def test_a_move_that_was_killed_is_finished_and_said(demo: Project) -> None:
+    demo.run("apply").ok()
+    demo.series("demo", {"one.patch": ONE})
+
+    def apply() -> None:
+        demo.run("apply", "--update-lock")
+
+    point = next(
+        point
+        for point in range(20, 200)
+        if killed_at(point, apply)
+        and (demo.checkout("demo") / ".git/patchkit/move/journal.json").exists()
+    )
+    assert point
+    assert "interrupted" in demo.run("status").ok().out
+    ran = demo.run("apply", "--update-lock").ok()
+    assert "an apply that was killed earlier was finished first" in ran.out
+    assert not (demo.checkout("demo") / "c.py").exists()
+    assert "applied" in demo.run("status").ok().out
+
+
+def test_quiet_says_only_what_is_wrong(demo: Project) -> None:
+    ran = demo.run("apply", "--quiet").ok()
+    assert (ran.out, ran.err) == ("", "")
+    (demo.checkout("demo") / "b.py").write_text("mine\n")
+    ran = demo.run("apply", "--quiet")
+    assert (ran.code, "1 edited file: b.py" in ran.err) == (1, True)

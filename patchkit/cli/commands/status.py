@@ -87,7 +87,9 @@ def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
     for each in report.components:
         if each.state.value == "pristine" and not each.patches:
             continue  # a component without patches is where it should be
-        if each.state.value in _NEXT:
+        if each.state.value == "foreign" and not each.snapshot.ours:
+            yield "rename it, make a checkout", f"patchkit apply -m {report.manifest} --force"
+        elif each.state.value in _NEXT:
             what, how = _NEXT[each.state.value]
             yield what, how.format(target=f"-m {report.manifest}")
         elif each.differences:
