@@ -36,11 +36,14 @@ class DiffLines:
 
     `start` is where the first change (with what announces it: `Index: x`, `diff -u a b`) begins,
     `end` the line after the last one; both are the number of lines where there is no change.
+    `stray` are the line numbers that look like lines of the hunk above them and are beyond its
+    counts: git passes over them without a word.
     """
 
     changes: tuple[FileChange, ...]
     start: int
     end: int
+    stray: tuple[int, ...] = ()
 
 
 def parse_diff(
@@ -67,7 +70,7 @@ def read_diff(
     start = changes[0].line - first_line
     if changes[0].plain:
         start = _with_its_announcement(lines, start)
-    return DiffLines(tuple(changes), start, end)
+    return DiffLines(tuple(changes), start, end, tuple(parser.stray))
 
 
 def split_lines(data: bytes) -> list[bytes]:
@@ -84,6 +87,7 @@ class _Parser:
 
     def __init__(self, lines: list[bytes], first_line: int, strip: int, name: str) -> None:
         self.offences = Offences(name, first_line)
+        self.stray: list[int] = []
         self._lines = lines
         self._strip = strip
         self._at = 0
@@ -100,7 +104,18 @@ class _Parser:
             if change is not None:
                 changes.append(change)
                 end = self._at
+                self._note_strays(change)
         return changes, end
+
+    def _note_strays(self, change: FileChange) -> None:
+        if change.hunks:
+            stop = _end_of_hunk(self._lines, self._at)
+            beyond = range(self._at, stop)
+            self.stray += [
+                self.offences.number(index)
+                for index in beyond
+                if self._lines[index].strip() not in (b"", b"--")
+            ]
 
     # -- finding headers ---------------------------------------------------------------------
 

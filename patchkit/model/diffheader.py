@@ -155,6 +155,8 @@ class _Reader:
 
     def take(self, line: bytes) -> bool:
         """Take in one line; False if the header ends before it."""
+        if line.startswith(b"@@ "):
+            return False
         for prefix, read in _LINES:
             if line.startswith(prefix):
                 if line.endswith(b"\n"):

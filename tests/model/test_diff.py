@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import BadInputError
-from patchkit.model.diff import parse_diff
+from patchkit.model.diff import parse_diff, read_diff, split_lines
 from patchkit.model.patch import BinaryMethod, FileChange, Kind
 from tests.model.oracle import git_diff
 
@@ -243,6 +243,12 @@ def test_what_is_refused(data: bytes, said: str) -> None:
     more = GIT + b"@@ -1 +1 @@\n-a\n+b\n" if said.startswith("1: header of a") else b""
     (problem,) = problems(data + more)
     assert problem.startswith(f"x.patch:{said}")
+
+
+def test_lines_beyond_the_counts_are_told() -> None:
+    hunk = GIT + b"@@ -1 +1 @@\n-a\n+b\n"
+    assert read_diff(split_lines(hunk + b"+c\n d\n" + hunk + b"\n-- \n2.39\n")).stray == (8, 9)
+    assert read_diff(split_lines(hunk + b"\ntext\n+not here\n" + hunk)).stray == ()
 
 
 def test_every_offence_is_reported() -> None:
