@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from patchkit.explain.values import (
         FileExplanation,
         HunkExplanation,
+        Mismatch,
         Move,
         Origin,
         PatchExplanation,
         RenamedName,
     )
-    from patchkit.model.alignment import Difference
 
 # What fits beside the margin in 80 columns, and how many lines of a hunk are worth reading.
 _TEXT = 62
@@ -112,7 +112,7 @@ def _move_line(move: Move) -> Line:
 
 def _hunk_lines(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Line]:
     here = hunk.place_path == file.path
-    if not here and hunk.place is not None and not hunk.differences:
+    if not here and hunk.place is not None and not hunk.mismatches:
         yield f"    hunk {hunk.number} (line {hunk.line} of the patch): fits {_place(hunk, file)}"
         return
     yield [
@@ -121,14 +121,14 @@ def _hunk_lines(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Line]:
     ]
     if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
         return
-    yield from _difference_lines(hunk.differences, blanks=hunk.cause is Cause.WHITESPACE)
+    yield from _mismatch_lines(hunk.mismatches, blanks=hunk.cause is Cause.WHITESPACE)
     if hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
         yield f"      {hunk.present} of the {hunk.added} lines that it adds are in the file already"
 
 
 def _verdict(hunk: HunkExplanation, file: FileExplanation) -> str:
     place = _place(hunk, file)
-    lines = sum(max(len(each.expected), len(each.found)) for each in hunk.differences)
+    lines = sum(max(len(each.expected), len(each.found)) for each in hunk.mismatches)
     return {
         Cause.CONTAINED: "what it makes stands in the file already",
         Cause.LINE_ENDS: f"the same lines {place}, with other line ends (CRLF or LF)",
@@ -155,8 +155,8 @@ def _place(hunk: HunkExplanation, file: FileExplanation) -> str:
     return where if hunk.place_path == file.path else f"in {hunk.place_path} {where}"
 
 
-def _difference_lines(differences: Sequence[Difference], *, blanks: bool) -> Iterator[Line]:
-    rows = [row for difference in differences for row in _rows(difference)]
+def _mismatch_lines(mismatches: Sequence[Mismatch], *, blanks: bool) -> Iterator[Line]:
+    rows = [row for mismatch in mismatches for row in _rows(mismatch)]
     texts = _fitted([_visible(data, blanks=blanks) for _, _, data in rows[:_LINES]])
     for (label, number, _), text in zip(rows, texts, strict=False):
         paint = Paint.REMOVED if label == "expects" else Paint.ADDED
@@ -165,12 +165,13 @@ def _difference_lines(differences: Sequence[Difference], *, blanks: bool) -> Ite
         yield f"      and {len(rows) - _LINES} more lines"
 
 
-def _rows(difference: Difference) -> Iterator[tuple[str, int, bytes]]:
-    expected, found = difference.expected, difference.found
+def _rows(mismatch: Mismatch) -> Iterator[tuple[str, int, bytes]]:
+    expected, found = mismatch.expected, mismatch.found
     # alternating where lines stand for one another, one block after the other where not
     paired = len(expected) == len(found)
-    olds = [("expects", difference.expected_at + i, line) for i, line in enumerate(expected)]
-    news = [("stands", difference.found_at + i, line) for i, line in enumerate(found)]
+    numbered = zip(mismatch.expected_lines, expected, strict=True)
+    olds = [("expects", number, line) for number, line in numbered]
+    news = [("stands", number, line) for number, line in enumerate(found, mismatch.found_at)]
     if paired:
         for old, new in zip(olds, news, strict=True):
             yield from (old, new)

@@ -48,7 +48,7 @@ def _moved(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
     if isinstance(patch.origin, PinnedPatch) or patch.strip != 1 or patch.subdirectory:
         return
     for file in explanation.files:
-        if file.moves and all(hunk.place and not hunk.differences for hunk in file.hunks):
+        if file.moves and all(hunk.place and not hunk.mismatches for hunk in file.hunks):
             old, new = re.escape(file.path).replace("#", r"\#"), file.moves[0].path
             heads = r"/^(diff|---|\+\+\+) /"
             yield (
@@ -59,10 +59,10 @@ def _moved(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
 
 def _context(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
     """Its own lines as they should be, where few are others and each has its counterpart."""
-    differences = [each for hunk in explanation.hunks for each in hunk.differences]
+    mismatches = [each for hunk in explanation.hunks for each in hunk.mismatches]
     found = all(hunk.cause is Cause.CHANGED for hunk in explanation.hunks)
-    paired = all(len(each.expected) == len(each.found) for each in differences)
-    lines = [each.expected_at + n for each in differences for n in range(len(each.expected))]
+    paired = all(len(each.expected) == len(each.found) for each in mismatches)
+    lines = [line for each in mismatches for line in each.expected_lines]
     if isinstance(patch.origin, PinnedPatch) or not (found and paired and 0 < len(lines) <= _FEW):
         return
     which = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from patchkit.explain.terrain import Terrain
-from patchkit.explain.values import Cause, HunkExplanation
+from patchkit.explain.values import Cause, HunkExplanation, Mismatch
 from patchkit.model.alignment import Difference, Place, differences, find_exact, find_place
 from patchkit.model.lint import numbered_lines
 from patchkit.model.outcome import Clash
@@ -46,7 +46,7 @@ def explain_hunk(
         cause=_cause(hunk, lines, place, differ, moved=place_path != path),
         place_path=place_path,
         place=place,
-        differences=_in_patch_file(differ, hunk),
+        mismatches=_mismatches(differ, hunk),
         added=added,
         present=present,
     )
@@ -77,8 +77,8 @@ def line_pairs(explanation: HunkExplanation) -> list[Pair]:
     """The lines that stand reworded in the file, each with its present form."""
     return [
         pair
-        for difference in explanation.differences
-        for _, pair in pair_lines(explanation.place_path, difference.expected, difference.found)
+        for mismatch in explanation.mismatches
+        for _, pair in pair_lines(explanation.place_path, mismatch.expected, mismatch.found)
     ]
 
 
@@ -88,9 +88,9 @@ def apply_rewordings(
     """The explanation with cause REWORDED where the renamings make up for all that differs."""
     if explanation.cause is not Cause.CHANGED or not rewordings:
         return explanation
-    for difference in explanation.differences:
-        pairs = pair_lines(explanation.place_path, difference.expected, difference.found)
-        whole = len(pairs) == len(difference.expected) == len(difference.found)
+    for mismatch in explanation.mismatches:
+        pairs = pair_lines(explanation.place_path, mismatch.expected, mismatch.found)
+        whole = len(pairs) == len(mismatch.expected) == len(mismatch.found)
         if not whole or not all(explains(pair, rewordings) for _, pair in pairs):
             return explanation
     return replace(explanation, cause=Cause.REWORDED)
@@ -111,10 +111,17 @@ def _at_recorded_place(hunk: Hunk, clash: Clash | None) -> tuple[Difference, ...
     return (Difference(tuple(hunk.preimage), clash.found, 0, clash.found_at),)
 
 
-def _in_patch_file(differ: Sequence[Difference], hunk: Hunk) -> tuple[Difference, ...]:
+def _mismatches(differ: Sequence[Difference], hunk: Hunk) -> tuple[Mismatch, ...]:
     numbers = [number for number, line in numbered_lines(hunk) if line[:1] != b"+"]
-    numbers.append(numbers[-1] + 1 if numbers else hunk.line)
-    return tuple(replace(each, expected_at=numbers[each.expected_at]) for each in differ)
+    return tuple(
+        Mismatch(
+            each.expected,
+            tuple(numbers[each.expected_at : each.expected_at + len(each.expected)]),
+            each.found,
+            each.found_at,
+        )
+        for each in differ
+    )
 
 
 def _misses_anchor(hunk: Hunk, lines: Sequence[bytes], place: Place) -> bool:

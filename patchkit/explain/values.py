@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from patchkit.model.alignment import Difference, Place
+from patchkit.model.alignment import Place
 from patchkit.model.outcome import Preimage, Reason
 
 
@@ -24,14 +24,28 @@ class Cause(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Lines that a hunk expects and those that stand in their place; either may be empty.
+
+    `expected_lines` has each expected line's number in the patch file; `found_at` is where the
+    found lines start in the upstream file.
+    """
+
+    expected: tuple[bytes, ...]
+    expected_lines: tuple[int, ...]
+    found: tuple[bytes, ...]
+    found_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class HunkExplanation:
     """Why one hunk has no place.
 
     `number` counts the file's hunks from 1, `line` is where it stands in the patch file,
     `recorded` the line of the upstream file that it names. `place` is what is most like its lines
-    now, in the file `place_path` (None: nothing is); `differences` what is otherwise there, or at
-    the recorded place if there is none, with `expected_at` as line of the patch file. Of its
-    `added` lines that have words, `present` are in the file already.
+    now, in the file `place_path` (None: nothing is); `mismatches` what is otherwise there, or at
+    the recorded place if there is none. Of its `added` lines that have words, `present` are in the
+    file already.
     """
 
     number: int
@@ -40,7 +54,7 @@ class HunkExplanation:
     cause: Cause
     place_path: str
     place: Place | None
-    differences: tuple[Difference, ...]
+    mismatches: tuple[Mismatch, ...]
     added: int
     present: int
 

@@ -72,19 +72,19 @@ def test_changed_lines_are_found_where_they_moved(upstream: Upstream) -> None:
     assert (hunk.cause, hunk.recorded) == (Cause.CHANGED, 17)
     assert hunk.place is not None
     assert (hunk.place.start, hunk.place.end) == (24, 31)
-    (difference,) = hunk.differences
-    assert difference.expected == (b"value_21 = compute(21)\n",)
-    assert (difference.found, difference.found_at) == ((b"value_21 = None\n",), 28)
+    (mismatch,) = hunk.mismatches
+    assert mismatch.expected == (b"value_21 = compute(21)\n",)
+    assert (mismatch.found, mismatch.found_at) == ((b"value_21 = None\n",), 28)
     # the line of the patch file that expects it
-    assert PATCH.splitlines()[difference.expected_at - 1] == b" value_21 = compute(21)"
+    assert PATCH.splitlines()[mismatch.expected_lines[0] - 1] == b" value_21 = compute(21)"
 
 
 def test_a_line_inserted_between_is_told(upstream: Upstream) -> None:
     text = changed(TEXT, (LINES[20], LINES[20] + "inserted = True\n"))
     explanation = explain(upstream, upstream.commit({"pkg/core.py": text}), PATCH)
-    (difference,) = explanation.hunks[0].differences
-    assert (difference.expected, difference.found) == ((), (b"inserted = True\n",))
-    assert difference.found_at == 22
+    (mismatch,) = explanation.hunks[0].mismatches
+    assert (mismatch.expected, mismatch.found) == ((), (b"inserted = True\n",))
+    assert mismatch.found_at == 22
 
 
 def test_whole_change_is_contained(upstream: Upstream) -> None:
@@ -109,10 +109,10 @@ def test_lines_that_are_nowhere_are_gone(upstream: Upstream) -> None:
     (hunk,) = explain(upstream, pin, PATCH).hunks
     assert (hunk.cause, hunk.place) == (Cause.GONE, None)
     # what the hunk expects and what stands at the place that it names
-    (difference,) = hunk.differences
-    assert difference.expected[0] == LINES[16].encode()
-    assert difference.found[0] == b"print('rewritten')\n"
-    assert difference.found_at == 17
+    (mismatch,) = hunk.mismatches
+    assert mismatch.expected[0] == LINES[16].encode()
+    assert mismatch.found[0] == b"print('rewritten')\n"
+    assert mismatch.found_at == 17
 
 
 def test_line_ends(upstream: Upstream) -> None:
@@ -141,7 +141,7 @@ def test_file_with_the_same_name_elsewhere(upstream: Upstream) -> None:
     (move,) = file.moves
     assert (move.path, move.likeness, move.how) == ("src/deep/core.py", 1.0, "same name")
     (hunk,) = file.hunks
-    assert (hunk.place_path, hunk.differences) == ("src/deep/core.py", ())
+    assert (hunk.place_path, hunk.mismatches) == ("src/deep/core.py", ())
 
 
 def test_file_with_the_same_contents_under_another_name(upstream: Upstream) -> None:
@@ -265,6 +265,6 @@ def test_explained_on_the_tree_that_it_met(upstream: Upstream) -> None:
     )
     explanation = explain(upstream, upstream.commit(BASE), PATCH, third)
     assert explanation.name == "2.patch"
-    found = [line for each in explanation.hunks[0].differences for line in each.found]
+    found = [line for each in explanation.hunks[0].mismatches for line in each.found]
     assert b"value_21 = compute(21)\n" in found
     assert b"value_20 = compute(20, fast=True)\n" in found

@@ -29,8 +29,8 @@ def test_every_hunk_without_a_place_is_explained(before: str, after: str, stands
     for hunk in hunks:
         files = {"a.py": stands, "b.py": before}
         lines = files[hunk.place_path].encode().splitlines(keepends=True)
-        for each in hunk.differences:
-            for number, line in enumerate(each.expected, each.expected_at):
+        for each in hunk.mismatches:
+            for number, line in zip(each.expected_lines, each.expected, strict=True):
                 assert source_lines[number - 1][1:] == line
             for number, line in enumerate(each.found, each.found_at):
                 assert lines[number - 1] == line
