@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -88,15 +89,15 @@ def test_a_diff_is_written_to_the_byte_unless_on_a_terminal(
         monkeypatch.delenv("NO_COLOR", raising=False)
         monkeypatch.setenv("FORCE_COLOR", force)
         stream = _stream("utf-8")
-        monkeypatch.setattr(sys, "stdout", stream)
-        Terminal().diff(data)
+        with contextlib.redirect_stdout(stream):
+            Terminal().diff(data)
         assert stream.buffer.getvalue().endswith(expected)  # type: ignore[attr-defined]
 
 
-def test_an_output_without_the_symbols_gets_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_without_the_symbols_gets_plain_ones() -> None:
     stream = _stream("latin-1")
-    monkeypatch.setattr(sys, "stdout", stream)
-    Terminal().product([word(Status.UNCHANGED), " é ", "漢"])
+    with contextlib.redirect_stdout(stream):
+        Terminal().product([word(Status.UNCHANGED), " é ", "漢"])
     assert stream.buffer.getvalue() == "+ unchanged é \\u6f22\n".encode("latin-1")  # type: ignore[attr-defined]
 
 
