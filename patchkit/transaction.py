@@ -44,6 +44,8 @@ def write_set(root: Path, writes: Mapping[Path, bytes | None]) -> None:
     with _only_writer(root):
         _roll_forward(root)
         targets = {Path(os.path.realpath(path)): data for path, data in writes.items()}
+        for path in targets:
+            _require_inside(root, path)
         _sweep({path.parent for path in targets})
         steps, made = _stage(root, targets)
         if steps:
@@ -137,11 +139,16 @@ def _read(journal: Path) -> list[_Step]:
             raise BadInputError(
                 f"{journal} was written by a newer patchkit", hint="upgrade patchkit"
             )
-        return [_Step(row["path"], row["from"]) for row in content["steps"]]
-    except (ValueError, KeyError, TypeError) as error:
+        steps = [_Step(row["path"], row["from"]) for row in content["steps"]]
+        for step in steps:
+            for name in filter(None, (step.path, step.beside)):
+                # a journal may have come with somebody's project: it must not reach beyond it
+                _require_inside(journal.parent, journal.parent / name)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInputError(
             f"{journal} is damaged", hint="look at the files it names, then delete it"
         ) from error
+    return steps
 
 
 def _sweep(folders: Iterable[Path]) -> None:
@@ -174,6 +181,14 @@ def _make_folders(folder: Path) -> list[Path]:
 
 def _has(path: Path, data: bytes) -> bool:
     return path.is_file() and path.read_bytes() == data
+
+
+def _require_inside(root: Path, path: Path) -> None:
+    folder = Path(os.path.realpath(path.parent))
+    if folder != root and root not in folder.parents:
+        raise BadInputError(
+            f"{path} is outside of the project {root}", hint="patchkit writes inside it only"
+        )
 
 
 def _relative(root: Path, path: Path) -> str:
