@@ -21,7 +21,7 @@ def ways_out(
     if refusal is None:
         return ()
     target = f"-m {manifest.name} -c {component.name}"
-    ways = _ways(refusal, target, shlex.quote(str(checkout)))
+    ways = _ways(entered, refusal, target, shlex.quote(str(checkout)))
     return (Problem(_what(refusal), component.name, in_columns(ways)),)
 
 
@@ -47,7 +47,7 @@ def _what(refusal: Refusal) -> str:
     return refusal.detail
 
 
-def _ways(refusal: Refusal, target: str, checkout: str) -> list[tuple[str, str]]:
+def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> list[tuple[str, str]]:
     """(what it does, what to type) for each way out, the gentlest first."""
     save = ("save it under a ref and go on", f"patchkit apply {target} --force")
     match refusal.cause:
@@ -66,11 +66,11 @@ def _ways(refusal: Refusal, target: str, checkout: str) -> list[tuple[str, str]]
         case Cause.INTERRUPTED:
             return [("look at it", f"git -C {checkout} diff"), save]
         case Cause.FOREIGN:
-            return _foreign_ways(refusal, target, checkout)
+            return _foreign_ways(target, checkout, ours=entered.before.ours)
 
 
-def _foreign_ways(refusal: Refusal, target: str, checkout: str) -> list[tuple[str, str]]:
-    if refusal.detail.startswith(("on branch", "HEAD")):
+def _foreign_ways(target: str, checkout: str, *, ours: bool) -> list[tuple[str, str]]:
+    if ours:
         return [
             ("go back to the stack", f"git -C {checkout} switch patchkit"),
             ("save what is uncommitted and go back", f"patchkit apply {target} --force"),

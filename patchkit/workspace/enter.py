@@ -180,23 +180,24 @@ def _enter_ours(
 
 
 def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: int) -> Entered:
-    worktree = read_worktree(checkout)
-    changes = tree_changes(checkout.repository, worktree.tree, stack.tip)
-    blocks = obstacles(checkout.path, changes)
-    if lost := [path for path in blocks if _cannot_be_saved(checkout.path, path)]:
-        refusal = Refusal(Cause.UNSAVABLE, paths=tuple(lost))
-        return Entered(Action.REFUSED, before, refusal=refusal)
-    in_the_way = {path: contents_at(checkout.path, path.rstrip("/")) for path in blocks}
-    saved = save_work(checkout, before, worktree, in_the_way=blocks, when=when)
-    end_operation(checkout, saved.ref)
+    try:
+        worktree = read_worktree(checkout)
+        changes = tree_changes(checkout.repository, worktree.tree, stack.tip)
+        blocks = obstacles(checkout.path, changes)
+        if lost := [path for path in blocks if _cannot_be_saved(checkout.path, path)]:
+            abandon(checkout)
+            refusal = Refusal(Cause.UNSAVABLE, paths=tuple(lost))
+            return Entered(Action.REFUSED, before, refusal=refusal)
+        names = [path.rstrip("/") for path in blocks]
+        in_the_way = {name: contents_at(checkout.path, name) for name in names}
+        saved = save_work(checkout, before, worktree, in_the_way=blocks, when=when)
+    except BaseException:
+        abandon(checkout)
+        raise
     moved = move_checkout(
-        checkout,
-        before,
-        stack.target,
-        changes,
-        index=worktree.index,
-        saved={path.rstrip("/"): contents for path, contents in in_the_way.items()},
+        checkout, before, stack.target, changes, index=worktree.index, saved=in_the_way
     )
+    end_operation(checkout, saved.ref)
     return Entered(Action.MOVED, before, moved.changed, moved.left_out, saved=saved)
 
 

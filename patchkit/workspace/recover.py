@@ -40,7 +40,7 @@ def recover(checkout: Checkout) -> list[str] | None:
 
 
 def abandon(checkout: Checkout) -> None:
-    """Forget a move that was killed; the worktree stays as it is."""
+    """Forget a move that was prepared or killed; the worktree stays as it is."""
     clean_up(checkout)
 
 

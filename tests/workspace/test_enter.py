@@ -243,6 +243,7 @@ def test_a_repository_in_the_way_is_refused_even_by_force(bench: Bench) -> None:
     assert refused.refusal is not None
     assert refused.refusal.cause is Cause.UNSAVABLE
     assert disk_files(bench.path) == before
+    assert not (bench.path / ".git/patchkit/move").exists()
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
