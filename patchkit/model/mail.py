@@ -3,7 +3,7 @@
 `preamble + diff + signature` is the file to the byte. The header is read as a mail (`From:`,
 `Date:`, `Subject:`, message up to the `---` line) where it has a `From:` or a `Subject:`, otherwise
 all text above the diff is the message, as quilt and DEP-3 write it. Of the subject only the
-`[PATCH n/m]` prefix is dropped; other tags in brackets belong to it.
+`[PATCH n/m]` tag is dropped; other tags in brackets belong to it.
 
 `format_header` writes our own form, from which `parse_patch` reads the same header again: raw
 UTF-8, which `git am` takes as it is. RFC 2047 words are written only where a line could not be
@@ -24,9 +24,11 @@ from patchkit.model.words import decode_words, encode_words, needs_words
 
 _FIELD = re.compile(r"([!-9;-~]+):[ \t]*(.*)", re.DOTALL)
 _MBOX_LINE = re.compile(r">?From ")
-_PATCH_TAG = re.compile(r"\A(?:re:\s*)*\[[^\]]*\bPATCH\b[^\]]*\]\s*", re.IGNORECASE)
+_LEADING_TAGS = re.compile(r"(?:re:\s*)*((?:\[[^\]]*\]\s*)+)", re.IGNORECASE)
+_TAG = re.compile(r"\[([^\]]*)\]\s*")
 _CHARSET = re.compile(r"charset=\"?([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _IN_BODY = re.compile(r"(From|Date|Subject):[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
+_IN_BODY_PATCH = re.compile(r"\[PATCH\]\s.*", re.DOTALL)
 
 # Lines at which git's mail reader takes the message to be over and the patch to begin
 _BREAK = re.compile(r"---[ \t\r]*$|--- \S|diff -|Index: ")
@@ -36,7 +38,8 @@ _QUOTED_FIELD = "X-Patchkit-Message"
 
 _BLANK_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 _NAME_SPECIALS = re.compile(r'[()<>\[\]:;@\\,"]')
-_MAILBOX = re.compile(r"(.*?)[ \t]*<([^<>]*)>[^<>]*", re.DOTALL)
+_MAILBOX = re.compile(r"(?P<name>.*?)[ \t]*<(?P<email>[^<>]*)>[^<>]*", re.DOTALL)
+_ADDRESS_FIRST = re.compile(r"<?(?P<email>[^\s()<>]+@[^\s()<>]+)>?\s+\((?P<name>[^()]*)\)")
 _CRUD = " \t\r\n.,:;<>\"\\'"
 
 
@@ -73,11 +76,16 @@ def format_header(header: Header) -> bytes:
         date = format_date(header.author.date)
         if date:
             fields.append(f"Date: {date}")
-    fields.append(f"Subject: {_format_subject(subject)}")
+    fields.append(f"Subject: {encode_words(subject) if needs_words(subject) else subject}")
     lines = body.split("\n") if body else []
-    if any(_UNQUOTABLE.match(line) for line in lines if line[:1] != " ") or _opens_fields(lines):
+    stands_in = [_needs_quote(line, index == 0) for index, line in enumerate(lines)]
+    # a line that begins with a blank needs no quoting by itself, only where others are quoted
+    if _clean_subject(subject) != subject or any(
+        quoted and line[:1] != " " for quoted, line in zip(stands_in, lines, strict=True)
+    ):
         fields.append(f"{_QUOTED_FIELD}: quoted")
-        lines = [f" {line}" if _needs_quote(line, i == 0) else line for i, line in enumerate(lines)]
+        pairs = zip(stands_in, lines, strict=True)
+        lines = [f" {line}" if quoted else line for quoted, line in pairs]
     text = "\n".join([*fields, "", *lines, ""]) + ("\n" if lines else "")
     return text.encode("utf-8", "surrogateescape")
 
@@ -167,7 +175,9 @@ def _from_mail(fields: dict[str, str], body: list[str]) -> Header | None:
     body = _until_break(body)
     if quoted:
         body = [line[1:] if line.startswith(" ") else line for line in body]
-    subject = _PATCH_TAG.sub("", decode_words(fields.get("subject", "").strip()), count=1)
+    subject = decode_words(fields.get("subject", "").strip())
+    if not quoted:
+        subject = _clean_subject(subject)
     message = clean_message("\n".join([subject, "", *body]))
     author = _parse_author(fields)
     return Header(message, author) if message or author else None
@@ -175,12 +185,41 @@ def _from_mail(fields: dict[str, str], body: list[str]) -> Header | None:
 
 def _take_in_body_fields(fields: dict[str, str], body: list[str]) -> list[str]:
     """Let `From:`, `Date:`, `Subject:` at the top of the body replace those of the mail."""
-    start = next((index for index, line in enumerate(body) if line.strip()), len(body))
-    at = start
-    while at < len(body) and (match := _IN_BODY.fullmatch(body[at])):
-        fields[match[1].lower()] = match[2]
-        at += 1
+    at = next((index for index, line in enumerate(body) if line.strip(" \t")), len(body))
+    while at < len(body):
+        end = at + 1
+        while end < len(body) and body[end][:1] in (" ", "\t"):
+            end += 1
+        found = _in_body_field(" ".join([body[at], *map(str.strip, body[at + 1 : end])]))
+        if found is None:
+            break
+        fields[found[0]] = found[1]
+        at = end
     return body[at:]
+
+
+def _in_body_field(line: str) -> tuple[str, str] | None:
+    """The field, by lower-case name, that a line at the top of a body stands for."""
+    if _IN_BODY_PATCH.fullmatch(line):
+        return "subject", line
+    match = _IN_BODY.fullmatch(line)
+    if match is None or (match[1].lower() == "from" and "@" not in match[2]):
+        return None
+    return match[1].lower(), match[2]
+
+
+def _clean_subject(subject: str) -> str:
+    """A mail's subject without its `[PATCH n/m]` tag and the `Re:` before it."""
+    match = _LEADING_TAGS.match(subject)
+    tags = list(_TAG.finditer(match[1])) if match else []
+    if match is None or not any(_says_patch(tag) for tag in tags):
+        return subject
+    kept = "".join(tag[0] for tag in tags if not _says_patch(tag))
+    return kept + subject[match.end() :]
+
+
+def _says_patch(tag: re.Match[str]) -> bool:
+    return re.search(r"\bPATCH\b", tag[1]) is not None
 
 
 def _until_break(lines: list[str]) -> list[str]:
@@ -194,8 +233,9 @@ def _parse_author(fields: dict[str, str]) -> Identity | None:
     text = fields.get("from", "").strip()
     if not text:
         return None
-    match = _MAILBOX.fullmatch(text)
-    name, email = (match[1], match[2]) if match else ("", text)
+    match = _ADDRESS_FIRST.fullmatch(text) or _MAILBOX.fullmatch(text)
+    parts = match.groupdict() if match else {}
+    name, email = parts.get("name") or "", parts.get("email") or text
     if len(name) > 1 and name.startswith('"') and name.endswith('"'):
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
     name = _clean_name(decode_words(name))
@@ -225,15 +265,5 @@ def _format_mailbox(author: Identity) -> str:
     return f"{name} <{author.email}>"
 
 
-def _format_subject(subject: str) -> str:
-    # what looks like our prefix would be dropped on the way back
-    text = f"[PATCH] {subject}" if _PATCH_TAG.match(subject) else subject
-    return encode_words(text) if needs_words(text) else text
-
-
-def _opens_fields(lines: Sequence[str]) -> bool:
-    return bool(lines) and bool(_IN_BODY.fullmatch(lines[0]))
-
-
 def _needs_quote(line: str, first: bool) -> bool:
-    return bool(_UNQUOTABLE.match(line)) or (first and bool(_IN_BODY.fullmatch(line)))
+    return bool(_UNQUOTABLE.match(line)) or (first and _in_body_field(line) is not None)

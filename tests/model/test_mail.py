@@ -67,7 +67,8 @@ def test_only_the_patch_tag_is_dropped_from_the_subject() -> None:
         b"[RFC PATCH v3] x": "x",
         b"Re: [PATCH] x": "x",
         b"[tool] x": "[tool] x",
-        b"[PATCH] [PATCH] x": "[PATCH] x",
+        b"[tool] [PATCH] x": "[tool] x",
+        b"Re: x [PATCH]": "Re: x [PATCH]",
     }
     for raw, subject in subjects.items():
         assert header(b"Subject: " + raw + b"\n\n") == Header(subject), raw
@@ -78,6 +79,12 @@ def test_fields_in_the_body_replace_those_of_the_mail() -> None:
         b"From: list <l@example.com>\nSubject: [PATCH] a\n\nFrom: Real <r@example.com>\n\nwhy\n\n"
     )
     assert header(text) == Header("a\n\nwhy", Identity("Real", "r@example.com"))
+
+
+def test_fields_in_the_body_may_be_folded() -> None:
+    text = b"Subject: a\n\nFrom: Real\n <r@example.com>\n[PATCH] b\n\tc\n\nwhy\n\n"
+    assert header(text) == Header("b c\n\nwhy", Identity("Real", "r@example.com"))
+    assert header(b"Subject: a\n\nFrom: nobody\n\n") == Header("a\n\nFrom: nobody")
 
 
 def test_a_declared_charset_is_decoded() -> None:
@@ -107,6 +114,8 @@ def test_an_encoded_mail_is_refused() -> None:
         (b'"Doe, J." <j@example.com>', "Doe, J", "j@example.com"),
         (b"J <j@example.com> (at work)", "J", "j@example.com"),
         (b"<j@example.com>", "j@example.com", "j@example.com"),
+        (b"<j@example.com> (J Doe)", "J Doe", "j@example.com"),
+        (b"j@example.com (J Doe)", "J Doe", "j@example.com"),
     ],
 )
 def test_authors(text: bytes, name: str, email: str) -> None:
@@ -157,8 +166,25 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\x00"), max_
 AWKWARD = st.sampled_from(
     (
         *("---", "--- a/x", "diff --git a/x b/x", "diff -u", "Index: x", "@@ -1 +1 @@", "+++ b"),
-        *("From: a", "Date: now", "Subject: y", "From x", ">From x", "X-Patchkit-Message: quoted"),
-        *("[PATCH] x", "Re: [PATCH] y", "=?utf-8?q?x?=", "x: y", "-- ", "# c", "\udcff"),
+        *(
+            "From: a",
+            "From: a@b",
+            "Date: now",
+            "Subject: y",
+            "From x",
+            ">From x",
+            "X-Patchkit-Message: quoted",
+        ),
+        *(
+            "[PATCH] x",
+            "Re: [PATCH] y",
+            "[a][b PATCH] x",
+            "=?utf-8?q?x?=",
+            "x: y",
+            "-- ",
+            "# c",
+            "\udcff",
+        ),
         *("", " ", " ---", "  x", "\ttab"),
     )
 )
