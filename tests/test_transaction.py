@@ -132,7 +132,7 @@ def test_a_full_disk_changes_nothing(root: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
     done = subprocess.run(
-        [sys.executable, "-c", program, str(root)],
+        [sys.executable, "-B", "-c", program, str(root)],
         preexec_fn=limit,
         capture_output=True,
         text=True,

@@ -1,0 +1,89 @@
+"""Kill -9 at any moment of a refresh: old or new patch files, no edit lost, the next run works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from patchkit.transaction import recover
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import Stacked, small_patches
+from tests.workspace.killing import killed_at
+
+#: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
+STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "19"))
+
+
+def _product(stack: Stacked) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The files that a refresh replaces together: patches, series, manifest, lock."""
+    found = stack.project.files(), stack.project.files("manifests")
+    return tuple(  # type: ignore[return-value]
+        {name: data for name, data in files.items() if not name.endswith(".patchkit-tmp")}
+        for files in found
+    )
+
+
+def _worktree(stack: Stacked) -> dict[str, bytes]:
+    files = (path for path in stack.checkout.iterdir() if path.is_file())
+    return {path.name: path.read_bytes() for path in files}
+
+
+@pytest.fixture
+def edited(project: Project, upstream: Upstream) -> Stacked:
+    """Commits dropped and added, and edits on top: everything that a refresh can have to do."""
+    stack = Stacked.of(project, upstream, small_patches())
+    one, _, three = stack.git("rev-list", "--reverse", "refs/patchkit/base..HEAD").split()
+    stack.git("reset", "-q", "--hard", "refs/patchkit/base")
+    stack.git("cherry-pick", three, one)
+    stack.edit("c.txt", "line 3\n", "three\n")
+    stack.git("commit", "-qam", "Spell 3")
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.edit("b.txt", "ten\n", "10\n")
+    return stack
+
+
+def _put_back(template: Path, root: Path) -> None:
+    shutil.rmtree(root)
+    shutil.copytree(template, root, symlinks=True)
+
+
+@pytest.mark.parametrize("then", ["refresh", "apply"])
+def test_killed_anywhere_it_is_old_or_new_and_the_next_run_works(
+    edited: Stacked, tmp_path: Path, then: str
+) -> None:
+    root, template = edited.project.root, tmp_path / "template"
+    shutil.copytree(root, template, symlinks=True)
+    old, work = _product(edited), _worktree(edited)
+    edited.run("refresh").ok()
+    new = _product(edited)
+    edited.settled()
+    seen = set()
+    start = 1 if then == "refresh" else 4
+    for point in range(start, 2000, STEP):
+        _put_back(template, root)
+        killed = killed_at(point, partial(edited.run, "refresh"))
+        recover(root)
+        assert _product(edited) in (old, new), f"a mixture after a kill at {point}"
+        assert _worktree(edited) == work, f"the checkout's files changed at {point}"
+        seen.add(_product(edited) == new)
+        ran = edited.run(then)
+        assert _worktree(edited) == work
+        if then == "refresh":
+            assert ran.code == 0, f"after a kill at {point}: {ran.err}"
+            assert _product(edited) == new
+            edited.settled()
+        elif ran.code != 0:
+            # the edits are still edits: apply will not go over them, refresh takes them up
+            assert ran.code == 1, f"after a kill at {point}: {ran.err}"
+            edited.run("refresh").ok()
+            assert _product(edited) == new
+        if not killed:
+            break
+    else:
+        pytest.fail("the work never came to its end")
+    assert seen == {False, True}
