@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchkit.cli.terminal import Terminal
@@ -85,9 +86,10 @@ def origin_lines(origin: Origin) -> Iterator[Line]:
     for name in origin.made_by:
         yield f"        such files are made by {name}: is it missing before this one?"
     if origin.commit is not None:
-        matches = f"{origin.commit_matches} of {origin.known} are as it expects"
-        yield f"        at {origin.commit} {matches}"
-        yield ["        ", Painted(f"({origin.commit_subject})", Paint.FAINT)]
+        nearest = "made for" if origin.commit_matches == origin.known else "nearest known"
+        yield f"        {nearest}: {origin.commit}"
+        yield f"          where {origin.commit_matches} of {origin.known} are as it expects"
+        yield ["          ", Painted(origin.commit_subject, Paint.FAINT)]
 
 
 def _file_lines(file: FileExplanation) -> Iterator[Line]:
@@ -113,30 +115,28 @@ def _move_line(move: Move) -> Line:
 def _hunk_lines(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Line]:
     here = hunk.place_path == file.path
     if not here and hunk.place is not None and not hunk.mismatches:
-        yield f"    hunk {hunk.number} (line {hunk.line} of the patch): fits {_place(hunk, file)}"
+        yield f"    hunk {hunk.number} (patch line {hunk.line}): fits {_place(hunk, file)}"
         return
     yield [
-        f"    hunk {hunk.number} (line {hunk.line} of the patch, for line {hunk.recorded}): ",
+        f"    hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded}): ",
         _verdict(hunk, file),
     ]
     if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
         return
-    yield from _mismatch_lines(hunk.mismatches, blanks=hunk.cause is Cause.WHITESPACE)
+    yield from _mismatch_lines(hunk)
     if hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
         yield f"      {hunk.present} of the {hunk.added} lines that it adds are in the file already"
 
 
 def _verdict(hunk: HunkExplanation, file: FileExplanation) -> str:
     place = _place(hunk, file)
-    lines = sum(max(len(each.expected), len(each.found)) for each in hunk.mismatches)
     return {
         Cause.CONTAINED: "what it makes stands in the file already",
         Cause.LINE_ENDS: f"the same lines {place}, with other line ends (CRLF or LF)",
         Cause.WHITESPACE: f"the same lines {place} but for blanks",
         Cause.REWORDED: f"{place}, with other names",
-        Cause.CHANGED: f"nearest {place}, {lines} line{'s' if lines != 1 else ''} differ"
-        + ("s" if lines == 1 else ""),
-        Cause.MOVED: f"its lines are {place}",
+        Cause.CHANGED: f"nearest {place}{_alike(hunk)}",
+        Cause.MOVED: f"its lines are {place}{_alike(hunk)}",
         Cause.GONE: "nothing like its lines is in the file",
         Cause.ANCHORED: _anchor(hunk, place),
         Cause.ORDER: f"its lines are {place}, where an earlier hunk is",
@@ -148,6 +148,10 @@ def _anchor(hunk: HunkExplanation, place: str) -> str:
     return f"must stand at the {end} of the file; its lines are {place}"
 
 
+def _alike(hunk: HunkExplanation) -> str:
+    return "" if hunk.place is None else f", {hunk.place.similarity:.0%} alike"
+
+
 def _place(hunk: HunkExplanation, file: FileExplanation) -> str:
     if hunk.place is None:
         return ""
@@ -155,28 +159,53 @@ def _place(hunk: HunkExplanation, file: FileExplanation) -> str:
     return where if hunk.place_path == file.path else f"in {hunk.place_path} {where}"
 
 
-def _mismatch_lines(mismatches: Sequence[Mismatch], *, blanks: bool) -> Iterator[Line]:
-    rows = [row for mismatch in mismatches for row in _rows(mismatch)]
-    texts = _fitted([_visible(data, blanks=blanks) for _, _, data in rows[:_LINES]])
-    for (label, number, _), text in zip(rows, texts, strict=False):
-        paint = Paint.REMOVED if label == "expects" else Paint.ADDED
-        yield [f"      {label:<7} {number or '':>5}  ", Painted(text, paint)]
-    if len(rows) > _LINES:
-        yield f"      and {len(rows) - _LINES} more lines"
+def _mismatch_lines(hunk: HunkExplanation) -> Iterator[Line]:
+    side_by_side = _both_starts if hunk.cause is Cause.GONE else _rows
+    rows = [row for each in hunk.mismatches for row in side_by_side(each)]
+    blanks = hunk.cause is Cause.WHITESPACE
+    texts = _fitted([_visible(row.data, blanks=blanks) for row in rows[:_LINES]])
+    for row, text in zip(rows, texts, strict=False):
+        paint = Paint.REMOVED if row.label == "expects" else Paint.ADDED
+        yield [f"      {row.label:<7} {row.number or '':>5}  ", Painted(text or row.instead, paint)]
+    total = sum(len(each.expected) + len(each.found) for each in hunk.mismatches)
+    more = total - sum(row.number > 0 for row in rows[:_LINES])
+    if more:
+        yield f"      and {more} more line{'s' * (more != 1)}"
 
 
-def _rows(mismatch: Mismatch) -> Iterator[tuple[str, int, bytes]]:
-    expected, found = mismatch.expected, mismatch.found
-    # alternating where lines stand for one another, one block after the other where not
-    paired = len(expected) == len(found)
-    numbered = zip(mismatch.expected_lines, expected, strict=True)
-    olds = [("expects", number, line) for number, line in numbered]
-    news = [("stands", number, line) for number, line in enumerate(found, mismatch.found_at)]
-    if paired:
-        for old, new in zip(olds, news, strict=True):
-            yield from (old, new)
-    else:
-        yield from [*olds, *news]
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of either side; `number` is 0 where that side has none."""
+
+    label: str
+    number: int
+    data: bytes
+
+    @property
+    def instead(self) -> str:
+        return "" if self.number else "(nothing)"
+
+
+def _both_starts(mismatch: Mismatch) -> list[_Row]:
+    """How both sides begin, where they have nothing in common."""
+    olds, news = _sides(mismatch)
+    return [*olds[: _LINES // 2], *news[: _LINES // 2]]
+
+
+def _rows(mismatch: Mismatch) -> list[_Row]:
+    olds, news = _sides(mismatch)
+    if len(olds) != len(news):
+        return [*olds, *news]
+    # they stand for one another, line by line
+    return [row for pair in zip(olds, news, strict=True) for row in pair]
+
+
+def _sides(mismatch: Mismatch) -> tuple[list[_Row], list[_Row]]:
+    numbered = zip(mismatch.expected_lines, mismatch.expected, strict=True)
+    olds = [_Row("expects", number, line) for number, line in numbered]
+    found = enumerate(mismatch.found, mismatch.found_at)
+    news = [_Row("stands", number, line) for number, line in found]
+    return olds or [_Row("expects", 0, b"")], news or [_Row("stands", 0, b"")]
 
 
 def _visible(data: bytes, *, blanks: bool) -> str:

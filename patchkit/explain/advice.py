@@ -95,7 +95,7 @@ def _other_base(
     origin = explanation.origin
     if origin.made_by:
         yield f"list before it what makes files that it expects: {' or '.join(origin.made_by)}"
-    elif origin.commit is not None:
+    elif origin.commit is not None and origin.commit_matches == origin.known:
         yield (
             f"pin {component.name} to the commit for which it was made,\n"
             f"  {origin.commit},\n"

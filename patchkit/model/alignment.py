@@ -158,7 +158,8 @@ def _score(expected: Sequence[bytes], window: Sequence[bytes]) -> float:
             for a, b in zip(expected[i1:i2], window[j1:j2], strict=False):
                 alike = likeness(a, b)
                 got += weight(a) * alike if alike > 0.6 else 0.0
-    return round(got / sum(map(weight, expected)), 3)
+    # lines that stand between count against it, too
+    return round(2 * got / sum(map(weight, [*expected, *window])), 3)
 
 
 def _inexact(
