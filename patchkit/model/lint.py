@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from patchkit.model.diff import read_diff, split_lines
 from patchkit.model.patch import FileChange, Header, Hunk, Kind, PatchFile
 from patchkit.model.paths import unsafe_path
 
@@ -69,7 +70,8 @@ def lint_patch(file: PatchFile, *, name: str, ours: bool) -> tuple[Finding, ...]
     With `ours` False (a file of somebody else's, by pinned reference) only what endangers the
     tree or shows damage is looked for: its words and form are not for us to change.
     """
-    found = [*_path_findings(file, name), *_damage_findings(file, name)]
+    found = [*_path_findings(file, name), *_stray_findings(file, name)]
+    found += _damage_findings(file, name)
     if ours:
         found += [*_header_findings(file, name), *_form_findings(file, name)]
     return tuple(found)
@@ -110,6 +112,19 @@ def _repeated_paths(changes: Sequence[FileChange], name: str) -> Iterator[Findin
 
 
 # --- damage
+
+
+def _stray_findings(file: PatchFile, name: str) -> Iterator[Finding]:
+    stray = read_diff(split_lines(file.data), strip=file.strip).stray if file.changes else ()
+    if stray:
+        # git ignores them without a word, and so does the engine
+        yield Finding(
+            Severity.ERROR,
+            "stray-lines",
+            f"{_count(stray, 'line')} beyond a hunk's counts, without effect",
+            f"{name}:{stray[0]}",
+            "correct the counts in the @@ line above, or remove what is too much",
+        )
 
 
 def _damage_findings(file: PatchFile, name: str) -> Iterator[Finding]:

@@ -55,6 +55,18 @@ def test_change_of_type_is_no_second_change() -> None:
     assert "repeated-path" not in found(delete + add, ours=False)
 
 
+def test_lines_beyond_the_counts() -> None:
+    """git applies the patch without these lines, and says nothing."""
+    data = good()
+    start = data.index(b"@@ ")
+    end = data.index(b" @@", start)
+    cut = data[:start] + b"@@ -6,6 +6,6" + data[end:]
+    severity, where, what = found(cut, ours=False)["stray-lines"]
+    assert severity is Severity.ERROR
+    assert what.startswith("1 line beyond")
+    assert cut.splitlines()[int(where.partition(":")[2]) - 1] == b" line 12"
+
+
 def test_carriage_returns_in_a_file_without() -> None:
     data = good(TEXT, TEXT.replace("line 9\n", "line 9\r\n"))
     severity, where, what = found(data)["carriage-return"]
