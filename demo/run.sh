@@ -98,13 +98,13 @@ printf '\n   apply refuses as well, and the checkout is still where it was.\n'
 
 say 'The way out' \
     'What stands there is the same change: 0.4.0 has solved it upstream. So the patch is taken off' \
-    'the series, the other one moves to the new lines, and check is content again.'
+    'the series, refresh carries the other one to the new pin, and check is content again.'
 series=patches/megatron-bridge-0.3.1/series
 sed 's/^deepstack-checkpoint.*/# &  (solved upstream in 0.4.0)/' "$here/$series" > "$series"
 run 0 cat "$series"
-run 0 patchkit apply --manifest "$manifest" --component megatron-bridge --update-lock
 run 0 patchkit refresh --manifest "$manifest" --component megatron-bridge
-run 0 patchkit check --manifest "$manifest"
+run 0 patchkit apply --manifest "$manifest" --component megatron-bridge
+run 0 patchkit check --manifest "$manifest" --strict
 
 printf '\nThat was all, in %s seconds. The checkouts are in .demo/workspace: look around.\n' \
     "$(($(date +%s) - started))"
