@@ -49,21 +49,16 @@ class Found:
     patches: tuple[Incoming, ...]
 
 
-def read_source(source: Path, order: Sequence[str] | None) -> Found:
+def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Found:
     """The patches at a path that is no repository; `order` names files of a folder.
+
+    `strip` leading folders go from the paths of a patch that a series says nothing of.
 
     UsageError if there is nothing to read, BadInputError with every patch that is none.
     """
-    if source.is_file() and source.name == "series":
-        return Found("quilt series", _quilt(source))
-    if source.is_file():
-        return _file(source)
-    for series in (source / "series", source / "patches" / "series"):
-        if series.is_file() and order is None:
-            return Found("quilt series", _quilt(series))
-    if not source.is_dir():
-        raise UsageError(f"{source}: no such file or folder")
-    return Found("folder", _folder(source, order))
+    kind, patches = _raw(source, order)
+    filled = [p if p.strip is not None else replace(p, strip=strip) for p in patches]
+    return Found(kind, _readable(filled))
 
 
 def read_commits(folder: Path, base: str, tip: str) -> Found:
@@ -126,7 +121,21 @@ def _valid_name(wish: str) -> str:
     return name if is_patch_name(name) else f"{slug(stem)}.patch"
 
 
-def _quilt(series: Path) -> tuple[Incoming, ...]:
+def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[Incoming]]:
+    """A word for the source, and what it holds, not looked at yet."""
+    if source.is_file() and source.name == "series":
+        return "quilt series", _quilt(source)
+    if source.is_file():
+        return _file(source)
+    for series in (source / "series", source / "patches" / "series"):
+        if series.is_file() and order is None:
+            return "quilt series", _quilt(series)
+    if not source.is_dir():
+        raise UsageError(f"{source}: no such file or folder")
+    return "folder", _folder(source, order)
+
+
+def _quilt(series: Path) -> list[Incoming]:
     """A series whose names may be of any kind, with folders, as quilt allows."""
     found = []
     for line in series.read_text("utf-8", "surrogateescape").splitlines():
@@ -135,7 +144,7 @@ def _quilt(series: Path) -> tuple[Incoming, ...]:
             strip = _strip_option("".join(words[1:]), f"{series}: {words[0]}")
             data = _bytes(series.parent / words[0])
             found.append(Incoming(Path(words[0]).name, data, words[0], strip))
-    return _readable(found)
+    return found
 
 
 def _strip_option(text: str, where: str) -> int | None:
@@ -148,26 +157,19 @@ def _strip_option(text: str, where: str) -> int | None:
     return int(match[1])
 
 
-def _file(source: Path) -> Found:
+def _file(source: Path) -> tuple[str, list[Incoming]]:
     data = _bytes(source)
     starts = [match.start() for match in _FROM_LINE.finditer(data)]
     if not starts or starts[0] != 0:
-        return Found("patch", _readable([Incoming(source.name, data, str(source))]))
+        return "patch", [Incoming(source.name, data, str(source))]
     ends = [*starts[1:], len(data)]
     mails = [data[start:end] for start, end in zip(starts, ends, strict=True)]
-    found = [
+    return "mailbox", [
         Incoming("", mail, f"{source} (mail {number})") for number, mail in enumerate(mails, 1)
     ]
-    return Found("mailbox", tuple(_named_by_subject(each) for each in _readable(found)))
 
 
-def _named_by_subject(patch: Incoming) -> Incoming:
-    header = parse_patch(patch.data, name=patch.where).header
-    subject = header.subject if header is not None else "patch"
-    return replace(patch, name=f"{slug(subject)}.patch")
-
-
-def _folder(folder: Path, order: Sequence[str] | None) -> tuple[Incoming, ...]:
+def _folder(folder: Path, order: Sequence[str] | None) -> list[Incoming]:
     there = {
         path.name: path
         for path in folder.iterdir()
@@ -177,7 +179,7 @@ def _folder(folder: Path, order: Sequence[str] | None) -> tuple[Incoming, ...]:
     missing = [Problem(f"{name}: no such patch in {folder}") for name in names if name not in there]
     if missing or not names:
         raise UsageError(*(missing or [Problem(f"{folder} holds no .patch or .diff file")]))
-    return _readable([Incoming(name, _bytes(there[name]), str(there[name])) for name in names])
+    return [Incoming(name, _bytes(there[name]), str(there[name])) for name in names]
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -202,9 +204,13 @@ def _readable(patches: Sequence[Incoming]) -> tuple[Incoming, ...]:
 def _checked(patch: Incoming) -> Incoming:
     if _ENCODED.search(patch.data[:8192]):
         patch = replace(patch, data=_decoded(patch.data))
-    if not parse_patch(patch.data, name=patch.where).changes:
+    file = parse_patch(patch.data, name=patch.where, strip=patch.strip or 0)
+    if not file.changes:
         raise BadInputError(Problem("holds no diff", patch.where))
-    return patch
+    if patch.name:
+        return patch
+    subject = file.header.subject if file.header is not None else ""
+    return replace(patch, name=f"{slug(subject)}.patch")
 
 
 def _decoded(mail: bytes) -> bytes:

@@ -29,9 +29,8 @@ from patchkit.transaction import write_set
 
 @dataclass(frozen=True, slots=True)
 class AdoptOptions:
-    """How to import: `strip` for patches that do not say, `force` takes what does not apply."""
+    """How to import: `force` takes what does not apply."""
 
-    strip: int | None = None
     force: bool = False
     dry_run: bool = False
 
@@ -81,7 +80,7 @@ def adopt_patches(
     project = Project(manifest, component)
     home = project.home
     old = load_series(manifest, component, store, progress)
-    new = _loaded(found, home, old, options)
+    new = _loaded(found, home, old)
     base = store.base(component, progress)
     series = LoadedSeries(_in_place(old, new, component))
     repository = store.repository(component)
@@ -113,17 +112,15 @@ def _fresh(found: Found, old: LoadedSeries) -> list[Incoming]:
     return [each for each in found.patches if each.data not in known]
 
 
-def _loaded(
-    found: Found, home: Home, old: LoadedSeries, options: AdoptOptions
-) -> tuple[LoadedPatch, ...]:
+def _loaded(found: Found, home: Home, old: LoadedSeries) -> tuple[LoadedPatch, ...]:
     taken = {each.name for each in old.patches} | patch_names_in(home.folder)
     named = with_free_names(_fresh(found, old), taken)
-    return tuple(_load(each, home, options) for each in named)
+    return tuple(_load(each, home) for each in named)
 
 
-def _load(patch: Incoming, home: Home, options: AdoptOptions) -> LoadedPatch:
-    wanted = patch.strip if patch.strip is not None else options.strip
-    strip = home.component.strip if wanted is None else wanted
+def _load(patch: Incoming, home: Home) -> LoadedPatch:
+    # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
+    strip = max(home.component.strip, 1) if patch.strip is None else patch.strip
     where = home.path(patch.name)
     return LoadedPatch(
         name=patch.name,

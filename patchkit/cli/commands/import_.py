@@ -97,21 +97,27 @@ def import_(
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
     into = pick_component(chosen, component)
-    found = _read(source, into, git=git, order=order, message=message)
+    found = _read(source, into, git=git, order=order, strip=strip, message=message)
     with showing_progress(terminal) as progress:
         report = adopt_patches(
             chosen,
             into,
             found,
             store=Store(cache_folder(cache), offline=offline),
-            options=AdoptOptions(strip, force, dry_run),
+            options=AdoptOptions(force, dry_run),
             progress=progress,
         )
     return terminal.report("import", report, report.exit_code, _render)
 
 
 def _read(
-    source: Path, component: Component, *, git: str | None, order: list[str] | None, message: str
+    source: Path,
+    component: Component,
+    *,
+    git: str | None,
+    order: list[str] | None,
+    strip: int | None,
+    message: str,
 ) -> Found:
     from patchkit.errors import UsageError
     from patchkit.gitcmd.identity import user_identity
@@ -126,7 +132,7 @@ def _read(
     if is_worktree(source) and order is None:
         pin = component.pin.commit if isinstance(component.pin, GitPin) else None
         return read_edits(source, pin, message, user_identity(source))
-    return read_source(source, order)
+    return read_source(source, order, strip=component.strip if strip is None else strip)
 
 
 def _render(terminal: Terminal, report: AdoptReport) -> None:

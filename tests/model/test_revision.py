@@ -1,0 +1,79 @@
+"""What a reviewer must read of a patch that changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from patchkit.model.interdiff import interdiff
+from patchkit.model.mail import parse_patch
+from patchkit.model.patch import PatchFile
+from patchkit.model.revision import Revision, compare_patches, same_changes
+
+PATCH = b"""\
+From: Ann <ann@example.com>
+Subject: Change a
+
+diff --git a/a b/a
+index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644
+--- a/a
++++ b/a
+@@ -10,3 +10,4 @@ def f():
+ before
+-old
++new
++more
+ after
+"""
+
+
+def _parse(data: bytes) -> PatchFile:
+    return parse_patch(data, name="x.patch")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "revision"),
+    [
+        (b"x", b"x", Revision.IDENTICAL),
+        (b"@@ -10,3 +10,4 @@", b"@@ -12,3 +15,4 @@", Revision.OFFSETS),
+        (b"index 1111", b"index 3333", Revision.OFFSETS),
+        (b" def f():", b" def g():", Revision.OFFSETS),
+        (b" before", b" instead", Revision.CONTEXT),
+        (b"Change a", b"Change the a", Revision.MESSAGE),
+        (b"Ann <", b"Bob <", Revision.MESSAGE),
+        (b"+new", b"+newer", Revision.CONTENT),
+        (b"/a", b"/b", Revision.CONTENT),
+        (b"index 1", b"old mode 100644\nnew mode 100755\nindex 1", Revision.CONTENT),
+    ],
+)
+def test_the_most_important_difference_counts(old: bytes, new: bytes, revision: Revision) -> None:
+    found = compare_patches(_parse(PATCH), _parse(PATCH.replace(old, new)))
+    assert found is revision
+    assert found.needs_review == (revision in (Revision.MESSAGE, Revision.CONTENT))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        (b"1111111111111111111111111111111111111111", b"1111111", True),
+        (b"1111111111111111111111111111111111111111", b"3333333", False),
+        (b" def f():", b"", True),
+        (b" before", b" instead", False),
+        (b"+10,4 @@", b"+11,4 @@", False),
+    ],
+)
+def test_another_writing_of_the_same_change(old: bytes, new: bytes, same: bool) -> None:
+    other = _parse(PATCH.replace(old, new)).changes
+    assert same_changes(other, _parse(PATCH).changes) is same
+
+
+def test_numbers_and_ids_are_no_part_of_an_interdiff() -> None:
+    moved = PATCH.replace(b"-10,3 +10,4", b"-1,3 +1,4").replace(b"2222", b"3333")
+    assert interdiff(_parse(PATCH), _parse(moved), "x.patch") == b""
+    edited = PATCH.replace(b"+new\n", b"+n\xffew\n")
+    assert b"\n-+new\n++n\xffew\n" in interdiff(_parse(PATCH), _parse(edited), "x.patch")
+
+
+def test_an_added_patch_is_all_new() -> None:
+    diff = interdiff(None, _parse(PATCH), "x.patch")
+    assert diff.startswith(b"--- /dev/null\n+++ new/x.patch\n")
+    assert b"\n++new\n" in diff

@@ -1,0 +1,252 @@
+"""Patches come in from wherever they were kept."""
+
+from __future__ import annotations
+
+import base64
+import quopri
+from pathlib import Path
+
+import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Upstream, git_in
+from tests.support.stacked import NAMES, STATES, small_patches
+
+
+@pytest.fixture
+def patches() -> dict[str, bytes]:
+    return small_patches()
+
+
+@pytest.fixture
+def empty(project: Project, upstream: Upstream) -> Project:
+    """A component `demo` at the small stack's base, without any patch."""
+    project.component("demo", upstream, upstream.commit(STATES[0], "The base"))
+    return project
+
+
+def _series(project: Project) -> list[str]:
+    return project.files()["patches/demo/series"].decode().split()
+
+
+def _stored(project: Project) -> list[bytes]:
+    files = project.files()
+    return [files[f"patches/demo/{name}"] for name in _series(project)]
+
+
+def _applies(project: Project) -> None:
+    """The series gives the small stack's tree, and the lock agrees."""
+    project.run("apply").ok()
+    checkout = project.checkout("demo")
+    assert "twenty\nand more" in (checkout / "a.txt").read_text()
+    assert (checkout / "added.txt").read_text() == "new\nfile\n"
+    assert "unchanged" in project.run("refresh").ok().out
+
+
+def test_a_folder_in_natural_order(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes]
+) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    names = ("2-one.patch", "0010 Two!.diff", "0011-three.patch")
+    for name, data in zip(names, patches.values(), strict=True):
+        (folder / name).write_bytes(data)
+    (folder / "README").write_text("not a patch\n")
+    ran = empty.run("import", str(folder)).ok()
+    assert "unchanged  patches/demo/2-one.patch" in ran.out
+    assert _series(empty) == ["2-one.patch", "two.patch", "three.patch"]
+    assert _stored(empty) == list(patches.values())
+    text = (empty.root / "manifests/demo.yaml").read_text()
+    assert "patches:\n      - {series: patches/demo/series}" in text
+    _applies(empty)
+
+
+def test_a_folder_in_the_order_asked_for(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes]
+) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for name, new in zip(NAMES, ("z.patch", "m.patch", "a.patch"), strict=True):
+        (folder / new).write_bytes(patches[name])
+    order = [f"--order={name}" for name in ("z.patch", "m.patch", "a.patch")]
+    empty.run("import", str(folder), *order).ok()
+    assert _series(empty) == ["z.patch", "m.patch", "a.patch"]
+    wrong = empty.run("import", str(folder), "--order", "nobody.patch")
+    assert (wrong.code, "nobody.patch: no such patch" in wrong.err) == (2, True)
+
+
+def test_a_quilt_series(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
+    folder = tmp_path / "src" / "patches"
+    (folder / "fixes").mkdir(parents=True)
+    (folder / "one").write_bytes(patches["one.patch"])
+    (folder / "fixes/two.diff").write_bytes(
+        patches["two.patch"].replace(b" a/", b" ").replace(b" b/", b" ")
+    )
+    (folder / "three.patch").write_bytes(patches["three.patch"])
+    (folder / "unused.patch").write_bytes(b"nonsense")
+    (folder / "series").write_text("# mine\none\nfixes/two.diff -p0  # flat\n\nthree.patch -p1\n")
+    empty.run("import", str(folder.parent)).ok()
+    text = empty.files()["patches/demo/series"].decode()
+    assert text == "one.patch\ntwo.patch -p0\nthree.patch\n"
+    _applies(empty)
+
+
+def test_a_reversed_patch_of_a_quilt_series_is_refused(empty: Project, tmp_path: Path) -> None:
+    (tmp_path / "series").write_text("one.patch -R\n")
+    (tmp_path / "one.patch").write_bytes(b"")
+    ran = empty.run("import", str(tmp_path / "series"))
+    assert (ran.code, "has the option -R" in ran.err) == (4, True)
+
+
+def _mail(data: bytes, number: int) -> bytes:
+    return b"From %040d Mon Sep 17 00:00:00 2001\n" % number + data + b"-- \n2.39\n\n"
+
+
+def test_a_mailbox(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
+    mails = [_mail(data, number) for number, data in enumerate(patches.values())]
+    (tmp_path / "all.mbox").write_bytes(b"".join(mails))
+    empty.run("import", str(tmp_path / "all.mbox")).ok()
+    assert _series(empty) == ["patch-one.patch", "patch-two.patch", "patch-three.patch"]
+    assert _stored(empty) == mails
+    _applies(empty)
+
+
+@pytest.mark.parametrize("encoding", ["base64", "quoted-printable"])
+def test_a_mail_in_a_transfer_encoding_is_written_anew(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes], encoding: str
+) -> None:
+    encode = base64.encodebytes if encoding == "base64" else quopri.encodestring
+    mails = []
+    for number, data in enumerate(patches.values()):
+        head, _, body = data.partition(b"\n\n")
+        head += b"\nContent-Transfer-Encoding: " + encoding.encode()
+        mails.append(_mail(head + b"\n\n" + encode(body), number).removesuffix(b"-- \n2.39\n\n"))
+    (tmp_path / "all.mbox").write_bytes(b"\n".join(mails))
+    empty.run("import", str(tmp_path / "all.mbox")).ok()
+    assert b"\n+twenty\n" in _stored(empty)[1]
+    _applies(empty)
+
+
+@pytest.fixture
+def clone(empty: Project, upstream: Upstream, tmp_path: Path, patches: dict[str, bytes]) -> Path:
+    """A clone of the upstream with the small stack as commits."""
+    git_in(tmp_path, "clone", "--quiet", str(upstream.path), "clone")
+    for name, data in patches.items():
+        (tmp_path / name).write_bytes(data)
+        git_in(tmp_path / "clone", "am", "--quiet", str(tmp_path / name))
+    return tmp_path / "clone"
+
+
+def test_a_range_of_commits(empty: Project, clone: Path, patches: dict[str, bytes]) -> None:
+    empty.run("import", str(clone), "--git", "origin/main..HEAD").ok()
+    assert _series(empty) == ["patch-one.patch", "patch-two.patch", "patch-three.patch"]
+    assert _stored(empty) == list(patches.values())
+    _applies(empty)
+
+
+def test_a_checkout_gives_its_commits_and_its_edits(empty: Project, clone: Path) -> None:
+    (clone / "c.txt").write_text("edited\n")
+    (clone / "untracked").write_text("not told of\n")
+    objects = sorted((clone / ".git/objects").rglob("*"))
+    index = (clone / ".git/index").read_bytes()
+    empty.run("import", str(clone), "--message", "Spell c").ok()
+    assert _series(empty)[3:] == ["spell-c.patch"]
+    assert b"untracked" not in _stored(empty)[3]
+    assert _stored(empty)[3].startswith(b"From: Ursula User <user@example.com>\n")
+    assert sorted((clone / ".git/objects").rglob("*")) == objects
+    assert (clone / ".git/index").read_bytes() == index
+    _applies(empty)
+
+
+@pytest.mark.parametrize(
+    ("range_", "words"),
+    [
+        ("origin/main", "is no range"),
+        ("HEAD...main", "is no range"),
+        ("nobody..HEAD", "nobody: no such commit"),
+        ("--output=x..HEAD", "no such commit"),
+    ],
+)
+def test_a_range_that_is_none(empty: Project, clone: Path, range_: str, words: str) -> None:
+    ran = empty.run("import", str(clone), f"--git={range_}")
+    assert (ran.code, words in ran.err) == (2, True)
+
+
+def test_what_does_not_apply_is_not_written(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes]
+) -> None:
+    (tmp_path / "two.patch").write_bytes(patches["two.patch"].replace(b"-line 20", b"-line xx"))
+    (tmp_path / "three.patch").write_bytes(patches["three.patch"])
+    (tmp_path / "series").write_text("two.patch\nthree.patch\n")
+    before = empty.files(), empty.files("manifests")
+    ran = empty.run("import", str(tmp_path / "series"))
+    assert ran.code == 1
+    assert "conflicted  patches/demo/two.patch" in ran.out
+    assert "--force" in ran.err
+    assert (empty.files(), empty.files("manifests")) == before
+    forced = empty.run("import", str(tmp_path / "series"), "--force")
+    assert forced.code == 1
+    assert _series(empty) == ["two.patch", "three.patch"]
+
+
+def test_a_dry_run_writes_nothing(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes]
+) -> None:
+    (tmp_path / "one.patch").write_bytes(patches["one.patch"])
+    before = empty.files(), empty.files("manifests")
+    empty.run("import", str(tmp_path / "one.patch"), "--dry-run").ok()
+    assert (empty.files(), empty.files("manifests")) == before
+
+
+def test_names_do_not_collide_and_the_same_patch_comes_once(
+    project: Project, upstream: Upstream, tmp_path: Path, patches: dict[str, bytes]
+) -> None:
+    pin = upstream.commit(STATES[0])
+    project.component("demo", upstream, pin, {"two.patch": patches["one.patch"]})
+    project.write({"patches/demo/THREE.patch": b"unlisted\n"})
+    for name in ("one", "two", "three"):
+        (tmp_path / f"000{len(name)}-{name}.patch").write_bytes(patches[f"{name}.patch"])
+    (tmp_path / "series").write_text("0003-one.patch\n0003-two.patch\n0005-three.patch\n")
+    project.run("import", str(tmp_path / "series")).ok()
+    assert _series(project) == ["two.patch", "two-2.patch", "three-2.patch"]
+    assert project.files()["patches/demo/THREE.patch"] == b"unlisted\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "holds no diff"),
+        (b"Just words.\n", "holds no diff"),
+        (b"--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n", "one.patch:"),
+    ],
+)
+def test_what_is_no_patch_is_refused(
+    empty: Project, tmp_path: Path, data: bytes, words: str
+) -> None:
+    (tmp_path / "one.patch").write_bytes(data)
+    ran = empty.run("import", str(tmp_path / "one.patch"))
+    assert (ran.code, words in ran.err) == (4, True)
+
+
+def test_a_source_that_is_not_there(empty: Project, tmp_path: Path) -> None:
+    assert empty.run("import", str(tmp_path / "nowhere")).code == 2
+    (tmp_path / "hollow").mkdir()
+    ran = empty.run("import", str(tmp_path / "hollow"))
+    assert (ran.code, "holds no .patch" in ran.err) == (2, True)
+
+
+def test_json_says_what_came_from_where(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes]
+) -> None:
+    (tmp_path / "one.patch").write_bytes(patches["one.patch"])
+    document = empty.run("import", str(tmp_path / "one.patch"), "--json").ok().json
+    assert document["schema"] == "patchkit/import/1"
+    assert document["written"] is True
+    assert document["patches"] == [
+        {
+            "name": "one.patch",
+            "source": str(tmp_path / "one.patch"),
+            "file": "patches/demo/one.patch",
+            "status": "unchanged",
+        }
+    ]

@@ -1,0 +1,148 @@
+"""Law 5: a stack gives the same tree by git apply, git am and quilt push -a."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.nasty import nasty_stack
+from tests.support.projects import Project
+from tests.support.repos import Upstream, git_in
+from tests.support.stacked import STATES, Stacked, small_patches
+
+_NO_BINARY = "binary.patch"
+
+
+def _clone(upstream: Upstream, base: str, folder: Path) -> Path:
+    git_in(folder.parent, "clone", "--quiet", "--no-checkout", str(upstream.path), folder.name)
+    git_in(folder, "checkout", "--quiet", base)
+    return folder
+
+
+def _tree(folder: Path) -> str:
+    git_in(folder, "add", "--all")
+    return git_in(folder, "write-tree").decode()
+
+
+@pytest.fixture
+def nasty(project: Project, upstream: Upstream) -> tuple[str, str]:
+    """The base, and the tree of the whole nasty stack."""
+    base, patches = nasty_stack(upstream)
+    project.component("demo", upstream, base, patches)
+    project.run("apply").ok()
+    tree = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
+    return base, tree
+
+
+def test_git_am_takes_the_mailbox(
+    project: Project, upstream: Upstream, nasty: tuple[str, str], tmp_path: Path
+) -> None:
+    project.run("export", "--mbox", str(tmp_path / "all.mbox")).ok()
+    clone = _clone(upstream, nasty[0], tmp_path / "clone")
+    git_in(clone, "am", "--quiet", "--keep-cr", str(tmp_path / "all.mbox"))
+    assert _tree(clone) == nasty[1]
+    checkout = project.checkout("demo")
+    for form in ("%an <%ae> %ad", "%s"):
+        log = [
+            git_in(each, "log", f"--format={form}", f"{nasty[0]}..") for each in (clone, checkout)
+        ]
+        assert log[0] == log[1]
+
+
+def test_git_apply_takes_the_patch_files_in_order(
+    project: Project, upstream: Upstream, nasty: tuple[str, str], tmp_path: Path
+) -> None:
+    clone = _clone(upstream, nasty[0], tmp_path / "clone")
+    files = project.files()
+    for name in files["patches/demo/series"].decode().split():
+        git_in(clone, "apply", str(project.root / "patches/demo" / name))
+    assert _tree(clone) == nasty[1]
+
+
+@pytest.mark.skipif(shutil.which("quilt") is None, reason="quilt is not installed")
+def test_quilt_takes_the_series(project: Project, upstream: Upstream, tmp_path: Path) -> None:
+    base, patches = nasty_stack(upstream)
+    del patches[_NO_BINARY]
+    project.component("demo", upstream, base, patches)
+    project.run("apply").ok()
+    project.run("export", "--quilt", str(tmp_path / "patches")).ok()
+    clone = _clone(upstream, base, tmp_path / "clone")
+    places = {"QUILT_PATCHES": str(tmp_path / "patches"), "QUILT_PC": str(tmp_path / "pc")}
+    done = subprocess.run(
+        ["quilt", "--quiltrc", "-", "push", "-a"],
+        cwd=clone,
+        env=os.environ | places,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    expected = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
+    assert _tree(clone) == expected
+
+
+@pytest.mark.parametrize("command", [("apply",), ("am", "--quiet", "--keep-cr")])
+def test_git_takes_the_quilt_series_too(
+    project: Project, upstream: Upstream, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    base, patches = nasty_stack(upstream)
+    del patches[_NO_BINARY]
+    project.component("demo", upstream, base, patches)
+    project.run("apply").ok()
+    project.run("export", "--quilt", str(tmp_path / "patches")).ok()
+    clone = _clone(upstream, base, tmp_path / "clone")
+    for name in (tmp_path / "patches/series").read_text().split():
+        git_in(clone, *command, str(tmp_path / "patches" / name))
+    expected = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
+    assert _tree(clone) == expected
+
+
+def test_quilt_cannot_do_binary_files(
+    project: Project, nasty: tuple[str, str], tmp_path: Path
+) -> None:
+    ran = project.run("export", "--quilt", str(tmp_path / "patches"))
+    assert ran.code == 4
+    assert "binary.patch changes a binary file, which quilt cannot do" in ran.err
+    assert not (tmp_path / "patches").exists()
+    assert nasty
+
+
+def test_a_series_in_parts_comes_out_as_one(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    """Single patches beside the series, in odd layouts, end up in one folder with -p1 paths."""
+    patches = small_patches()
+    pin = upstream.commit(STATES[0])
+    project.series("demo", {"two.patch": patches["two.patch"]})
+    project.write({"patches/one.patch": patches["one.patch"]})
+    entries = [{"patch": "patches/one.patch"}, {"series": "patches/demo/series"}]
+    project.component("demo", upstream, pin, patches=entries)
+    project.run("export", "--quilt", str(tmp_path / "out")).ok()
+    assert (tmp_path / "out/series").read_text() == "one.patch\ntwo.patch\n"
+    assert (tmp_path / "out/one.patch").read_bytes() == patches["one.patch"]
+
+
+def test_nothing_is_overwritten(project: Project, upstream: Upstream, tmp_path: Path) -> None:
+    Stacked.of(project, upstream, small_patches())
+    for option in ("--quilt", "--mbox"):
+        (tmp_path / "there").mkdir(exist_ok=True)
+        (tmp_path / "there/x").touch()
+        ran = project.run("export", option, str(tmp_path / "there"))
+        assert (ran.code, "is there already" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("argv", [(), ("--quilt", "a", "--mbox", "b")])
+def test_one_form_at_a_time(project: Project, upstream: Upstream, argv: tuple[str, ...]) -> None:
+    project.component("demo", upstream, upstream.commit(STATES[0]), {})
+    assert project.run("export", *argv).code == 2
+
+
+def test_a_stack_that_does_not_apply_is_not_exported(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    project.component("demo", upstream, upstream.commit({"a.txt": "else\n"}), small_patches())
+    ran = project.run("export", "--mbox", str(tmp_path / "x"))
+    assert (ran.code, "one.patch does not apply" in ran.err) == (4, True)
