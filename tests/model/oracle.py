@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from patchkit.errors import BadInputError
-from patchkit.gitcmd.objects import write_objects
 from patchkit.gitcmd.process import sealed_environment
-from patchkit.gitcmd.repository import Repository
 from patchkit.model.apply import Applied, Blobs, apply_changes
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import (
@@ -23,6 +21,7 @@ from patchkit.model.objects import (
     make_object,
     make_tree,
 )
+from patchkit.model.pack import make_pack
 from patchkit.model.tree import Tree
 from tests.support.repos import Upstream
 
@@ -108,7 +107,10 @@ def apply_to(files: Snapshot, patch: bytes, strip: int = 1) -> Applied:
 def _repository(objects: Objects) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         upstream = Upstream.create(Path(folder) / "r.git")
-        write_objects(Repository(upstream.path), objects.known.values())
+        pack = make_pack(objects.known.values())
+        (upstream.path / "objects/pack").mkdir()
+        for ending, data in ((".pack", pack.data), (".idx", pack.index)):
+            (upstream.path / f"objects/pack/pack-{pack.name}{ending}").write_bytes(data)
         yield upstream.path
 
 
