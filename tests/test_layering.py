@@ -32,7 +32,7 @@ FLOW = (
     "lock",
     "export",
     "refresh",
-    "incoming",
+    "adopt",
     "workspace",
 )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from patchkit.model.patch import FileChange, Hunk, PatchFile
+from patchkit.model.objects import FILE_MODE
+from patchkit.model.patch import FileChange, Hunk, Kind, PatchFile
 
 
 class Revision(str, Enum):
@@ -68,9 +69,19 @@ def _by_path(changes: Sequence[FileChange]) -> dict[tuple[str | None, str | None
 
 def _edit(change: FileChange) -> tuple[object, ...]:
     """What the change does, without where and on which blobs; a rename is its pair of paths."""
-    modes = (change.old_mode, change.new_mode) if change.old_mode != change.new_mode else ()
     lines = [line for hunk in change.hunks for line in hunk.lines if line[:1] != b" "]
-    return change.kind, modes, lines, change.binary
+    return change.kind, _modes(change), lines, change.binary
+
+
+def _modes(change: FileChange) -> tuple[int | None, ...]:
+    """The modes that the change sets or relies on; a file is an ordinary one unless it says so."""
+    if change.kind is Kind.ADD:
+        return (change.new_mode or FILE_MODE,)
+    if change.kind is Kind.DELETE:
+        return (change.old_mode or FILE_MODE,)
+    modes = change.old_mode, change.new_mode
+    # an index line gives one mode, and with that the file's, which stays
+    return () if None in modes or modes[0] == modes[1] else modes
 
 
 def _texts(hunks: Sequence[Hunk]) -> list[tuple[bytes, ...]]:

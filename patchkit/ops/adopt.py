@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from patchkit.adopt import Found, Incoming, with_free_names
 from patchkit.errors import ExitCode, Problem
 from patchkit.explain import PatchExplanation, explain_stack
 from patchkit.gitcmd.objects import reading
-from patchkit.incoming import Found, Incoming, with_free_names
 from patchkit.lock import LockedComponent, load_lock, lock_bytes, lock_component, merge_lock
 from patchkit.manifest.edit import add_patch
 from patchkit.manifest.values import Component, Manifest

@@ -24,6 +24,7 @@ index 1111111111111111111111111111111111111111..22222222222222222222222222222222
 +more
  after
 """
+INDEX = b"index " + b"1" * 40 + b".." + b"2" * 40 + b" 100644\n"
 
 
 def _parse(data: bytes) -> PatchFile:
@@ -37,6 +38,9 @@ def _parse(data: bytes) -> PatchFile:
         (b"@@ -10,3 +10,4 @@", b"@@ -12,3 +15,4 @@", Revision.OFFSETS),
         (b"index 1111", b"index 3333", Revision.OFFSETS),
         (b" def f():", b" def g():", Revision.OFFSETS),
+        (b" 100644\n", b"\n", Revision.OFFSETS),
+        (INDEX, b"", Revision.OFFSETS),
+        (b"diff --git a/a b/a\n" + INDEX, b"", Revision.OFFSETS),
         (b" before", b" instead", Revision.CONTEXT),
         (b"Change a", b"Change the a", Revision.MESSAGE),
         (b"Ann <", b"Bob <", Revision.MESSAGE),
@@ -57,6 +61,7 @@ def test_the_most_important_difference_counts(old: bytes, new: bytes, revision: 
         (b"1111111111111111111111111111111111111111", b"1111111", True),
         (b"1111111111111111111111111111111111111111", b"3333333", False),
         (b" def f():", b"", True),
+        (b"diff --git a/a b/a\n" + INDEX, b"", True),
         (b" before", b" instead", False),
         (b"+10,4 @@", b"+11,4 @@", False),
     ],
@@ -64,6 +69,17 @@ def test_the_most_important_difference_counts(old: bytes, new: bytes, revision: 
 def test_another_writing_of_the_same_change(old: bytes, new: bytes, same: bool) -> None:
     other = _parse(PATCH.replace(old, new)).changes
     assert same_changes(other, _parse(PATCH).changes) is same
+
+
+def test_a_plain_diff_of_a_whole_file_says_what_gits_own_says() -> None:
+    plain = b"--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+a\n"
+    own = b"diff --git a/a b/a\nnew file mode 100644\nindex " + b"0" * 40 + b".." + b"1" * 40
+    executable = own.replace(b"644", b"755") + b"\n" + plain
+    new = own + b"\n" + plain
+    assert same_changes(_parse(plain).changes, _parse(new).changes)
+    assert compare_patches(_parse(plain), _parse(executable)) is Revision.CONTENT
+    gone = b"--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+    assert compare_patches(_parse(plain), _parse(gone)) is Revision.CONTENT
 
 
 def test_numbers_and_ids_are_no_part_of_an_interdiff() -> None:

@@ -21,8 +21,8 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
+    from patchkit.adopt import Found
     from patchkit.cli.text import Line
-    from patchkit.incoming import Found
     from patchkit.manifest.values import Component
     from patchkit.ops.adopt import AdoptReport
 
@@ -119,9 +119,9 @@ def _read(
     strip: int | None,
     message: str,
 ) -> Found:
+    from patchkit.adopt import is_worktree, read_commits, read_edits, read_source
     from patchkit.errors import UsageError
     from patchkit.gitcmd.identity import user_identity
-    from patchkit.incoming import is_worktree, read_commits, read_edits, read_source
     from patchkit.manifest.values import GitPin
 
     if git is not None:
