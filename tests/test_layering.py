@@ -23,6 +23,7 @@ FLOW = (
     "atomic",
     "transaction",
     "manifest",
+    "templates",
     "sources",
     "store",
     "stack",
@@ -31,6 +32,7 @@ FLOW = (
     "explain",
     "lock",
     "export",
+    "recipes",
     "refresh",
     "adopt",
     "workspace",
@@ -93,8 +95,9 @@ def test_stages_import_in_the_order_of_the_flow() -> None:
         ("rich", "cli/"),
         ("platformdirs", "cli/"),
         ("git", "gitcmd/"),
-        ("jinja2", "report/"),
+        ("jinja2", "templates/"),
         ("yaml", "manifest/"),
+        ("ast_grep_py", "recipes/"),
     ],
 )
 def test_a_library_has_one_home(library: str, home: str) -> None:
@@ -154,7 +157,7 @@ def test_what_is_imported_is_declared() -> None:
     tree = (ROOT.parent / "pyproject.toml").read_text(encoding="utf-8")
     listed = tree.partition("dependencies = [\n")[2].partition("\n]")[0]
     declared = set(re.findall(r'^\s*"([a-z0-9-]+)', listed, re.MULTILINE))
-    named = {"gitpython": "git", "pyyaml": "yaml"}
+    named = {"ast-grep-py": "ast_grep_py", "gitpython": "git", "pyyaml": "yaml"}
     known = {named.get(each, each) for each in declared} | set(sys.stdlib_module_names)
     used = {name.split(".")[0] for m in MODULES for name in _imports(m)} - {"patchkit"}
     assert used - known == set()

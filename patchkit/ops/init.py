@@ -15,7 +15,7 @@ from patchkit.manifest.checking import check_shape, shown
 from patchkit.manifest.fields import MANIFEST
 from patchkit.manifest.find import FOLDER
 from patchkit.manifest.nodes import parse
-from patchkit.manifest.render import component_data, quoted, yaml_text
+from patchkit.manifest.render import component_data
 from patchkit.manifest.schema import schema_text
 from patchkit.manifest.shapes import Complaint
 from patchkit.manifest.urls import check_url, resolve_url
@@ -42,6 +42,7 @@ from patchkit.manifest.words import (
 )
 from patchkit.model.names import is_component_name
 from patchkit.sources.index import sdist_hash
+from patchkit.templates import render_template
 from patchkit.transaction import write_set
 
 _SCHEMA = "manifest.schema.json"
@@ -108,7 +109,11 @@ def create_project(root: Path, new: NewProject) -> Created:
     schema = _schema_file(root)
     text = manifest_text(new, modeline=os.path.relpath(schema, path.parent))
     _require_valid(text, path.relative_to(root))
-    files = {path: text, series: _series_text(new.component), schema: schema_text()}
+    files = {
+        path: text,
+        series: render_template("series.j2", component=new.component),
+        schema: schema_text(),
+    }
     if series.exists():
         del files[series]
     if schema.exists() and schema.read_text(encoding="utf-8") == files[schema]:
@@ -227,60 +232,15 @@ def manifest_text(new: NewProject, *, modeline: str) -> str:
         patches=(LocalSeries(f"patches/{new.component}/series", where),),
     )
     data = component_data(component)
-    for key in ("checkout", "strip"):
-        del data[key]  # the defaults
-    lines = yaml_text(data).splitlines()
-    body = "\n".join(_commented(lines))
-    description = new.description or f"{new.component} with our patches"
-    return _TEMPLATE.format(
+    return render_template(
+        "manifest.yaml.j2",
         modeline=modeline,
-        description=quoted(description),
-        component=quoted(new.component),
-        body=body,
-    )
-
-
-_TEMPLATE = """\
-# yaml-language-server: $schema={modeline}
-# A patchkit manifest: pinned upstreams, and the patches that we carry on them.
-version: 1
-description: {description}
-
-# What several manifests share can stand in a file of its own:
-# extends: [profiles/NAME.yaml]
-
-# What all of this runs in (quote versions, or YAML makes 3.10 of "3.1"):
-# environment:
-#   versions: {{python: ">=3.11,<3.12", torch: "==2.8.0"}}
-#   variables: {{SOME_VARIABLE: "1"}}
-#   unsupported: {{some-package: "why it does not work here"}}
-
-components:
-  {component}:
-{body}
-    # install:
-    #   - run: pip install -e .
-"""
-
-_COMMENTS = {
-    "pin:": "Exactly what is taken; never a branch.",
-    "track:": "Where newer versions are looked for; nothing is taken from it by itself.",
-    "patches:": "The stack, applied from top to bottom. `patchkit refresh` writes to the series.",
-}
-
-
-def _commented(lines: list[str]) -> list[str]:
-    out: list[str] = []
-    for line in lines:
-        comment = next((text for key, text in _COMMENTS.items() if line.startswith(key)), None)
-        out += [f"    # {comment}"] if comment else []
-        out.append(f"    {line}")
-    return out
-
-
-def _series_text(component: str) -> str:
-    return (
-        f"# The patches of ours on {component}: one file name a line, applied from top to bottom.\n"
+        description=new.description or f"{new.component} with our patches",
+        component=new.component,
+        source=data["source"],
+        pin=data["pin"],
+        track=new.upstream.track,
+        patches=data["patches"],
     )
 
 
