@@ -6,8 +6,9 @@ where it does not apply but undoing it does: the new base contains it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
@@ -15,6 +16,9 @@ from patchkit.model.patch import FileChange
 from patchkit.model.reverse import reverse_changes
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.stack import Base, SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
+
+#: Puts a patch that is made from a recipe onto what is built so far; None: it is an ordinary one.
+Generate: TypeAlias = Callable[[StackBuilder, SeriesPatch], PatchOutcome | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +41,23 @@ class CarryReport:
 
 
 def carry_stack(
-    source: ObjectSource, old_base: Base, new_base: Base, patches: Sequence[SeriesPatch]
+    source: ObjectSource,
+    old_base: Base,
+    new_base: Base,
+    patches: Sequence[SeriesPatch],
+    generate: Generate | None = None,
 ) -> CarryReport:
     """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
 
-    A patch that conflicts is left out and the next one is tried without it.
+    A patch that conflicts is left out and the next one is tried without it. `generate` is asked
+    first for each patch.
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
     builder = StackBuilder(source, new_base)
     builder.preload(patches)
     outcomes = [
-        _carry(builder, patch, old) for patch, old in zip(patches, before.outcomes, strict=True)
+        _carry(builder, patch, old, generate)
+        for patch, old in zip(patches, before.outcomes, strict=True)
     ]
     return CarryReport(old_base, new_base, builder.finish(outcomes))
 
@@ -58,7 +68,12 @@ def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> boo
     return bool(changes) and undone.tree is not None and not _shifted(undone.files)
 
 
-def _carry(builder: StackBuilder, patch: SeriesPatch, before: PatchOutcome) -> PatchOutcome:
+def _carry(
+    builder: StackBuilder, patch: SeriesPatch, before: PatchOutcome, generate: Generate | None
+) -> PatchOutcome:
+    generated = generate(builder, patch) if generate is not None else None
+    if generated is not None:
+        return _as_on_old_base(generated, before)
     tree = builder.tree
     changes = patch_changes(patch)
     exact = apply_changes(tree, builder.blobs, changes)

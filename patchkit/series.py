@@ -25,6 +25,7 @@ from patchkit.manifest.values import (
     PinnedPatch,
 )
 from patchkit.model.mail import parse_patch
+from patchkit.model.names import recipe_name
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.series import Series, parse_series
@@ -81,14 +82,21 @@ class LoadedSeries:
 
 
 def load_series(
-    manifest: Manifest, component: Component, store: Store, progress: Progress
+    manifest: Manifest,
+    component: Component,
+    store: Store,
+    progress: Progress,
+    *,
+    to_generate: bool = False,
 ) -> LoadedSeries:
     """Read and parse the component's patches; fetches those of other repositories.
+
+    With `to_generate` a patch that is not there yet, but whose recipe is, counts as an empty one.
 
     BadInputError has all problems of all patches (a file that is missing, a name that cannot be, a
     patch that cannot be parsed, a wrong hash); SurroundingsError if only the fetching failed.
     """
-    loading = _Loading(manifest, component, store, progress)
+    loading = _Loading(manifest, component, store, progress, to_generate)
     patches = tuple(loading.patches())
     loading.finish()
     return LoadedSeries(patches, _unlisted(manifest, component))
@@ -106,8 +114,14 @@ class _Loading:
     """The entries of one component on their way to patches; collects what is wrong."""
 
     def __init__(
-        self, manifest: Manifest, component: Component, store: Store, progress: Progress
+        self,
+        manifest: Manifest,
+        component: Component,
+        store: Store,
+        progress: Progress,
+        to_generate: bool,
     ) -> None:
+        self._to_generate = to_generate
         self._manifest = manifest
         self._component = component
         self._store = store
@@ -144,7 +158,14 @@ class _Loading:
         self, entry: PatchEntry, path: str, where: Location, strip: int | None
     ) -> Iterator[LoadedPatch]:
         file = self._manifest.root / path
-        data = self._tried(lambda: _read(file, path, where))
+        recipe = file.with_name(recipe_name(file.name))
+        to_be_made = not file.exists() and recipe.is_file()
+        if to_be_made and not self._to_generate:
+            what = f"{path} is not made yet from the recipe beside it"
+            problem = Problem(what, str(where), "patchkit refresh makes it")
+            self._errors.append(BadInputError(problem))
+            return
+        data = b"" if to_be_made else self._tried(lambda: _read(file, path, where))
         if data is not None:
             yield from self._parsed(
                 entry, data, name=path.rpartition("/")[2], where=path, path=file, strip=strip

@@ -142,6 +142,7 @@ class StackBuilder:
 
     def __init__(self, source: ObjectSource, base: Base) -> None:
         self.base = base
+        self.source = source
         self.commit = base.commit
         self.tree = Tree(source, base.tree)
         self.blobs = Blobs(source)
@@ -168,19 +169,39 @@ class StackBuilder:
         if applied.tree is None:
             return PatchOutcome(patch.name, Status.CONFLICTED, applied.files)
         written = list(applied.blobs)
-        self._tree_id = applied.tree.write(written)
-        self.tree = applied.tree
-        written.append(self._commit(patch))
-        self.commit = written[-1].oid
-        self._objects.update((each.oid, each) for each in written)
+        self._land(patch, applied.tree, written)
         shifted = any(each.status is Status.SHIFTED for each in applied.files)
         status = Status.SHIFTED if shifted else Status.UNCHANGED
         return PatchOutcome(patch.name, status, applied.files, self.commit, self._tree_id)
 
+    def place(self, patch: SeriesPatch, tree: Tree, objects: Sequence[GitObject]) -> PatchOutcome:
+        """Commit a tree, with its new objects, as what the patch makes, whatever its diff says."""
+        for each in objects:
+            if each.kind == "blob":
+                self.blobs.add(each)
+        self._land(patch, tree, list(objects))
+        return PatchOutcome(patch.name, Status.REGENERATED, (), self.commit, self._tree_id)
+
+    @property
+    def tree_id(self) -> str:
+        """The id of `tree`."""
+        return self._tree_id
+
+    @property
+    def objects(self) -> tuple[GitObject, ...]:
+        """What was made so far."""
+        return tuple(self._objects.values())
+
     def finish(self, outcomes: Sequence[PatchOutcome]) -> Stack:
         """The stack as built so far."""
-        objects = tuple(self._objects.values())
-        return Stack(self.base, tuple(outcomes), self.commit, self._tree_id, objects)
+        return Stack(self.base, tuple(outcomes), self.commit, self._tree_id, self.objects)
+
+    def _land(self, patch: SeriesPatch, tree: Tree, written: list[GitObject]) -> None:
+        self._tree_id = tree.write(written)
+        self.tree = tree
+        written.append(self._commit(patch))
+        self.commit = written[-1].oid
+        self._objects.update((each.oid, each) for each in written)
 
     def _commit(self, patch: SeriesPatch) -> GitObject:
         header = patch.file.header or Header(patch.name.removesuffix(".patch"))

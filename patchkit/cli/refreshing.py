@@ -8,6 +8,7 @@ from itertools import groupby
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
+from patchkit.errors import Problem
 from patchkit.model.revision import Revision
 from patchkit.ops.refreshed import RefreshedComponent, RefreshedPatch, RefreshReport, Result
 from patchkit.refresh.drafting import RoutedEdit
@@ -38,6 +39,8 @@ def _component(terminal: Terminal, component: RefreshedComponent, *, diff: bool)
     for outcome in component.carried:
         if not outcome.status.applies:
             terminal.product(["  ", word(outcome.status), "  ", outcome.name])
+    for finding in component.findings:
+        terminal.warn(Problem(finding.what, finding.where, finding.hint))
     if component.saved:
         terminal.say(f"{component.name}: the stack as it was is kept as {component.saved}")
     if component.untracked and component.result is not Result.UNCHANGED:
@@ -95,6 +98,8 @@ def _name(patch: RefreshedPatch, component: RefreshedComponent) -> str:
         return patch.file
     if patch.name in component.emptied:
         return f"{patch.file}  changes nothing any more"
+    if component.result is Result.REGENERATED:
+        return f"{patch.file}  what comes before it contains it"
     if component.result is Result.CARRIED:
         return f"{patch.file}  the new pin contains it"
     return f"{patch.file}  its commit is gone"

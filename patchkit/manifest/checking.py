@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from patchkit.errors import Problem
 from patchkit.manifest.nodes import Items, Node, Reading, Scalar, Table
 from patchkit.manifest.shapes import (
+    ByForm,
     Choice,
     Field,
+    Later,
     ListOf,
     MapOf,
     Matching,
@@ -32,9 +34,14 @@ _HOW_TO_WRITE = {
 }
 
 
-def check_shape(node: Node, shape: Shape, *, partial: bool = False) -> list[Problem]:
-    """What is wrong with `node`; `partial`: a shared part, in which required keys may be absent."""
-    checker = _Checker(partial)
+def check_shape(
+    node: Node, shape: Shape, *, partial: bool = False, root: str = "the manifest"
+) -> list[Problem]:
+    """What is wrong with `node`; `partial`: a shared part, in which required keys may be absent.
+
+    `root` is what messages call the whole.
+    """
+    checker = _Checker(partial, root)
     checker.check(node, shape, "")
     return checker.problems
 
@@ -58,8 +65,9 @@ def shown(text: str) -> str:
 class _Checker:
     """Walks nodes and shapes together; `name` is the dotted path for messages."""
 
-    def __init__(self, partial: bool) -> None:
+    def __init__(self, partial: bool, root: str) -> None:
         self.problems: list[Problem] = []
+        self._root = root
         self._partial = partial
 
     def check(self, node: Node, shape: Shape, name: str) -> None:
@@ -76,6 +84,10 @@ class _Checker:
                 self._record(node, shape, name)
             case Choice():
                 self._choice(node, shape, name)
+            case ByForm():
+                self._by_form(node, shape, name)
+            case Later():
+                self.check(node, shape.of(), name)
             case Matching():
                 pass  # checked by the record, which knows what stands beside
 
@@ -84,10 +96,18 @@ class _Checker:
             self._wrong_kind(node, shape.what, name)
         elif node.reading is Reading.NULL:
             self._empty(node, name)
-        elif node.reading is not Reading.TEXT:
+        elif node.reading is not Reading.TEXT and not _is_number(node, shape):
             self._mangled(node, shape, name)
         else:
             self._words(node, shape, name)
+
+    def _by_form(self, node: Node, shape: ByForm, name: str) -> None:
+        forms = {Scalar: shape.scalar, Items: shape.items, Table: shape.table}
+        chosen = forms[type(node)]
+        if chosen is None:
+            self._wrong_kind(node, shape.name, name)
+        else:
+            self.check(node, chosen, name)
 
     def _words(self, node: Scalar, shape: Text, name: str) -> None:
         text = node.text
@@ -235,7 +255,7 @@ class _Checker:
         self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
 
     def _wrong_kind(self, node: Node, wanted: str, name: str) -> None:
-        name = name or "the manifest"
+        name = name or self._root
         if isinstance(node, Scalar):
             if node.reading is Reading.NULL:
                 self._empty(node, name)
@@ -246,7 +266,7 @@ class _Checker:
         self._add(what, node, _HOW_TO_WRITE.get(wanted, "write one value, without brackets"))
 
     def _empty(self, node: Scalar, name: str) -> None:
-        self._add(f"{name or 'the manifest'} has no value", node, "write one, or delete the key")
+        self._add(f"{name or self._root} has no value", node, "write one, or delete the key")
 
     def _add(self, what: str, node: Node, hint: str) -> None:
         self.problems.append(Problem(what, str(node.where), hint))
@@ -254,6 +274,10 @@ class _Checker:
 
 # Line breaks are looked at apart; the rest never has a meaning in a name, a URL or a command.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f]")
+
+
+def _is_number(node: Scalar, shape: Text) -> bool:
+    return shape.number and node.reading is Reading.INTEGER and node.text.isdecimal()
 
 
 def _join(name: str, key: str) -> str:

@@ -13,7 +13,9 @@ from patchkit.atomic import replace_file
 from patchkit.manifest.fields import MANIFEST
 from patchkit.manifest.schema import describe, schema_text
 from patchkit.manifest.shapes import (
+    ByForm,
     Choice,
+    Later,
     ListOf,
     MapOf,
     Matching,
@@ -44,14 +46,14 @@ def with_tables(page: str) -> str:
     return f"{before}{BEGIN}\n\n{tables()}\n{END}{after}"
 
 
-def tables() -> str:
-    """A Markdown table for each record of the format, the manifest first."""
-    return "\n".join(_section(title, record) for title, record in _records())
+def tables(root: Record = MANIFEST) -> str:
+    """A Markdown table for each record of the format, the outermost first."""
+    return "\n".join(_section(title, record) for title, record in _records(root))
 
 
-def _records() -> list[tuple[str, Record]]:
+def _records(root: Record) -> list[tuple[str, Record]]:
     """Each record once, with its title, outermost first."""
-    found: list[tuple[str, Record]] = [("manifest", MANIFEST)]
+    found: list[tuple[str, Record]] = [(root.name, root)]
     for _, record in found:  # grows while it is walked
         for field in record.fields:
             found += [new for new in _inner(field.shape) if new not in found]
@@ -67,6 +69,11 @@ def _inner(shape: Shape) -> Iterator[tuple[str, Record]]:
         case Choice():
             for option in shape.options:
                 yield f"{shape.name}: {option.name}", option
+        case ByForm():
+            for each in shape.shapes:
+                yield from _inner(each)
+        case Later():
+            yield from _inner(shape.of())
         case Matching():
             for name, each in shape.shapes.items():
                 if isinstance(each, Record):
@@ -94,7 +101,7 @@ def _value(shape: Shape) -> str:
             value = f"list: {shape.what}"
         case MapOf():
             value = f"mapping: {shape.key.what} to {_value(shape.of)}"
-        case Record() | Choice():
+        case Record() | Choice() | ByForm() | Later():
             value = shape.name
         case Matching():
             value = f"as the {shape.other} asks"

@@ -7,12 +7,15 @@ to the loader: the schema accepts everything that the loader accepts, and refuse
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from patchkit.manifest.fields import MANIFEST
 from patchkit.manifest.shapes import (
+    ByForm,
     Choice,
     Field,
+    Later,
     ListOf,
     MapOf,
     Matching,
@@ -44,6 +47,23 @@ def json_schema(*, part: bool = False) -> dict[str, Any]:
     if not part:
         schema["if"] = {"required": ["extends"]}
         schema["else"] = _whole()
+    return schema
+
+
+def record_schema(
+    record: Record, title: str, definitions: Mapping[str, Shape] | None = None
+) -> dict[str, Any]:
+    """The schema of a file that `record` describes; `definitions`: shapes that contain themselves.
+
+    Those are the `Later` shapes by name.
+    """
+    schema: dict[str, Any] = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": title,
+        **_record(record),
+    }
+    if definitions:
+        schema["definitions"] = {name: _shape(each) for name, each in definitions.items()}
     return schema
 
 
@@ -86,11 +106,16 @@ def _shape(shape: Shape) -> dict[str, Any]:
             schema = _choice(shape)
         case Matching():
             schema = {"anyOf": [_shape(each) for each in shape.shapes.values()]}
+        case ByForm():
+            schema = {"anyOf": [_shape(each) for each in shape.shapes]}
+        case Later():
+            schema = {"$ref": f"#/definitions/{shape.name}"}
     return schema
 
 
 def _text(shape: Text) -> dict[str, Any]:
-    return {"type": "string", **({} if shape.empty else {"minLength": 1}), **_pattern(shape)}
+    text = {"type": "string", **({} if shape.empty else {"minLength": 1}), **_pattern(shape)}
+    return {"anyOf": [{"type": "integer", "minimum": 0}, text]} if shape.number else text
 
 
 def _pattern(shape: Text) -> dict[str, Any]:

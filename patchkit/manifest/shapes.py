@@ -25,6 +25,7 @@ class Text:
 
     `check` says what is wrong with a text, better than "is not WHAT"; `pattern`, which JSON Schema
     can express too, must match the whole text. `pattern` holds for every text that `check` passes.
+    With `number`, whole numbers need no quotes.
     """
 
     what: str
@@ -33,6 +34,7 @@ class Text:
     lines: bool = False
     empty: bool = False
     example: str = ""
+    number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +109,27 @@ class Matching:
     shapes: Mapping[str, Shape]
 
 
-Shape: TypeAlias = Text | Number | ListOf | MapOf | Record | Choice | Matching
+@dataclass(frozen=True, slots=True)
+class ByForm:
+    """A value whose shape follows from how it is written; None: not written that way."""
+
+    name: str
+    scalar: Shape | None = None
+    items: Shape | None = None
+    table: Shape | None = None
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Those that it may have."""
+        return tuple(each for each in (self.scalar, self.items, self.table) if each is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A shape that contains itself: looked up when it is needed, by `name` in a JSON Schema."""
+
+    name: str
+    of: Callable[[], Shape]
+
+
+Shape: TypeAlias = Text | Number | ListOf | MapOf | Record | Choice | Matching | ByForm | Later

@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 PATCH_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,118}[A-Za-z0-9])?\.patch")
+RECIPE_ENDING = ".recipe.yml"
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -48,6 +49,11 @@ def new_name(subject: str, used: Collection[str]) -> str:
         count += 1
         name = f"{stem}-{count}.patch"
     return name
+
+
+def recipe_name(patch: str) -> str:
+    """What the recipe of a patch is called: `fix-rope.recipe.yml` makes `fix-rope.patch`."""
+    return patch.removesuffix(".patch") + RECIPE_ENDING
 
 
 def _is_safe(text: str) -> bool:

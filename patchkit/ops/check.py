@@ -31,6 +31,7 @@ from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.sharing import PatchUse, find_shared
+from patchkit.recipes.checking import Place, check_generated
 from patchkit.series import LoadedPatch, LoadedSeries, load_series
 from patchkit.stack import Stack, build_stack, patch_changes
 from patchkit.store import Store
@@ -147,7 +148,11 @@ def _check_patches(
             patch.where,
             outcome,
             origin,
-            findings=(*_outcome_findings(patch, outcome, origin), *_lint(patch)),
+            findings=(
+                *_outcome_findings(patch, outcome, origin),
+                *check_generated(patch, outcome, Place(overlay, tree, history, stack.objects)),
+                *_lint(patch),
+            ),
         )
         explanation = explanations.get(patch.name)
         if explanation is not None:

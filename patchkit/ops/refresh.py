@@ -26,14 +26,18 @@ from patchkit.ops.refreshed import RefreshedComponent, RefreshedPatch, RefreshRe
 from patchkit.ops.refreshing import (
     Found,
     ambiguous,
+    cannot_generate,
     compared,
     edited_and_repinned,
+    edited_by_hand,
     halted,
     refusal_of,
     stale,
     unknown_base,
+    with_findings,
 )
-from patchkit.refresh.carrying import draft_carry
+from patchkit.recipes.generating import load_generator, with_headers
+from patchkit.refresh.carrying import draft_carry, edited_recipes
 from patchkit.refresh.drafting import Draft, Request, Start, draft_refresh
 from patchkit.refresh.files import Project, changed_files, forked_files, patch_names_in
 from patchkit.refresh.planning import Revised
@@ -47,6 +51,9 @@ from patchkit.workspace.checkout import OWN_FOLDER, SAVED_REFS, locked_file
 from patchkit.workspace.move import Target, settle
 from patchkit.workspace.recover import recover
 from patchkit.workspace.save import read_worktree, stamp
+
+#: States of a checkout that holds nothing of its own.
+_UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +152,7 @@ class _Refreshing:
             recorded = lock.components.get(component.name) if lock is not None else None
             if recorded is not None and recorded.commit != found.base.commit:
                 return self._carry(found, recorded, blank)
-            return self._refresh(found, blank)
+            return self._regenerate(found, blank) or self._refresh(found, blank)
         except PatchkitError as error:
             return _Outcome(replace(blank, exit_code=error.exit_code, problems=error.problems))
         except OSError as error:
@@ -159,8 +166,13 @@ class _Refreshing:
             recover(checkout)
             snapshot = inspect(checkout)
         base = self._store.base(component, self._progress)
-        series = load_series(self._manifest, component, self._store, self._progress)
-        return Found(Project(self._manifest, component), checkout, snapshot, base, series)
+        series = load_series(
+            self._manifest, component, self._store, self._progress, to_generate=True
+        )
+        series = replace(series, patches=with_headers(series.patches))
+        project = Project(self._manifest, component)
+        generator = load_generator(series.patches)
+        return Found(project, checkout, snapshot, base, series, generator)
 
     def _refresh(self, found: Found, blank: RefreshedComponent) -> _Outcome:
         blank = replace(blank, untracked=found.snapshot.untracked)
@@ -178,12 +190,8 @@ class _Refreshing:
             tree = read_worktree(found.checkout).tree if edited else repository.tree(head)
             assert tree is not None
             verdict = compared(found, stack, tree)
-            if verdict is Result.UNCHANGED:
-                return _Outcome(replace(blank, result=Result.UNCHANGED))
-            if verdict is Result.REFRESHED:
-                return self._caught_up(found, stack, blank)
-            if verdict is Result.REFUSED:
-                return _refused(blank, stale(found, stack))
+            if verdict is not None:
+                return self._plain(verdict, found, stack, blank)
             write_objects(trial, stack.objects)
             start = Start(
                 repository=trial,
@@ -198,7 +206,19 @@ class _Refreshing:
                 ),
             )
             draft = draft_refresh(start, found.project.home, self._options.request)
+            lost = edited_recipes(reader, found.base, draft, found.generator)
+        if lost:
+            return _refused(blank, *edited_by_hand(lost, found))
         return self._drafted(found, stack, draft, blank)
+
+    def _plain(
+        self, verdict: Result, found: Found, stack: Stack, blank: RefreshedComponent
+    ) -> _Outcome:
+        if verdict is Result.REFRESHED:
+            return self._caught_up(found, stack, blank)
+        if verdict is Result.REFUSED:
+            return _refused(blank, stale(found, stack))
+        return _Outcome(replace(blank, result=verdict))
 
     def _drafted(
         self, found: Found, before: Stack, draft: Draft, blank: RefreshedComponent
@@ -248,29 +268,67 @@ class _Refreshing:
         locks = {self._manifest.lock_path: {blank.name: locked_component}}
         return _Outcome(report, {}, locks, _Move(found.checkout, found.snapshot, stack, keep=None))
 
+    def _regenerate(self, found: Found, blank: RefreshedComponent) -> _Outcome | None:
+        """The patches that recipes give now; None if they are the ones that are there.
+
+        A checkout that was edited comes first: its edits are for the patches as they are.
+        """
+        if not found.generator.recipes or found.snapshot.state not in _UNEDITED:
+            return None
+        cache = self._store.repository(found.project.component)
+        generator, bases = found.generator.again(), (found.base, found.base)
+        with overlay(cache) as trial, reading(trial) as reader:
+            draft, report = draft_carry(
+                trial,
+                reader,
+                bases,
+                found.series.patches,
+                found.project.home,
+                generator=generator,
+            )
+        if generator.problems:
+            return _Outcome(cannot_generate(blank, generator.problems))
+        if draft is None or draft.plan is None or not draft.plan.changed:
+            return None
+        blank = replace(
+            blank,
+            result=Result.REGENERATED,
+            carried=report.outcomes,
+            dropped=draft.dropped,
+            detail="" if found.snapshot.state is State.ABSENT else _moves_later(found),
+        )
+        return self._planned(found, draft, with_findings(blank, generator), None)
+
     def _carry(
         self, found: Found, recorded: LockedComponent, blank: RefreshedComponent
     ) -> _Outcome:
         """The pin was edited by hand: the patches are made anew for it, if they fit."""
-        if found.snapshot.state not in (State.ABSENT, State.APPLIED, State.PRISTINE):
+        if found.snapshot.state not in _UNEDITED:
             return _refused(blank, edited_and_repinned(found))
         cache = self._store.repository(found.project.component)
         if cache.commit(recorded.commit) is None:
             raise SurroundingsError(unknown_base(found, recorded))
         bases = (read_base(cache, recorded.commit), found.base)
+        generator = found.generator
         with overlay(cache) as trial, reading(trial) as reader:
             draft, report = draft_carry(
-                trial, reader, bases, found.series.patches, found.project.home
+                trial,
+                reader,
+                bases,
+                found.series.patches,
+                found.project.home,
+                generator=generator,
             )
-        blank = replace(blank, carried=report.outcomes)
+        blank = with_findings(replace(blank, carried=report.outcomes), generator)
+        if generator.problems:
+            return _Outcome(cannot_generate(blank, generator.problems))
         if draft is None:
             return _Outcome(halted(blank, found))
         blank = replace(
             blank,
             result=Result.CARRIED,
             dropped=draft.dropped,
-            detail=f"{recorded.commit[:12]} -> {found.base.commit[:12]}; "
-            f"patchkit apply {found.target} moves the checkout",
+            detail=f"{recorded.commit[:12]} -> {found.base.commit[:12]}; {_moves_later(found)}",
         )
         return self._planned(found, draft, blank, None)
 
@@ -305,6 +363,10 @@ class _Refreshing:
         target = Target(move.stack.base.commit, move.stack.commit)
         settle(move.checkout, move.snapshot, target, move.stack.objects)
         return replace(outcome, report=report)
+
+
+def _moves_later(found: Found) -> str:
+    return f"patchkit apply {found.target} moves the checkout"
 
 
 def _refused(report: RefreshedComponent, *problems: Problem) -> _Outcome:

@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from patchkit.errors import ExitCode, Problem, worst
+from patchkit.model.lint import Finding
 from patchkit.model.outcome import PatchOutcome
 from patchkit.model.revision import Revision
 from patchkit.refresh.drafting import RoutedEdit
@@ -17,6 +18,7 @@ class Result(str, Enum):
 
     UNCHANGED = "unchanged"  # its checkout holds what the series says
     REFRESHED = "refreshed"  # its patch files, or what was recorded of them, changed
+    REGENERATED = "regenerated"  # a recipe was run again, and gave another patch
     CARRIED = "carried"  # its pin was changed, and its patch files were made for it
     AMBIGUOUS = "ambiguous"  # an edit belongs to no patch for certain
     REFUSED = "refused"  # the checkout is not in a state to be taken up
@@ -47,7 +49,8 @@ class RefreshedComponent:
     leave the series, `dropped` those whose commits are gone or that the new pin contains. `files`
     are the project's files that were written or removed (with a dry run: would be). `untracked` are
     new files that git was not told of; they were left alone. `saved` is the ref that keeps the
-    stack as it was, where patches left the series. `carried` are the verdicts on a new pin.
+    stack as it was, where patches left the series. `carried` are the verdicts on a new pin, or on
+    recipes that were run again; `findings` are what their runs found.
     """
 
     name: str
@@ -63,6 +66,7 @@ class RefreshedComponent:
     untracked: tuple[str, ...] = ()
     saved: str = ""
     carried: tuple[PatchOutcome, ...] = ()
+    findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
 
 

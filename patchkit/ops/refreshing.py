@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from patchkit.errors import ExitCode, Problem
 from patchkit.lock import LockedComponent
 from patchkit.model.base import Base
+from patchkit.model.lint import Severity
+from patchkit.model.names import recipe_name
 from patchkit.ops.refreshed import RefreshedComponent, Result
+from patchkit.recipes.generating import Generator
 from patchkit.refresh.files import Project
 from patchkit.series import LoadedSeries
 from patchkit.stack import Stack
@@ -23,6 +27,7 @@ class Found:
     snapshot: Snapshot
     base: Base
     series: LoadedSeries
+    generator: Generator
 
     @property
     def target(self) -> str:
@@ -110,6 +115,34 @@ def ambiguous(report: RefreshedComponent, found: Found) -> RefreshedComponent:
         f"patchkit refresh {found.target} --patch NAME  or  --new NAME",
     )
     return replace(report, result=Result.AMBIGUOUS, exit_code=ExitCode.FINDING, problems=(problem,))
+
+
+def cannot_generate(report: RefreshedComponent, problems: Sequence[Problem]) -> RefreshedComponent:
+    """The report of a component with a recipe that gives nothing to be used."""
+    return replace(
+        report,
+        result=Result.CONFLICTED,
+        exit_code=ExitCode.HALTED,
+        problems=tuple(problems),
+        carried=(),
+    )
+
+
+def with_findings(report: RefreshedComponent, generator: Generator) -> RefreshedComponent:
+    """The report with what the runs of recipes found; an error among it is one to act on."""
+    errors = any(each.severity is Severity.ERROR for each in generator.findings)
+    code = ExitCode.FINDING if errors else report.exit_code
+    return replace(report, findings=generator.findings, exit_code=code)
+
+
+def edited_by_hand(names: Sequence[str], found: Found) -> tuple[Problem, ...]:
+    """Edits that the next run of a recipe would take back."""
+    hint = f"change {recipe_name(names[0])}; or patchkit refresh {found.target} --new NAME"
+    where = found.project.component.name
+    return tuple(
+        Problem(f"{name} is made from a recipe: edits in it would be lost", where, hint)
+        for name in names
+    )
 
 
 def halted(report: RefreshedComponent, found: Found) -> RefreshedComponent:

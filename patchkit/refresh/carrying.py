@@ -9,6 +9,8 @@ from patchkit.gitcmd.objects import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.base import Base
 from patchkit.model.outcome import Status
+from patchkit.model.revision import Revision
+from patchkit.recipes.generating import Generator
 from patchkit.refresh.arranging import arrange
 from patchkit.refresh.drafting import Draft, with_empty_patches
 from patchkit.refresh.planning import Home, Setting, Slot, deeds_of, plan_patches
@@ -22,19 +24,24 @@ def draft_carry(
     bases: tuple[Base, Base],
     patches: Sequence[LoadedPatch],
     home: Home,
+    *,
+    generator: Generator | None = None,
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
-    A patch that the new base contains leaves the series. `repository` takes trial objects.
+    A patch that the new base contains leaves the series; one that `generator` has a recipe for is
+    made from that. `repository` takes trial objects.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
-    report = carry_stack(reader, old_base, new_base, series)
+    report = carry_stack(reader, old_base, new_base, series, generator)
     if not report.clean:
         return None, report
     before = build_stack(reader, old_base, series, stop_at_conflict=False)
     write_objects(repository, (*before.objects, *report.stack.objects))
-    deeds = deeds_of(before, patches)
+    # what a recipe makes is always written in canonical form, whatever the file said before
+    generated = generator.recipes if generator is not None else {}
+    deeds = {n: deed for n, deed in deeds_of(before, patches).items() if n not in generated}
     landed = deeds_of(report.stack, patches)
     loaded = {each.name: each for each in patches}
     slots = [Slot(name, deed, loaded[name]) for name, deed in landed.items()]
@@ -43,3 +50,22 @@ def draft_carry(
     setting = Setting(repository, reader, new_base, home, patches, deeds)
     plan = plan_patches(with_empty_patches(patches, slots), setting)
     return Draft((), plan, names, dropped=gone), report
+
+
+def edited_recipes(
+    reader: ObjectReader, base: Base, draft: Draft, generator: Generator
+) -> tuple[str, ...]:
+    """The generated patches that a draft changes into something their recipes do not give."""
+    edited = {
+        row.name
+        for row in (draft.plan.revised if draft.plan is not None else ())
+        if row.name in generator.recipes and row.revision is Revision.CONTENT
+    }
+    if not edited or draft.plan is None:
+        return ()
+    series = [each.series_patch for each in draft.plan.patches]
+    report = carry_stack(reader, base, base, series, generator.again())
+    other = (Status.REGENERATED, Status.CONFLICTED)
+    return tuple(
+        each.name for each in report.outcomes if each.name in edited and each.status in other
+    )

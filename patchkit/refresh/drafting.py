@@ -136,8 +136,9 @@ def with_empty_patches(patches: Sequence[LoadedPatch], full: Sequence[Slot]) -> 
     slots = list(full)
     before: str | None = None
     for patch in patches:
-        if not patch.file.changes:
-            names = [slot.name for slot in slots]
+        names = [slot.name for slot in slots]
+        # a patch that a recipe fills for the first time has its slot already
+        if not patch.file.changes and patch.name not in names:
             place = names.index(before) + 1 if before in names else 0
             slots.insert(place, Slot(patch.name, Deed("", "", "", Identity("", "")), patch))
         before = patch.name

@@ -9,6 +9,7 @@ from pathlib import Path
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.edit import add_patch, set_series
 from patchkit.manifest.values import Component, LocalSeries, Location, Manifest
+from patchkit.model.names import recipe_name
 from patchkit.model.revision import Revision
 from patchkit.model.series import Series, parse_series
 from patchkit.refresh.arranging import series_entry
@@ -89,6 +90,9 @@ def forked_files(project: Project, draft: Draft) -> dict[Path, bytes | None]:
     for patch in draft.plan.patches:
         if isinstance(patch.origin, LocalSeries):
             writes[path.parent / patch.name] = patch.data
+            recipe = (manifest.root / entry.path).parent / recipe_name(patch.name)
+            if recipe.is_file():
+                writes[path.parent / recipe.name] = recipe.read_bytes()
     writes[manifest.path] = set_series(
         manifest.path.read_bytes(), project.component.name, project.fork, file=manifest.path
     )

@@ -1,0 +1,150 @@
+"""Patches that are made from recipes: which those are, and their places in a stack.
+
+A patch names its recipe by the trailer `Recipe: NAME.recipe.yml` in its message; the file stands
+beside it. To everybody else it is an ordinary patch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from patchkit.errors import BadInputError, PatchkitError, Problem
+from patchkit.explain.terrain import Overlay
+from patchkit.model.apply import apply_changes
+from patchkit.model.lint import Finding
+from patchkit.model.mail import format_header, parse_patch
+from patchkit.model.names import recipe_name
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.patch import Header, PatchFile
+from patchkit.recipes.engine import RecipeRun
+from patchkit.recipes.load import load_recipe
+from patchkit.recipes.trees import rewrite
+from patchkit.recipes.values import Recipe
+from patchkit.series import LoadedPatch
+from patchkit.stack import SeriesPatch, StackBuilder, patch_changes
+
+_TRAILER = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_TRAILERS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*: ?\S.*\n?)+")
+
+
+def named_recipe(file: PatchFile) -> str:
+    """The recipe that a patch's message names, "" for none."""
+    message = file.header.message if file.header is not None else ""
+    last = re.split(r"\n[ \t]*\n", message)[-1]
+    found = _TRAILER.findall(last)
+    return found[-1] if found else ""
+
+
+def recipe_of(patch: LoadedPatch) -> Recipe | None:
+    """The recipe that a patch is made from; None for an ordinary one.
+
+    BadInputError if it names one that cannot be read, or that is not called like the patch.
+    """
+    if patch.path is None:
+        return None  # another repository's: not ours to make
+    named, wanted = named_recipe(patch.file), recipe_name(patch.name)
+    path = patch.path.with_name(wanted)
+    shown = str(Path(patch.where).with_name(wanted))
+    if not named and patch.data:
+        return None
+    if named not in ("", wanted):
+        what = f"names {named} as its recipe, not {wanted}"
+        raise BadInputError(Problem(what, patch.where, "a recipe is called like its patch"))
+    return load_recipe(path, shown)
+
+
+def with_headers(patches: Sequence[LoadedPatch]) -> tuple[LoadedPatch, ...]:
+    """The patches; one that is still to be made gets the header that its recipe describes."""
+    return tuple(patch if patch.data else _first_header(patch) for patch in patches)
+
+
+@dataclass(slots=True)
+class Generator:
+    """Puts generated patches onto a stack that is being built: see carry.Generate.
+
+    `recipes` are by the patch's name. `runs` and `problems` are what came of it: a patch with a
+    problem is a conflict.
+    """
+
+    recipes: Mapping[str, Recipe]
+    runs: dict[str, RecipeRun] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchOutcome | None:
+        """The outcome of a generated patch, None for an ordinary one."""
+        recipe = self.recipes.get(patch.name)
+        if recipe is None:
+            return None
+        result = rewrite(Overlay(builder.source, builder.objects), builder.tree_id, recipe)
+        self.runs[patch.name] = result.run
+        problems = _problems_of(patch.name, result.run)
+        if problems:
+            self.problems += problems
+            return PatchOutcome(patch.name, Status.CONFLICTED)
+        if _makes(builder, patch) == result.tree_id:
+            return builder.push(patch)
+        return builder.place(patch, result.tree, result.objects)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a person should look at, though the patches could be made."""
+        return tuple(each for run in self.runs.values() for each in run.findings)
+
+    def again(self) -> Generator:
+        """One for another run of the same recipes."""
+        return Generator(self.recipes)
+
+
+def load_generator(patches: Iterable[LoadedPatch]) -> Generator:
+    """The generator of all patches of a series that have recipes.
+
+    Raises BadInputError with all problems of all recipes.
+    """
+    recipes: dict[str, Recipe] = {}
+    problems: list[Problem] = []
+    for patch in patches:
+        try:
+            recipe = recipe_of(patch)
+        except PatchkitError as error:
+            problems += error.problems
+        else:
+            if recipe is not None:
+                recipes[patch.name] = recipe
+    if problems:
+        raise BadInputError(*problems)
+    return Generator(recipes)
+
+
+def _first_header(patch: LoadedPatch) -> LoadedPatch:
+    recipe = recipe_of(patch)
+    assert recipe is not None
+    subject, _, body = recipe.description.partition("\n")
+    body = body.strip("\n")
+    last = re.split(r"\n[ \t]*\n", body)[-1]
+    trailer = f"Recipe: {recipe_name(patch.name)}"
+    joined = f"{body}{chr(10) if _TRAILERS.fullmatch(last) else chr(10) * 2}{trailer}"
+    message = f"{subject}\n\n{joined if body else trailer}"
+    data = format_header(Header(message))
+    return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))
+
+
+def _problems_of(name: str, run: RecipeRun) -> list[Problem]:
+    """Why nothing may be made of a run."""
+    fatal = [Problem(each.what, each.where, each.hint) for each in run.fatal]
+    if fatal or run.changed:
+        return fatal
+    dead = [Problem(each.what, each.where, each.hint) for each in run.findings]
+    hint = "take the patch off the series, or change its recipe"
+    return [Problem("its recipe changes nothing here", name, hint), *dead]
+
+
+def _makes(builder: StackBuilder, patch: SeriesPatch) -> str | None:
+    """The tree that the patch as it is would make there; None if it does not apply."""
+    changes = patch_changes(patch)
+    if not changes:
+        return None
+    applied = apply_changes(builder.tree, builder.blobs, changes)
+    return applied.tree.write([]) if applied.tree is not None else None

@@ -1,0 +1,271 @@
+"""Where a rule matches in a file; the only module that loads ast-grep.
+
+All places are counted in characters, as ast-grep's ranges are. A byte order mark is not shown to
+the parser: it would be part of the first token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.recipes.languages import HASH_COMMENTS
+from patchkit.recipes.template import expand
+from patchkit.recipes.values import Allowance, CodeRule, Rule, TextRule
+
+if TYPE_CHECKING:
+    from ast_grep_py import SgNode
+
+BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place that a rule names: `text[start:end]`, at a 1-based line and column.
+
+    `within` is the qualified name of the function or class around it ("Outer.method"; of a
+    decorator, what it decorates), "" at the top and in text. `new` replaces it; None: it stays,
+    because `allowed` says so or because the rule only looks. What an edit takes away may be more
+    than the match: `cut` is its range.
+    """
+
+    rule: str
+    path: str
+    line: int
+    column: int
+    start: int
+    end: int
+    text: str
+    within: str
+    new: str | None
+    cut: tuple[int, int]
+    allowed: Allowance | None = None
+
+    @property
+    def place(self) -> str:
+        """For messages: path:line."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file's text; trees are parsed once per language."""
+
+    path: str
+    text: str
+    roots: dict[str, SgNode]
+
+    @classmethod
+    def of(cls, path: str, text: str) -> Source:
+        """A file that is not parsed yet."""
+        return cls(path, text, {})
+
+    @property
+    def eol(self) -> str:
+        """How its lines end, judged by the first."""
+        first = self.text.partition("\n")[0]
+        return "\r\n" if first.endswith("\r") else "\n"
+
+    @property
+    def offset(self) -> int:
+        """How many characters the parser is not shown."""
+        return len(BOM) if self.text.startswith(BOM) else 0
+
+    def root(self, language: str) -> SgNode:
+        """The tree in that language."""
+        if language not in self.roots:
+            from ast_grep_py import SgRoot  # noqa: PLC0415 (45 MB that most commands never need)
+
+            self.roots[language] = SgRoot(self.text[self.offset :], language).root()
+        return self.roots[language]
+
+    def errors(self, language: str) -> int:
+        """How many places the parser could make nothing of."""
+        return len(self.root(language).find_all(kind="ERROR"))
+
+
+def find_sites(rule: Rule, source: Source) -> list[Site]:
+    """Every site of the rule in the file, in order; those that are allowed say so.
+
+    BadInputError, at the rule, if ast-grep does not take it.
+    """
+    found = _code_sites(rule, source) if isinstance(rule, CodeRule) else _text_sites(rule, source)
+    return sorted(found, key=lambda site: (site.start, site.end))
+
+
+def check_rule(rule: CodeRule) -> None:
+    """BadInputError if ast-grep does not take the rule, or a pattern of it is no code."""
+    source = Source.of("", "")
+    for pattern in _patterns((rule.rule, *rule.utils.values(), *rule.constraints.values())):
+        # a variable is an identifier to the parser; half a statement is an error in any language
+        plain = re.sub(r"\$+([A-Z_]*)", r"_\1", pattern)
+        if rule.language == "python" and Source.of("", plain).errors("python"):
+            hint = "write it with code around it: {context: ..., selector: KIND}"
+            what = f"{rule.id}: the pattern is no Python: {pattern}"
+            raise BadInputError(Problem(what, str(rule.where), hint))
+    _matches(rule, source)
+
+
+def _code_sites(rule: CodeRule, source: Source) -> Iterator[Site]:
+    for node in _matches(rule, source):
+        place = node.range()
+        start, end = (each.index + source.offset for each in (place.start, place.end))
+        yield _site(rule, source, (start, end), within=_qualified_name(node), node=node)
+
+
+def _matches(rule: CodeRule, source: Source) -> Sequence[SgNode]:
+    config: dict[str, Any] = {"rule": rule.rule}
+    if rule.constraints:
+        config["constraints"] = rule.constraints
+    if rule.utils:
+        config["utils"] = rule.utils
+    try:
+        return source.root(rule.language).find_all(config)  # type: ignore[call-overload, no-any-return]
+    except Exception as error:  # ast-grep raises plain Exception and RuntimeError
+        what = f"{rule.id}: ast-grep does not take the rule: {_cause(error)}"
+        raise BadInputError(Problem(what, str(rule.where))) from error
+
+
+def _cause(error: Exception) -> str:
+    """The last of the causes that ast-grep lists."""
+    text = str(error).partition("Stack backtrace")[0]
+    causes = re.findall(r"^ +[0-9]+: (.*)$", text, re.MULTILINE)
+    return str(causes[-1] if causes else text.strip().partition("\n")[0]).rstrip(".")
+
+
+def _text_sites(rule: TextRule, source: Source) -> Iterator[Site]:
+    if rule.is_regex:
+        pattern = re.compile(rule.find, re.MULTILINE)
+    else:
+        pattern = re.compile(re.escape(_with_ends(rule.find, source.eol)))
+    for match in pattern.finditer(source.text):
+        if match.start() != match.end():
+            yield _site(rule, source, match.span(), match=match)
+
+
+def _site(
+    rule: Rule,
+    source: Source,
+    span: tuple[int, int],
+    *,
+    within: str = "",
+    node: SgNode | None = None,
+    match: re.Match[str] | None = None,
+) -> Site:
+    start, end = span
+    text = source.text[start:end]
+    allowed = next((each for each in rule.allow if _allows(each, source.path, within, text)), None)
+    new, cut = None, span
+    if allowed is None:
+        if isinstance(rule, TextRule):
+            assert match is not None
+            new = _replaced(rule, match, source.eol)
+        elif rule.whole_lines:
+            new, cut = "", _whole_lines(source.text, span, rule.language)
+        elif rule.fix is not None:
+            assert node is not None
+            new = _fixed(rule.fix, source, start, node)
+    line_start = source.text.rfind("\n", 0, start) + 1
+    return Site(
+        rule=rule.id,
+        path=source.path,
+        line=source.text.count("\n", 0, start) + 1,
+        column=start - line_start + 1,
+        start=start,
+        end=end,
+        text=text,
+        within=within,
+        new=new,
+        cut=cut,
+        allowed=allowed,
+    )
+
+
+def _allows(allowance: Allowance, path: str, within: str, text: str) -> bool:
+    return (
+        allowance.files.covers(path)
+        and (not allowance.within or allowance.within == within)
+        and allowance.text in text
+    )
+
+
+def _replaced(rule: TextRule, match: re.Match[str], eol: str) -> str:
+    new = match.expand(rule.replace) if rule.is_regex else rule.replace
+    return _with_ends(new, eol)
+
+
+def _with_ends(text: str, eol: str) -> str:
+    return re.sub(r"(?<!\r)\n", eol, text) if eol != "\n" else text
+
+
+def _fixed(fix: str, source: Source, start: int, node: SgNode) -> str:
+    def value(variable: str) -> tuple[str, int]:
+        name = variable.lstrip("$")
+        if variable.startswith("$$$"):
+            nodes = node.get_multiple_matches(name)
+        else:
+            one = node.get_match(name)
+            nodes = [one] if one is not None else []
+        if not nodes:
+            return "", 0
+        first, last = nodes[0].range().start.index, nodes[-1].range().end.index
+        text = source.text[first + source.offset : last + source.offset]
+        return text, len(_indent(source.text, first + source.offset))
+
+    return expand(fix, value, _indent(source.text, start), source.eol)
+
+
+def _indent(text: str, at: int) -> str:
+    """The blanks that the line of a place begins with."""
+    line = text[text.rfind("\n", 0, at) + 1 :]
+    found = re.match(r"[ \t]*", line)
+    return found[0] if found else ""
+
+
+def _whole_lines(text: str, span: tuple[int, int], language: str) -> tuple[int, int]:
+    """The lines of a range, if nothing but blanks and a comment stands beside it, else itself."""
+    start = text.rfind("\n", 0, span[0]) + 1
+    start += len(BOM) if text.startswith(BOM, start) else 0
+    comment = r"(?:#[^\n]*)?" if language in HASH_COMMENTS else ""
+    rest = re.compile(rf"[ \t]*{comment}(?:\r?\n|\Z|\r\Z)").match(text, span[1])
+    if text[start : span[0]].strip(" \t") or rest is None:
+        return span
+    return start, rest.end()
+
+
+def _qualified_name(node: SgNode) -> str:
+    """The names of the functions and classes around a node, outermost first."""
+    names: list[str] = []
+    inner: SgNode = node
+    for outer in node.ancestors():
+        named = outer
+        if outer.kind() == "decorated_definition":
+            definition = outer.field("definition")
+            if definition is None or definition.range().start == inner.range().start:
+                inner = outer
+                continue
+            named = definition
+        name = named.field("name") if _NAMED.search(named.kind()) else None
+        if name is not None:
+            names.append(name.text())
+        inner = outer
+    return ".".join(reversed(names))
+
+
+_NAMED = re.compile(r"function|class|method|definition|declaration|struct|impl|module|interface")
+
+
+def _patterns(rules: Sequence[Any]) -> Iterator[str]:
+    for rule in rules:
+        if not isinstance(rule, dict):
+            continue
+        for key, value in rule.items():
+            if key == "pattern" and isinstance(value, str):
+                yield value
+            elif isinstance(value, dict):
+                yield from _patterns([value])
+            elif isinstance(value, list):
+                yield from _patterns(value)

@@ -1,0 +1,56 @@
+"""A recipe on a git tree: reads the files in its scope, no checkout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from patchkit.explain.terrain import Terrain
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    GitObject,
+    TreeEntry,
+    make_object,
+)
+from patchkit.model.tree import ObjectSource, Tree
+from patchkit.recipes.engine import RecipeRun, run_recipe
+from patchkit.recipes.values import Recipe
+
+_REGULAR = (FILE_MODE, EXECUTABLE_MODE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The tree that a recipe makes of another; `objects` are its new blobs and trees."""
+
+    run: RecipeRun
+    tree: Tree = field(repr=False)
+    tree_id: str
+    objects: tuple[GitObject, ...] = field(repr=False)
+
+
+def read_scope(source: ObjectSource, tree: str, recipe: Recipe) -> dict[str, bytes]:
+    """Path -> contents of every ordinary file of a tree that a rule looks at."""
+    files = Terrain(source, tree).files()
+    wanted = {
+        path: entry.oid
+        for path, entry in files.items()
+        if entry.mode in _REGULAR and recipe.covers(path)
+    }
+    blobs = dict(source.read_many(sorted(set(wanted.values())), "blob"))
+    return {path: blobs[oid] for path, oid in sorted(wanted.items())}
+
+
+def rewrite(source: ObjectSource, tree: str, recipe: Recipe) -> Rewritten:
+    """Run a recipe on a tree; nothing is written."""
+    run = run_recipe(recipe, read_scope(source, tree, recipe))
+    after = Tree(source, tree)
+    objects: list[GitObject] = []
+    for path, data in run.changed.items():
+        entry = after.entry(path)
+        assert entry is not None
+        blob = make_object("blob", data, entry.oid)
+        objects.append(blob)
+        after = after.put(path, TreeEntry(entry.mode, blob.oid))
+    tree_id = after.write(objects)
+    return Rewritten(run, after, tree_id, tuple(objects))
