@@ -138,7 +138,7 @@ class Store:
     def _file_of_git(
         self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
     ) -> bytes:
-        source, commit = GitSource(entry.git or ""), entry.commit or ""
+        source, commit = _source_of(manifest, entry.git or ""), entry.commit or ""
         repository = self._repository(upstream_key(source))
         if read_pin(repository, commit_ref(commit)) is not None:
             return _found(entry, read_file(repository, commit, entry.path))
@@ -154,7 +154,7 @@ class Store:
             entries = _entries_at(manifest, source.url, commit) or (entry,)
             fetching = self._fetching(component.name, progress)
             with about(component.name):
-                files = fetch_files(source.url, commit, {each.path for each in entries}, fetching)
+                files = fetch_files(source, commit, {each.path for each in entries}, fetching)
             for each in entries:  # a wrong one among them is told when its own turn comes
                 if each.path in files and _fits(each, files[each.path]):
                     self._keep(each, files[each.path])
@@ -258,6 +258,13 @@ def _cached(store: Store, component: Component) -> Base | None:
 
 def _pinned_files(component: Component) -> tuple[PinnedPatch, ...]:
     return tuple(entry for entry in component.patches if isinstance(entry, PinnedPatch))
+
+
+def _source_of(manifest: Manifest, url: str) -> GitSource:
+    """The upstream at `url`, with the mirrors that a component of the manifest gives for it."""
+    sources = [c.source for c in manifest.components if isinstance(c.source, GitSource)]
+    same = [s for s in sources if upstream_key(s) == upstream_key(GitSource(url))]
+    return GitSource(url, tuple(dict.fromkeys(mirror for s in same for mirror in s.mirrors)))
 
 
 def _entries_at(manifest: Manifest, url: str, commit: str) -> tuple[PinnedPatch, ...]:

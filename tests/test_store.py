@@ -387,6 +387,17 @@ def test_files_at_a_commit(upstream: Upstream, store: Store, filters: bool) -> N
     assert not (store.cache / "repos").exists()
 
 
+def test_a_file_comes_from_a_components_mirror(upstream: Upstream, store: Store) -> None:
+    commit = upstream.commit({"patches/fix.patch": "the fix\n"})
+    dead = f"git://127.0.0.1:{dead_port()}/r.git"
+    entry = _entry(b"the fix\n", git=dead, commit=commit)
+    other = git_component(dead + "/", commit, name="other", mirrors=(upstream.url,))
+    component = git_component(upstream.url, commit, patches=(entry,))
+    manifest = manifest_of(component, other)
+
+    assert store.pinned_file(manifest, component, entry, Silent()) == b"the fix\n"
+
+
 def test_a_file_of_a_pin_that_is_cached_anyway(upstream: Upstream, store: Store) -> None:
     commit = upstream.commit({"patches/fix.patch": "the fix\n"})
     entry = _entry(b"the fix\n", git=upstream.url, commit=commit)

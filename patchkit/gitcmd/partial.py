@@ -1,8 +1,9 @@
 """Repositories from which blobs are left out on purpose, and how to get exactly those.
 
 Only a throw-away repository (staging.py) is ever one in git's own sense: `extensions.partialClone`
-makes git fetch whatever it misses, at any moment, without a word. Elsewhere a blob that no server
-could give is listed in a file of ours.
+makes git fetch whatever it misses, at any moment, without a word. And only where the server speaks
+protocol v2: with a dumb server behind it, git 2.39 looks for each object by a git that looks for
+each object, without end. Elsewhere a blob that no server could give is listed in a file of ours.
 """
 
 from __future__ import annotations

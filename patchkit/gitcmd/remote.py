@@ -13,7 +13,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -33,6 +33,8 @@ Listener = Callable[[str, int, int | None], None]
 # Whatever a URL or an `insteadOf` names, no other helper is ever run: `ext::` would run a command.
 _PROTOCOLS = ("file", "git", "http", "https", "ssh")
 
+# fetch.fsckObjects is left to the user: many a real history has old, harmless faults that it would
+# refuse. What arrives is checked against its ids all the same, and paths when they are checked out.
 _NETWORK_CONFIG = (
     "core.hooksPath=" + os.devnull,  # reference-transaction would run
     "gc.auto=0",
@@ -159,6 +161,27 @@ def fetch(
     )
 
 
+def speaks_v2(repository: Repository, url: str, *, stop: Stop | None = None) -> bool:
+    """Whether the server at `url` speaks protocol v2, and so gives any object by its id.
+
+    `repository` may be any. RemoteError if it does not answer.
+    """
+    trace = repository.git_dir / "packets"
+    trace.unlink(missing_ok=True)  # git would append
+    extra = {"GIT_TRACE_PACKET": str(trace)}
+    run_network(
+        repository,
+        ["ls-remote", "--quiet", "--end-of-options", url, "HEAD"],
+        url=url,
+        stop=stop,
+        extra=extra,
+    )
+    try:
+        return b"< version 2" in trace.read_bytes()
+    except FileNotFoundError:  # a dumb server sends no packets
+        return False
+
+
 def run_network(
     repository: Repository,
     args: Sequence[str],
@@ -166,8 +189,12 @@ def run_network(
     url: str,
     listener: Listener | None = None,
     stop: Stop | None = None,
+    extra: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Run a git command that may talk to `url`; its stdout, or RemoteError."""
+    """Run a git command that may talk to `url`; its stdout, or RemoteError.
+
+    `extra` adds environment variables.
+    """
     from git.cmd import handle_process_output  # noqa: PLC0415  (slow to import)
 
     command = [git_program(), f"--git-dir={repository.git_dir}"]
@@ -183,7 +210,7 @@ def run_network(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_environment(),
+        env=_environment() | dict(extra or {}),
         cwd="/",
         start_new_session=True,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
-from patchkit.gitcmd.remote import run_network
+from patchkit.errors import Problem, SurroundingsError
+from patchkit.gitcmd.remote import RemoteError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.staging import staging
+from patchkit.manifest.values import GitSource
 from patchkit.sources.fetching import Fetching
-from patchkit.sources.git import Server, fetch_trees
+from patchkit.sources.git import Server, fetch_some_blobs, fetch_trees
 
 
 def read_file(repository: Repository, commit: str, path: str) -> bytes | None:
@@ -18,18 +20,32 @@ def read_file(repository: Repository, commit: str, path: str) -> bytes | None:
 
 
 def fetch_files(
-    url: str, commit: str, paths: Iterable[str], fetching: Fetching
+    source: GitSource, commit: str, paths: Collection[str], fetching: Fetching
 ) -> Mapping[str, bytes]:
     """Fetch as little as the server allows to read `paths`; those that it has not are left out.
 
+    The mirrors are tried in order; if all fail, the SurroundingsError has one problem for each.
     Nothing is left on disk.
     """
+    problems: list[Problem] = []
     nowhere = Repository(fetching.scratch / "nothing.git")
-    with staging(nowhere, fetching.scratch) as stage:
-        server = Server(url, stage, fetching.advance, fetching.stop)
-        fetch_trees(server, commit)
-        found = {path: oid for path in paths if (oid := _blob(stage, commit, path))}
-        return {path: _content(server, oid) for path, oid in found.items()}
+    for url in (source.url, *source.mirrors):
+        with staging(nowhere, fetching.scratch) as stage:
+            try:
+                return _from_url(Server(url, stage, fetching.advance, fetching.stop), commit, paths)
+            except RemoteError as error:
+                problems += error.problems
+    raise SurroundingsError(*problems)
+
+
+def _from_url(server: Server, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+    remote = fetch_trees(server, commit)
+    found = {path: oid for path in paths if (oid := _blob(server.stage, commit, path))}
+    if remote is not None and found:
+        # by their ids, so that no git ever comes upon a blob that it lacks and fetches it unasked
+        absent = fetch_some_blobs(server, remote, set(found.values()))
+        found = {path: oid for path, oid in found.items() if oid not in absent}
+    return {path: server.stage.git("cat-file", "blob", oid).out for path, oid in found.items()}
 
 
 def _blob(repository: Repository, commit: str, path: str) -> str | None:
@@ -39,8 +55,3 @@ def _blob(repository: Repository, commit: str, path: str) -> str | None:
     named = {name: facts.split() for facts, name in rows}
     mode, kind, oid = named.get(path.encode("utf-8", "surrogateescape"), (b"", b"", b""))
     return oid.decode() if kind == b"blob" and mode != b"120000" else None
-
-
-def _content(server: Server, oid: str) -> bytes:
-    # in the network environment, where git gets a blob that a filter left out by itself
-    return run_network(server.stage, ["cat-file", "blob", oid], url=server.url, stop=server.stop)

@@ -11,8 +11,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from patchkit.errors import Problem, SurroundingsError
-from patchkit.gitcmd.partial import fetch_blobs, make_partial, missing_objects, note_absent
-from patchkit.gitcmd.remote import Listener, RemoteError, Trouble, fetch
+from patchkit.gitcmd.partial import (
+    fetch_blobs,
+    make_partial,
+    missing_objects,
+    note_absent,
+)
+from patchkit.gitcmd.remote import Listener, RemoteError, Trouble, fetch, speaks_v2
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.staging import adopt, staging
 from patchkit.manifest.values import GitSource
@@ -89,20 +94,30 @@ class Server:
         )
 
 
-def fetch_trees(server: Server, commit: str, track: str | None = None) -> str:
-    """Bring `commit` without its blobs, as far as the server can filter; the remote to ask again.
+def fetch_trees(server: Server, commit: str) -> str | None:
+    """Bring `commit` without its blobs; the name of the remote to ask for them by their ids.
 
-    A server that cannot filter sends the blobs, too.
+    A server that does not give single objects sends all of them at once: then None.
     """
+    if not speaks_v2(server.stage, server.url, stop=server.stop):
+        _bring(server, commit, None)
+        return None
     remote = make_partial(server.stage, server.url)
     pin = f"{commit}:refs/fetched/pin"
     try:
         server.fetch([pin], "--depth=1", "--filter=blob:none", remote=remote)
     except RemoteError as error:
-        if error.trouble is not Trouble.REFUSED:
-            raise _naming(error, server.url, commit) from error
-        _whole_history(server, commit, track)
+        raise _naming(error, server.url, commit) from error
     return remote
+
+
+def fetch_some_blobs(server: Server, remote: str, blobs: Collection[str]) -> frozenset[str]:
+    """Bring blobs by their ids, after `fetch_trees`; the ids of those that the server lacks."""
+
+    def fetch_batch(batch: Collection[str]) -> None:
+        server.fetch(list(batch), "--no-filter", remote=remote, afresh=True)
+
+    return fetch_blobs(fetch_batch, blobs)
 
 
 def _bring(server: Server, commit: str, track: str | None) -> frozenset[str]:
@@ -134,11 +149,9 @@ def _whole_history(server: Server, commit: str, track: str | None) -> None:
 def _salvage(server: Server, commit: str) -> frozenset[str]:
     """The tree first, then every blob that the server can still read; the ids of the others."""
     remote = fetch_trees(server, commit)
-
-    def fetch_some(blobs: Collection[str]) -> None:
-        server.fetch(list(blobs), "--no-filter", remote=remote, afresh=True)
-
-    return fetch_blobs(fetch_some, missing_objects(server.stage, commit))
+    if remote is None:
+        return frozenset()
+    return fetch_some_blobs(server, remote, missing_objects(server.stage, commit))
 
 
 def _naming(error: RemoteError, url: str, commit: str) -> RemoteError:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.gitcmd.remote import RemoteError, Trouble, classify, fetch
+from patchkit.gitcmd.remote import RemoteError, Trouble, classify, fetch, speaks_v2
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.stop import Stop, StoppedError
+from tests.support.dumb import dumb_server
 from tests.support.repos import Upstream
 from tests.support.servers import dead_port, silent_server
 
@@ -195,3 +196,19 @@ def test_stop_ends_a_fetch_that_waits(target: Repository) -> None:
 )
 def test_what_git_says_is_understood(said: str, trouble: Trouble) -> None:
     assert classify(said) is trouble
+
+
+def test_which_servers_give_single_objects(
+    upstream: Upstream, target: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.commit({"a": "1\n"})
+    assert speaks_v2(target, upstream.url)
+    with dumb_server(upstream) as url:
+        assert not speaks_v2(target, url)
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nunset GIT_PROTOCOL\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH", str(ssh))
+    assert not speaks_v2(target, f"ssh://git.invalid{upstream.path}")
+    with pytest.raises(RemoteError):
+        speaks_v2(target, f"file://{tmp_path}/nothing.git")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,8 +16,9 @@ from patchkit.model.stop import Stop
 from patchkit.sources.fetching import Fetching
 from patchkit.sources.git import fetch_commit
 from tests.support.damage import lose_blob
+from tests.support.dumb import dumb_server
 from tests.support.repos import Upstream, executable, tree_files
-from tests.support.servers import Reply, dead_port, http_server
+from tests.support.servers import dead_port
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def test_a_server_that_gives_out_branches_only(
     commit = upstream.commit({"a": "1\n"})
     upstream.commit({"a": "2\n"})
     upstream.commit({"z": "1\n"}, branch="other", parents=())
-    with _dumb_server(upstream) as url:
+    with dumb_server(upstream) as url:
         fetch_commit(GitSource(url), commit, target, fetching, track=track)
 
     assert tree_files(target.git_dir, commit) == {"a": b"1\n"}
@@ -77,7 +76,7 @@ def test_the_tracked_branch_is_enough(
 ) -> None:
     commit = upstream.commit({"a": "1\n"})
     other = upstream.commit({"z": "1\n"}, branch="other", parents=())
-    with _dumb_server(upstream) as url:
+    with dumb_server(upstream) as url:
         fetch_commit(GitSource(url), commit, target, fetching, track="main")
 
     assert target.commit(other) is None
@@ -170,7 +169,7 @@ def test_credentials_come_from_the_users_helper(
 ) -> None:
     commit = upstream.commit({"a": "1\n"})
     helper = "!f() { echo username=ann; echo password=pass; }; f"
-    with _dumb_server(upstream, login="ann:pass") as url:
+    with dumb_server(upstream, login="ann:pass") as url:
         with pytest.raises(SurroundingsError, match="authentication needed") as caught:
             fetch_commit(GitSource(url), commit, target, fetching)
         (Path.home() / ".gitconfig").write_text(f'[credential]\n\thelper = "{helper}"\n')
@@ -178,18 +177,3 @@ def test_credentials_come_from_the_users_helper(
 
     assert "credential helper" in caught.value.problems[0].hint
     assert target.commit(commit) == commit
-
-
-@contextmanager
-def _dumb_server(upstream: Upstream, *, login: str = "") -> Iterator[str]:
-    """The repository as plain files over HTTP: no shallow fetches, no commits by id."""
-    upstream.git("update-server-info")
-    with http_server() as server:
-        for path in upstream.path.rglob("*"):
-            if path.is_file():
-                name = path.relative_to(upstream.path).as_posix()
-                server.replies[f"/r.git/{name}"] = Reply(path.read_bytes(), login=login)
-        server.replies["/r.git/info/refs?service=git-upload-pack"] = server.replies[
-            "/r.git/info/refs"
-        ]
-        yield f"{server.url}/r.git"
