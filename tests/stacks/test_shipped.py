@@ -6,11 +6,13 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from unidiff import PatchSet
 
 from patchkit.lock import load_lock
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import LocalPatch, LocalSeries, Manifest
 from patchkit.model.mail import format_header, parse_patch
+from patchkit.model.patch import FileChange
 from patchkit.model.series import parse_series
 from tests.stacks.conftest import ROOT
 
@@ -64,3 +66,18 @@ def test_headers_say_why(path: Path) -> None:
     assert max(map(len, body.splitlines())) <= 80
     assert patch.preamble == format_header(patch.header)
     assert all(change.old_blob and len(change.old_blob) == 40 for change in patch.changes)
+
+
+@pytest.mark.parametrize("path", PATCHES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_second_reader_sees_the_same_changes(path: Path) -> None:
+    ours = {
+        change.path: _counts(change)
+        for change in parse_patch(path.read_bytes(), name=path.name).changes
+    }
+    theirs = {file.path: (file.added, file.removed) for file in PatchSet.from_filename(str(path))}
+    assert ours == theirs
+
+
+def _counts(change: FileChange) -> tuple[int, int]:
+    markers = [line[:1] for hunk in change.hunks for line in hunk.lines]
+    return markers.count(b"+"), markers.count(b"-")
