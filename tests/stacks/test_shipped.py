@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from unidiff import PatchSet
+from unidiff.patch import PatchSet
 
 from patchkit.lock import load_lock
 from patchkit.manifest.load import load_manifest
