@@ -28,7 +28,7 @@ from patchkit.manifest.values import Component, Manifest
 from patchkit.model.outcome import PatchOutcome
 from patchkit.model.progress import Progress
 from patchkit.ops.parallel import in_parallel
-from patchkit.ops.ways_out import ways_out
+from patchkit.ops.ways_out import in_columns, ways_out
 from patchkit.series import LoadedSeries, load_series
 from patchkit.stack import Stack, build_stack
 from patchkit.store import Store
@@ -245,11 +245,11 @@ class _Applying:
         if recorded is None or self.options.update_lock:
             return ()
         found = compare(recorded, actual, where=component.name)
-        hint = (
-            f"if that is what you want: patchkit apply -m {self.manifest.name} "
-            f"-c {component.name} --update-lock"
-        )
-        return (*found[:-1], *(replace(each, hint=hint) for each in found[-1:]))
+        target = f"-m {self.manifest.name} -c {component.name}"
+        ways = [("accept it and record it", f"patchkit apply {target} --update-lock")]
+        if recorded.commit != actual.commit:
+            ways.insert(0, ("carry the patches to the new pin", f"patchkit refresh {target}"))
+        return (*found[:-1], *(replace(each, hint=in_columns(ways)) for each in found[-1:]))
 
     def _enter(
         self, component: Component, stack: Stack, built: AppliedComponent
