@@ -12,10 +12,12 @@ from pathlib import Path
 from patchkit.gitcmd.objects import write_objects
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange
-from patchkit.model.objects import encode_path, make_commit
+from patchkit.model.objects import decode_path, encode_path, make_commit
 from patchkit.model.patch import Identity
 from patchkit.workspace.checkout import BRANCH, SAVED_REFS, Checkout
+from patchkit.workspace.contents import contents_at
 from patchkit.workspace.journal import move_folder
+from patchkit.workspace.staging import leave_out
 from patchkit.workspace.state import OPERATION_FILES, Snapshot
 
 _WHO = ("patchkit", "patchkit@localhost")
@@ -54,10 +56,19 @@ def read_worktree(checkout: Checkout) -> Worktree:
     index.unlink(missing_ok=True)
     # a fresh index: in the user's own, files may be marked not to be looked at
     repository = checkout.repository
-    listing = repository.git("ls-files", "--stage", "-z").out
-    repository.git("update-index", "-z", "--index-info", stdin=listing, index=index)
+    listing = repository.git("ls-files", "-t", "--stage", "-z").out
+    rows = [row.split(b" ", 1) for row in listing.split(b"\0")[:-1]]
+    entries = b"".join(entry + b"\0" for _, entry in rows)
+    repository.git("update-index", "-z", "--index-info", stdin=entries, index=index)
+    leave_out(repository, index, _not_checked_out(checkout, rows))
     repository.git("add", "--update", "--", ".", index=index)
     return Worktree(_tree(checkout, index), index)
+
+
+def _not_checked_out(checkout: Checkout, rows: Sequence[Sequence[bytes]]) -> list[str]:
+    """Files that are not meant to be on disk: nobody has them, or the user's checkout is sparse."""
+    paths = (decode_path(entry.split(b"\t", 1)[1]) for tag, entry in rows if tag == b"S")
+    return [path for path in paths if contents_at(checkout.path, path) is None]
 
 
 def save_work(
@@ -117,7 +128,9 @@ def _everything(checkout: Checkout, worktree: Worktree, in_the_way: Sequence[str
 
 
 def _tree(checkout: Checkout, index: Path) -> str:
-    return checkout.repository.git("write-tree", index=index).out.decode().strip()
+    # blobs that nobody has are in the tree all the same
+    done = checkout.repository.git("write-tree", "--missing-ok", index=index)
+    return done.out.decode().strip()
 
 
 def _commit(checkout: Checkout, snapshot: Snapshot, tree: str, when: int) -> str:

@@ -235,3 +235,16 @@ def test_one_component_that_fails_does_not_keep_the_other(
     assert "ambiguous  demo" in ran.out
     assert "refreshed  second" in ran.out
     assert b"+5\n" in (project.root / "patches/second/one.patch").read_bytes()
+
+
+def test_files_that_are_not_checked_out_are_no_edits(project: Project, upstream: Upstream) -> None:
+    """As in a sparse checkout, and where no server has a file's contents."""
+    stack = Stacked.of(project, upstream, small_patches())
+    stack.git("update-index", "--skip-worktree", "c.txt")
+    (stack.checkout / "c.txt").unlink()
+    stack.edit("a.txt", "five\n", "5\n")
+    ran = stack.run("refresh").ok()
+    assert "c.txt" not in ran.out
+    assert "c.txt" in stack.git("ls-tree", "--name-only", "HEAD")
+    assert stack.git("ls-files", "-t", "c.txt") == "S c.txt"
+    stack.settled()
