@@ -166,3 +166,11 @@ def test_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (path.parent / link).exists()] == []
+
+
+def test_architecture_names_what_is_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    places = set(re.findall(r"`([a-z_/]+(?:\.py|/))`", text))
+    assert len(places) > 20
+    missing = [p for p in places if not ((ROOT / "patchkit" / p).exists() or (ROOT / p).exists())]
+    assert missing == []
