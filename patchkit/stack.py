@@ -204,15 +204,17 @@ class StackBuilder:
         self._objects.update((each.oid, each) for each in written)
 
     def _commit(self, patch: SeriesPatch) -> GitObject:
-        header = patch.file.header or Header(patch.name.removesuffix(".patch"))
+        header = patch.file.header or Header("")
+        message = header.message or patch.name.removesuffix(".patch")
         author = header.author or COMMITTER
-        date = author.date or self.base.date
+        # git cannot read a commit from before 1970
+        date = author.date if author.date[:1].isdigit() else self.base.date
         return make_commit(
             tree=self._tree_id,
             parents=[self.commit],
             author=replace(author, date=date),
             committer=replace(COMMITTER, date=date),
-            message=add_patch_trailer(header.message, patch.name),
+            message=add_patch_trailer(message, patch.name),
         )
 
 

@@ -144,6 +144,19 @@ def test_an_empty_patch_makes_no_commit(upstream: Upstream) -> None:
     assert (stack.commit, stack.outcomes[0].status, stack.clean) == (commit, Status.EMPTY, True)
 
 
+def test_a_commit_is_sound_whatever_the_header_says(upstream: Upstream) -> None:
+    commit = upstream.commit({"f": "a\n"})
+    diff = make_patch({"f": "a\n"}, {"f": "b\n"}, subject=None)
+    for head in (
+        b"From: <>\nDate: Fri, 21 Nov 1930 11:00:00 +0100\nSubject: x\n\n",
+        b'From: "a\nb" <a@b>\nDate: never\nSubject:\n\n',
+        b"From: =?utf-8?q?a=0A=3Cb=3E?= <a b@c>\nSubject: =?utf-8?q?a=00b=0Ac?=\n\n\x00\n",
+    ):
+        stack = stack_on(upstream, commit, patch("x.patch", head + diff))
+        write_objects(Repository(upstream.path), stack.objects)
+        assert upstream.git("fsck", "--strict", "--no-dangling", stack.commit) == b""
+
+
 def test_paths_are_stripped_and_moved(upstream: Upstream) -> None:
     commit = upstream.commit({"python/d/f": "a\n"})
     data = make_patch({"x/d/f": "a\n"}, {"x/d/f": None, "x/d/g": "a\n"})

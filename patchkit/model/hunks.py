@@ -77,10 +77,11 @@ class _Span:
 
 @dataclass(slots=True)
 class _Image:
-    """The file while hunks are put in; `spans` are in the order of the file."""
+    """The file while hunks are put in; `spans` are in its order, `grown` is by how many lines."""
 
     data: bytes
     spans: list[_Span] = field(default_factory=list)
+    grown: int = 0
     _lines: int = -1
 
     def place(self, hunk: Hunk) -> tuple[int, int] | None:
@@ -101,7 +102,7 @@ class _Image:
         at_end = not lines or lines[-1][0] in (_PLUS, _MINUS)
         found = None
         if not at_start and not at_end:
-            found = self._expected(needle, wanted, len(old))
+            found = self._expected(needle, wanted)
         if found is None:
             found = self._nearest(needle, wanted, len(old), at_start=at_start, at_end=at_end)
         if found is None:
@@ -126,21 +127,21 @@ class _Image:
         while index and self.spans[index - 1].start > span.start:
             index -= 1
         self.spans.insert(index, span)
+        self.grown += span.new_lines - span.old_lines
 
-    def _expected(self, needle: bytes, wanted: int, lines: int) -> tuple[int, int, int, int] | None:
+    def _expected(self, needle: bytes, wanted: int) -> tuple[int, int, int, int] | None:
         """The recorded place, if it lies behind all earlier hunks and the lines stand there."""
-        cursor = line = grown = 0
+        cursor = line = 0
         if self.spans:
             last = self.spans[-1]
             cursor, line = last.end, last.line + last.old_lines
-            grown = sum(span.new_lines - span.old_lines for span in self.spans)
         for start in self._occurrences(needle, cursor):
             line += self.data.count(b"\n", cursor, start)
             cursor = start
-            if line + grown == wanted:
+            if line + self.grown == wanted:
                 end = self._line_end(needle, start)
                 return None if end is None else (start, end, line, wanted)
-            if line + grown > wanted:
+            if line + self.grown > wanted:
                 return None
         return None
 
@@ -220,7 +221,7 @@ class _Image:
     def _total(self) -> int:
         if self._lines < 0:
             self._lines = _count_lines(self.data)
-        return self._lines + sum(span.new_lines - span.old_lines for span in self.spans)
+        return self._lines + self.grown
 
 
 def _count_lines(data: bytes) -> int:

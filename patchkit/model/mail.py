@@ -240,6 +240,8 @@ def _parse_author(fields: dict[str, str]) -> Identity | None:
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
     name = _clean_name(decode_words(name))
     email = _clean_name(email).replace(" ", "")
+    if not name and not email:
+        return None
     return Identity(name or email, email, parse_date(fields.get("date", "")))
 
 
@@ -250,7 +252,8 @@ def _clean_name(text: str) -> str:
 
 def _trim(text: str) -> str:
     """Without the blank lines at its beginning and what is blank at its end."""
-    return _BLANK_LINES.sub("", text).rstrip(" \t\n")
+    # git has no place for NUL in a commit
+    return _BLANK_LINES.sub("", text.replace("\x00", "")).rstrip(" \t\n")
 
 
 # -- writing ---------------------------------------------------------------------------------

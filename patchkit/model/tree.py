@@ -23,7 +23,8 @@ from patchkit.model.objects import (
 
 # One row of a tree object: octal mode, name, NUL, 20 bytes of id
 _ROW = re.compile(rb"([0-7]+ ([^\x00]+)\x00.{20})", re.DOTALL)
-_FOLDER_MARK = b"40000 "
+# the second as some old tools wrote it
+_FOLDER_MARKS = (b"40000 ", b"040000 ")
 
 
 class ObjectSource(Protocol):
@@ -82,7 +83,7 @@ class Tree:
             if folder is None:
                 return None
         row = folder.rows.get(name) if folder else None
-        return None if row is None or row.startswith(_FOLDER_MARK) else _entry(row)
+        return None if row is None or row.startswith(_FOLDER_MARKS) else _entry(row)
 
     def symlink_above(self, path: str) -> str | None:
         """The folder on the way to `path` that is in truth a symlink; None if there is none."""
@@ -97,7 +98,7 @@ class Tree:
             row = folder.rows.get(part) if folder else None
             if row is None:
                 return None
-            if not row.startswith(_FOLDER_MARK):
+            if not row.startswith(_FOLDER_MARKS):
                 return decode_path(b"/".join(parts[:depth])), _entry(row)
             folder = self._enter(folder, part)
         return None
@@ -130,7 +131,7 @@ class Tree:
         if found is not None:
             return found
         row = folder.rows.get(name)
-        if row is None or not row.startswith(_FOLDER_MARK):
+        if row is None or not row.startswith(_FOLDER_MARKS):
             return None
         found = _load(self._source, row[-20:].hex())
         folder.open[name] = found  # a cache: what the folder contains does not change by it
@@ -142,7 +143,7 @@ class Tree:
         new = folder.copy() if folder else _Folder({}, {}, None)
         name = parts[depth]
         known = new.rows.get(name)
-        is_folder = known is not None and known.startswith(_FOLDER_MARK)
+        is_folder = known is not None and known.startswith(_FOLDER_MARKS)
         if depth == len(parts) - 1:
             if is_folder:
                 raise ObstructedError(path, path + "/")
@@ -152,7 +153,7 @@ class Tree:
                 raise ObstructedError(path, decode_path(b"/".join(parts[: depth + 1])))
             new.open[name] = self._put(self._enter(folder, name), parts, depth + 1, row, path)
             if known is None:
-                new.rows[name] = _FOLDER_MARK
+                new.rows[name] = _FOLDER_MARKS[0]
         new.sorted = new.sorted and known is not None
         return new
 
@@ -197,7 +198,7 @@ def _write(folder: _Folder, written: list[GitObject]) -> str:
 def _order(item: tuple[bytes, bytes]) -> bytes:
     # git compares a folder's name as if it ended in "/"
     name, row = item
-    return name + b"/" if row.startswith(_FOLDER_MARK) else name
+    return name + b"/" if row.startswith(_FOLDER_MARKS) else name
 
 
 def _entry(row: bytes) -> TreeEntry:
