@@ -1,8 +1,8 @@
 """Where the user's own pip or uv looks for packages, and how it gets there.
 
 pip is asked (`pip config list` knows files, virtual environments and PIP_* variables; the help text
-knows the default index), so that no host has to be named here. Variables of uv are read as well.
-The order of indexes does not matter to us: a SHA-256 says which file is meant.
+knows the default index), so that no host has to be named here. What uv is told counts as well, and
+where there is no pip, uv's default. The order of indexes does not matter to us: a SHA-256 says which file is meant.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from threading import Lock
 
 from patchkit.errors import SurroundingsError
 from patchkit.sources.http import Access
+from patchkit.sources.uv import UvOptions, uv_default, uv_files, uv_options
 
 # The later ones win, as they do for `pip download`; what is set for installing only still counts.
 _SECTIONS = ("global", "install", "download", ":env:")
@@ -51,10 +52,11 @@ def _configuration(steering: Sequence[tuple[str, str]]) -> IndexConfiguration:
     environment = dict(steering)
     pip, listing = _asked_pip()
     options = pip_options(listing, environment)
-    first = options.get("index-url") or _first_uv_index(environment)
-    if not first and pip and not _is_true(options.get("no-index", "")):
-        first = default_index(_output([*pip, "install", "--help"]) or "")
-    return configuration(options, environment, first)
+    uv = uv_options(environment, uv_files(environment))
+    first = options.get("index-url") or uv.first
+    if not first and not _is_true(options.get("no-index", "")):
+        first = default_index(_help([*pip, "install"])) if pip else uv_default(_uv_help())
+    return configuration(options, uv, first)
 
 
 def pip_options(listing: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -79,17 +81,13 @@ def default_index(help_text: str) -> str:
     return found[1] if found else ""
 
 
-def configuration(
-    options: Mapping[str, str], environment: Mapping[str, str], first: str
-) -> IndexConfiguration:
-    """What pip's options and uv's variables come to, with `first` as the main index."""
-    uv_extra = environment.get("UV_EXTRA_INDEX_URL", "") + " " + environment.get("UV_INDEX", "")
-    indexes = [first, *options.get("extra-index-url", "").split(), *_unnamed(uv_extra.split())]
+def configuration(options: Mapping[str, str], uv: UvOptions, first: str) -> IndexConfiguration:
+    """What pip's and uv's options come to, with `first` as the main index."""
+    indexes = [first, *options.get("extra-index-url", "").split(), *uv.extra]
     if _is_true(options.get("no-index", "")):
         indexes = []
-    places = options.get("find-links", "").split()
-    places += re.split(r"[\s,]+", environment.get("UV_FIND_LINKS", ""))
-    found = IndexConfiguration(_distinct(indexes), _distinct(places), _access(options, environment))
+    places = [*options.get("find-links", "").split(), *uv.find_links]
+    found = IndexConfiguration(_distinct(indexes), _distinct(places), _access(options, uv))
     if not found.indexes and not found.find_links:
         raise SurroundingsError(
             "neither pip nor uv says which package index to use",
@@ -98,26 +96,15 @@ def configuration(
     return found
 
 
-def _access(options: Mapping[str, str], environment: Mapping[str, str]) -> Access:
+def _access(options: Mapping[str, str], uv: UvOptions) -> Access:
     timeout = options.get("timeout") or options.get("default-timeout") or ""
-    trusted = f"{options.get('trusted-host', '')} {environment.get('UV_INSECURE_HOST', '')}"
     return Access(
         proxy=options.get("proxy", ""),
         certificates=options.get("cert", ""),
         client_certificate=options.get("client-cert", ""),
-        trusted=frozenset(trusted.split()),
+        trusted=frozenset([*options.get("trusted-host", "").split(), *uv.insecure]),
         timeout=float(timeout) if timeout.isdigit() and timeout != "0" else Access().timeout,
     )
-
-
-def _first_uv_index(environment: Mapping[str, str]) -> str:
-    named = [environment.get(name, "") for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL")]
-    return next(iter(_unnamed([each for each in named if each])), "")
-
-
-def _unnamed(indexes: Sequence[str]) -> list[str]:
-    """uv lets an index have a name: `internal=https://...`."""
-    return [re.sub(r"^[A-Za-z0-9._-]+=(?=[a-z]+:)", "", index) for index in indexes]
 
 
 def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
@@ -145,6 +132,15 @@ def _asked_pip() -> tuple[list[str], str]:
             if listing is not None:
                 return [*map(str, pip)], listing
     return [], ""
+
+
+def _help(command: Sequence[str]) -> str:
+    return _output([*command, "--help"]) or ""
+
+
+def _uv_help() -> str:
+    uv = shutil.which("uv")
+    return _help([uv, "pip", "install"]) if uv else ""
 
 
 def _output(command: Sequence[str]) -> str | None:

@@ -16,6 +16,7 @@ from patchkit.sources.configuration import (
     index_configuration,
     pip_options,
 )
+from patchkit.sources.uv import UvOptions
 
 # Word for word what `pip config list` prints.
 LISTING = """\
@@ -42,7 +43,7 @@ def test_options_in_force() -> None:
 def test_what_they_come_to() -> None:
     options = pip_options(LISTING, {})
 
-    found = configuration(options, {}, options["index-url"])
+    found = configuration(options, UvOptions(), options["index-url"])
 
     assert found.indexes == (
         "https://download.example/simple",
@@ -58,7 +59,7 @@ def test_what_they_come_to() -> None:
 def test_no_index_leaves_plain_files() -> None:
     options = pip_options("global.no-index='true'\nglobal.find-links='/srv'\n", {})
 
-    found = configuration(options, {}, "https://one.example")
+    found = configuration(options, UvOptions(), "https://one.example")
 
     assert (found.indexes, found.find_links) == ((), ("/srv",))
 
@@ -69,28 +70,24 @@ def test_variables_of_pip_without_pip() -> None:
     assert options == {"index-url": "https://one.example"}
 
 
-def test_variables_of_uv() -> None:
-    environment = {
-        "UV_EXTRA_INDEX_URL": "https://one.example https://two.example",
-        "UV_INDEX": "internal=https://three.example",
-        "UV_FIND_LINKS": "/srv/a,/srv/b",
-        "UV_INSECURE_HOST": "three.example",
-    }
+def test_uv_adds_to_pip() -> None:
+    uv = UvOptions("https://first.example", ("https://two.example",), ("/srv/b",), ("h.example",))
+    options = {"extra-index-url": "https://one.example", "find-links": "/srv/a"}
 
-    found = configuration({}, environment, "")
+    found = configuration(options, uv, uv.first)
 
     assert found.indexes == (
+        "https://first.example",
         "https://one.example",
         "https://two.example",
-        "https://three.example",
     )
     assert found.find_links == ("/srv/a", "/srv/b")
-    assert found.access.trusted == {"three.example"}
+    assert found.access.trusted == {"h.example"}
 
 
 def test_neither_pip_nor_uv() -> None:
     with pytest.raises(SurroundingsError) as caught:
-        configuration({}, {}, "")
+        configuration({}, UvOptions(), "")
 
     assert "PIP_INDEX_URL" in caught.value.problems[0].hint
 
