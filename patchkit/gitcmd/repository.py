@@ -77,7 +77,7 @@ class Repository:
         return {name: oid for oid, name in rows}
 
     def update_refs(self, changes: Iterable[RefChange], *, reason: str) -> None:
-        """Change all refs in one transaction; GitFailureError and no change if an old value differs."""
+        """Change all refs in one transaction; GitFailureError, no change, if an old value differs."""
         lines = ["start"]
         for change in changes:
             verb = "delete" if change.new is None else "update"
@@ -88,7 +88,7 @@ class Repository:
 
 
 def init_repository(git_dir: Path, *, work_tree: Path | None = None) -> Repository:
-    """Make an empty repository without templates (so without hooks); harmless on an existing one."""
+    """Make an empty repository without templates, so without hooks; harmless on an existing one."""
     git_dir.mkdir(parents=True, exist_ok=True)
     arguments = ["init", "--quiet", "--template=", "--initial-branch=patchkit"]
     if work_tree is None:
