@@ -25,8 +25,6 @@ _CONFIG = """\
 \tsymlinks = true
 \tsplitIndex = false
 \tsparseCheckout = false
-[status]
-\tshowUntrackedFiles = normal
 """
 
 
