@@ -2,7 +2,8 @@
 
 pip is asked (`pip config list` knows files, virtual environments and PIP_* variables; the help text
 knows the default index), so that no host has to be named here. What uv is told counts as well, and
-where there is no pip, uv's default. The order of indexes does not matter to us: a SHA-256 says which file is meant.
+where there is no pip, uv's default. The order of indexes does not matter to us: a SHA-256 says
+which file is meant.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,10 @@ def uv_options(environment: Mapping[str, str], files: Iterable[Mapping[str, Any]
 
 def uv_files(environment: Mapping[str, str]) -> list[Mapping[str, Any]]:
     """The contents of the user's and the system's uv.toml, as far as they can be read."""
-    if sys.version_info < (3, 11):
+    try:
+        tomllib = import_module("tomllib")
+    except ModuleNotFoundError:  # Python 3.10
         return []
-    import tomllib  # noqa: PLC0415
-
     found: list[Mapping[str, Any]] = []
     for path in _places(environment):
         try:
