@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,15 +39,18 @@ FLOW = (
 )
 
 
-def _imports(module: str) -> Iterator[str]:
+@cache
+def _imports(module: str) -> tuple[str, ...]:
     """The full names that a module imports, wherever it does."""
+    names: list[str] = []
     for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively"
-            yield str(node.module)
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names.append(str(node.module))
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(names)
 
 
 def _own(module: str) -> set[str]:

@@ -77,7 +77,7 @@ class Repository:
         return {name: oid for oid, name in rows}
 
     def update_refs(self, changes: Iterable[RefChange], *, reason: str) -> None:
-        """Change all refs in one transaction; GitFailureError, no change, if an old value differs."""
+        """Change all refs in one transaction, or none: GitFailureError if an old value differs."""
         lines = ["start"]
         for change in changes:
             verb = "delete" if change.new is None else "update"
