@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
 
 _SCRIPT = """\
 import sys
@@ -16,10 +20,11 @@ print(*sys.modules, file=sys.stderr)
 """
 
 
-def _loaded(*argv: str) -> set[str]:
+def _loaded(*argv: str, cwd: Path | None = None) -> set[str]:
     """The top-level modules, and patchkit's own, that a command line leaves loaded."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _SCRIPT.format(path=sys.path), *argv],
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=True,
@@ -65,3 +70,19 @@ def test_a_command_loads_no_other_command() -> None:
     commands = {m for m in loaded if m.startswith("patchkit.cli.commands.")}
     assert commands == {"patchkit.cli.commands.version"}
     assert loaded & (_HEAVY - {"typer", "pydantic"}) == set()
+
+
+_UNUSED = {"rich", "git", "jinja2", "unidiff", "jsonschema", "ast_grep_py", "ssl", "asyncio"}
+
+
+@pytest.mark.parametrize("argv", [("status",), ("apply",), ("check",), ("diff",), ("log",)])
+def test_a_command_without_need_of_the_network_loads_nothing_for_it(
+    argv: tuple[str, ...], project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"a": "1\n"})
+    patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
+    project.component("demo", upstream, pin, {"two.patch": patch})
+    project.run("apply").ok()
+    loaded = _loaded(*argv, cwd=project.root)
+    assert f"patchkit.ops.{argv[0]}" in loaded
+    assert loaded & _UNUSED == set()
