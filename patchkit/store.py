@@ -77,15 +77,19 @@ class Store:
             return ()
         return paths_of(self.repository(component), pin_ref(component), absent)
 
-    def verify(self, component: Component) -> bool:
-        """Read every byte of the component's cached repository; False, and it is thrown away, if
-        something is wrong with it. True where nothing is cached.
+    def verify(self, component: Component, progress: Progress) -> bool:
+        """Read every byte of the component's cached repository; whether all of it is right.
+
+        True where nothing is cached. On disk: a repository that is damaged is thrown away.
         """
         repository = self.repository(component)
         if not repository.exists or is_sound(repository, pin_ref(component)):
             return True
-        discard(repository, self.cache / "scratch")
-        return False
+        with self._locked(repository.git_dir.stem, component.name, progress):
+            if is_sound(repository, pin_ref(component)):  # mended by somebody else meanwhile
+                return True
+            discard(repository, self.cache / "scratch")
+            return False
 
     def cached_file(self, entry: PinnedPatch) -> bytes | None:
         """The file's bytes if they are here and verified; asks nobody."""

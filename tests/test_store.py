@@ -226,16 +226,16 @@ def test_a_damaged_cache_is_fetched_again(upstream: Upstream, store: Store, dama
 
 def test_verifying_finds_a_rotten_byte(upstream: Upstream, store: Store) -> None:
     component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
-    assert store.verify(component)
+    assert store.verify(component, Silent())
     base = store.base(component, Silent())
-    assert store.verify(component)
+    assert store.verify(component, Silent())
     (pack,) = (store.repository(component).git_dir / "objects" / "pack").glob("*.pack")
     data = bytearray(pack.read_bytes())
     data[-30] ^= 0xFF
     pack.chmod(0o644)
     pack.write_bytes(data)
 
-    assert not store.verify(component)
+    assert not store.verify(component, Silent())
     assert store.base(component, Silent()) == base
 
 

@@ -8,6 +8,8 @@ that the pin is here and nobody took a pack away. Without a receipt that fits, g
 from __future__ import annotations
 
 import json
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from patchkit.errors import SurroundingsError
@@ -89,7 +91,11 @@ def _packs(repository: Repository) -> dict[str, int]:
     """The size of every pack and index, by name."""
     folder = repository.git_dir / "objects" / "pack"
     files = (path for ending in ("pack", "idx") for path in folder.glob(f"pack-*.{ending}"))
-    return {path.name: path.stat().st_size for path in files}
+    sizes: dict[str, int] = {}
+    for path in files:
+        with suppress(FileNotFoundError):  # gone since it was listed
+            sizes[path.name] = path.stat().st_size
+    return sizes
 
 
 def _receipt_folder(repository: Repository) -> Path:
@@ -109,6 +115,7 @@ def _read_receipt(path: Path) -> tuple[Base, dict[str, int]] | None:
 
 
 def _write_receipt(repository: Repository, ref: str, base: Base) -> None:
+    """Best effort: without a receipt git is asked, as on a disk that can only be read."""
     path = _receipt_path(repository, ref)
     noted = {
         "commit": base.commit,
@@ -116,7 +123,8 @@ def _write_receipt(repository: Repository, ref: str, base: Base) -> None:
         "date": base.date,
         "packs": _packs(repository),
     }
-    path.parent.mkdir(exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(noted, indent=2, sort_keys=True) + "\n")
-    draft.replace(path)
+    draft = path.with_name(f"{path.stem}.{secrets.token_hex(6)}.draft")
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        draft.write_text(json.dumps(noted, indent=2, sort_keys=True) + "\n")
+        draft.replace(path)

@@ -110,7 +110,7 @@ def _component(
 
 def _verified(store: Store, component: Component, progress: Progress) -> bool:
     progress.step(component.name, "verifying the cached copy", local=True)
-    sound = store.verify(component)
+    sound = store.verify(component, progress)
     progress.finish(component.name, "sound" if sound else "damaged")
     return sound
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -138,3 +139,11 @@ def test_no_git_process_reads_a_pin(repository: Repository) -> None:
     )
 
     assert out.strip() == str(base)
+
+
+def test_a_receipt_that_cannot_be_written_is_done_without(repository: Repository) -> None:
+    base = _pinned(repository)
+    shutil.rmtree(repository.git_dir / "patchkit-pins")
+    (repository.git_dir / "patchkit-pins").touch()  # no folder can be made there
+
+    assert read_pin(repository, PIN) == base
