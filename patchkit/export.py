@@ -74,18 +74,27 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A patch file to write; `original` is None for a new patch."""
+    """A patch file to write; `original` is None for a new patch, `anew`: its diff is not kept."""
 
     deed: Deed
     original: Original | None = None
     layout: Layout = Layout()
+    anew: bool = False
+
+    @property
+    def same_trees(self) -> bool:
+        """Whether the original's diff is right without a look at it."""
+        if self.original is None or self.anew:
+            return False
+        old = self.original.deed
+        return (old.before, old.after) == (self.deed.before, self.deed.after)
 
 
 def export_patches(repository: Repository, wanted: Sequence[Wanted]) -> list[bytes]:
     """The bytes of each patch file; those of the original where its commit does what it did."""
     pairs: list[tuple[Layout, str, str]] = []
     for each in wanted:
-        if not _same_trees(each):
+        if not each.same_trees:
             pairs.append((each.layout, each.deed.before, each.deed.after))
             if each.original is not None and each.original.deed.before:
                 old = each.original.deed
@@ -126,20 +135,15 @@ def _diffs(
     return found
 
 
-def _same_trees(wanted: Wanted) -> bool:
-    old = wanted.original
-    return old is not None and (
-        (old.deed.before, old.deed.after) == (wanted.deed.before, wanted.deed.after)
-    )
-
-
 def _body(wanted: Wanted, diffs: dict[tuple[Layout, str, str], bytes]) -> bytes:
     if wanted.original is None:
         return diffs[wanted.layout, wanted.deed.before, wanted.deed.after]
     old = wanted.original
-    if _same_trees(wanted):
+    if wanted.same_trees:
         return old.file.diff + old.file.signature
     diff = diffs[wanted.layout, wanted.deed.before, wanted.deed.after]
+    if wanted.anew:
+        return diff + old.file.signature
     if diff == diffs.get((wanted.layout, old.deed.before, old.deed.after)):
         return old.file.diff + old.file.signature
     if same_changes(old.file.changes, parse_diff(diff, strip=old.file.strip)):

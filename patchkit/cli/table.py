@@ -176,6 +176,11 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
               '',
               False,
               'Where other stacks use the series too, give this one a copy of its own'),
+             (('--canonical',),
+              '',
+              False,
+              "Write every diff anew in patchkit's form, with the line numbers and blob ids of "
+              'now'),
              (('--diff',), '', False, 'Show the change of each patch, as a diff of the patches'),
              (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
              (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
@@ -701,6 +706,8 @@ Options:
       --message TEXT      The new patch's message. Default: from its name.
       --fork              Where other stacks use the series too, give this one a
                           copy of its own.
+      --canonical         Write every diff anew in patchkit's form, with the
+                          line numbers and blob ids of now.
       --diff              Show the change of each patch, as a diff of the
                           patches.
   -n, --dry-run           Say what would be done, and change nothing.
@@ -717,6 +724,8 @@ Examples:
       where would each edit go?
   patchkit refresh -m qwen3-vl-npu -c megatron-lm
       write the patch files anew
+  patchkit refresh -m qwen3-vl-npu --canonical
+      every diff in patchkit's own form
   patchkit refresh --new fix-rope --message 'Fix RoPE'
       what is left makes a new patch
 

@@ -9,7 +9,7 @@ from patchkit.errors import ExitCode, Problem
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.progress import Progress
 from patchkit.ops.refresh import RefreshOptions, refresh_components
-from patchkit.ops.refreshed import RefreshedComponent, RefreshReport, Result
+from patchkit.ops.refresh_report import RefreshedComponent, RefreshReport, Result
 from patchkit.store import Store
 
 

@@ -2,13 +2,13 @@
 
 Every component is thought through first, against the files as they are. Then all files of all
 components are replaced together, and last the checkouts' branches move to the stacks that the new
-files build; not a file in them is touched.
+files build; not a file in them is touched (`refresh_writing`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,13 +17,11 @@ from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
-from patchkit.gitcmd.repository import ZERO, RefChange
-from patchkit.lock import Lock, LockedComponent, load_lock, lock_bytes, lock_component, merge_lock
+from patchkit.lock import Lock, LockedComponent, load_lock, lock_component
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.interdiff import interdiff
 from patchkit.model.progress import Progress
-from patchkit.ops.refreshed import RefreshedComponent, RefreshedPatch, RefreshReport, Result
-from patchkit.ops.refreshing import (
+from patchkit.ops.refresh_refusals import (
     Found,
     ambiguous,
     cannot_generate,
@@ -36,6 +34,8 @@ from patchkit.ops.refreshing import (
     unknown_base,
     with_findings,
 )
+from patchkit.ops.refresh_report import RefreshedComponent, RefreshedPatch, RefreshReport, Result
+from patchkit.ops.refresh_writing import Move, Thought, carry_out
 from patchkit.recipes.generating import load_generator, with_headers
 from patchkit.refresh.carrying import draft_carry, edited_recipes
 from patchkit.refresh.drafting import Draft, Request, Start, draft_refresh
@@ -45,12 +45,10 @@ from patchkit.refresh.sharing import foresee, other_uses
 from patchkit.series import LoadedSeries, load_series
 from patchkit.stack import Stack, build_stack, read_stack
 from patchkit.store import Store
-from patchkit.transaction import write_set
-from patchkit.workspace import Checkout, Snapshot, State, checkout_of, inspect, locked
-from patchkit.workspace.checkout import OWN_FOLDER, SAVED_REFS, locked_file
-from patchkit.workspace.move import Target, settle
+from patchkit.workspace import Checkout, State, checkout_of, inspect, locked
+from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
-from patchkit.workspace.save import read_worktree, stamp
+from patchkit.workspace.save import read_worktree
 
 #: States of a checkout that holds nothing of its own.
 _UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
@@ -96,26 +94,6 @@ def refresh_components(
         return refreshing.run(components, load_lock(lock))
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """The branch of a checkout goes to a stack."""
-
-    checkout: Checkout
-    snapshot: Snapshot
-    stack: Stack
-    keep: Stack | None  # the stack before, where a ref must save it
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """A component thought through: its report, and what is still to be done."""
-
-    report: RefreshedComponent
-    writes: Mapping[Path, bytes | None] = field(default_factory=dict)
-    locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
-    move: _Move | None = None
-
-
 class _Refreshing:
     def __init__(
         self,
@@ -134,15 +112,13 @@ class _Refreshing:
     def run(self, components: Sequence[Component], lock: Lock | None) -> RefreshReport:
         outcomes = [self._component(each, lock) for each in components]
         if not self._options.dry_run:
-            outcomes = self._carry_out(outcomes)
+            outcomes = carry_out(self._manifest.root, outcomes, when=self._options.when)
         reports = tuple(each.report for each in outcomes)
         for report in reports:
             self._progress.finish(report.name, report.result.value)
         return RefreshReport(self._manifest.name, self._options.dry_run, reports)
 
-    # -- thinking ----------------------------------------------------------------------------
-
-    def _component(self, component: Component, lock: Lock | None) -> _Outcome:
+    def _component(self, component: Component, lock: Lock | None) -> Thought:
         """One component; never raises what concerns it alone."""
         checkout = checkout_of(self._workspace, component)
         self._progress.step(component.name, "comparing the checkout with the patches", local=True)
@@ -154,11 +130,11 @@ class _Refreshing:
                 return self._carry(found, recorded, blank)
             return self._regenerate(found, blank) or self._refresh(found, blank)
         except PatchkitError as error:
-            return _Outcome(replace(blank, exit_code=error.exit_code, problems=error.problems))
+            return Thought(replace(blank, exit_code=error.exit_code, problems=error.problems))
         except OSError as error:
             place = os.fsdecode(error.filename) if error.filename else "the system"
             problem = Problem(f"{place}: {error.strerror or error}", component.name)
-            return _Outcome(replace(blank, exit_code=ExitCode.ENVIRONMENT, problems=(problem,)))
+            return Thought(replace(blank, exit_code=ExitCode.ENVIRONMENT, problems=(problem,)))
 
     def _find(self, component: Component, checkout: Checkout) -> Found:
         snapshot = inspect(checkout)
@@ -174,10 +150,10 @@ class _Refreshing:
         generator = load_generator(series.patches)
         return Found(project, checkout, snapshot, base, series, generator)
 
-    def _refresh(self, found: Found, blank: RefreshedComponent) -> _Outcome:
+    def _refresh(self, found: Found, blank: RefreshedComponent) -> Thought:
         blank = replace(blank, untracked=found.snapshot.untracked)
         if found.snapshot.state is State.ABSENT:
-            return _Outcome(replace(blank, result=Result.ABSENT, detail="there is no checkout"))
+            return Thought(replace(blank, result=Result.ABSENT, detail="there is no checkout"))
         refusal = refusal_of(found)
         if refusal is not None:
             return _refused(blank, refusal)
@@ -190,7 +166,8 @@ class _Refreshing:
             tree = read_worktree(found.checkout).tree if edited else repository.tree(head)
             assert tree is not None
             verdict = compared(found, stack, tree)
-            if verdict is not None:
+            anew = verdict is Result.UNCHANGED and self._options.request.canonical
+            if verdict is not None and not anew:
                 return self._plain(verdict, found, stack, blank)
             write_objects(trial, stack.objects)
             start = Start(
@@ -201,9 +178,7 @@ class _Refreshing:
                 stack=stack,
                 commits=read_stack(repository, found.base.commit, head),
                 worktree=tree,
-                taken=patch_names_in(
-                    (found.project.home.root / found.project.home.path("x")).parent
-                ),
+                taken=patch_names_in(found.project.home.folder),
             )
             draft = draft_refresh(start, found.project.home, self._options.request)
             lost = edited_recipes(reader, found.base, draft, found.generator)
@@ -213,26 +188,28 @@ class _Refreshing:
 
     def _plain(
         self, verdict: Result, found: Found, stack: Stack, blank: RefreshedComponent
-    ) -> _Outcome:
+    ) -> Thought:
         if verdict is Result.REFRESHED:
             return self._caught_up(found, stack, blank)
         if verdict is Result.REFUSED:
             return _refused(blank, stale(found, stack))
-        return _Outcome(replace(blank, result=verdict))
+        return Thought(replace(blank, result=verdict))
 
     def _drafted(
         self, found: Found, before: Stack, draft: Draft, blank: RefreshedComponent
-    ) -> _Outcome:
+    ) -> Thought:
         report = replace(blank, edits=draft.edits, emptied=draft.emptied, dropped=draft.dropped)
         if draft.plan is None:
-            return _Outcome(ambiguous(report, found))
+            return Thought(ambiguous(report, found))
+        if _is_nothing(found, draft):
+            return Thought(replace(report, result=Result.UNCHANGED))
         keep = before if draft.emptied or draft.dropped else None
-        move = _Move(found.checkout, found.snapshot, draft.plan.stack, keep)
+        move = Move(found.checkout, found.snapshot, draft.plan.stack, keep)
         return self._planned(found, draft, replace(report, result=Result.REFRESHED), move)
 
     def _planned(
-        self, found: Found, draft: Draft, report: RefreshedComponent, move: _Move | None
-    ) -> _Outcome:
+        self, found: Found, draft: Draft, report: RefreshedComponent, move: Move | None
+    ) -> Thought:
         """The files and locks that a draft leads to, with what it does to other manifests."""
         assert draft.plan is not None
         project, component = found.project, found.project.component
@@ -255,9 +232,9 @@ class _Refreshing:
             patches=tuple(_row(each) for each in draft.plan.revised),
             files=tuple(sorted(_shown(self._manifest.root, path) for path in writes)),
         )
-        return _Outcome(report, writes, locks, move)
+        return Thought(report, writes, locks, move)
 
-    def _caught_up(self, found: Found, stack: Stack, blank: RefreshedComponent) -> _Outcome:
+    def _caught_up(self, found: Found, stack: Stack, blank: RefreshedComponent) -> Thought:
         """The files say already what the checkout holds: a refresh was killed before its end."""
         locked_component = lock_component(stack, found.series)
         report = replace(
@@ -266,9 +243,9 @@ class _Refreshing:
             detail="the patches hold the edits already; the checkout's branch catches up",
         )
         locks = {self._manifest.lock_path: {blank.name: locked_component}}
-        return _Outcome(report, {}, locks, _Move(found.checkout, found.snapshot, stack, keep=None))
+        return Thought(report, {}, locks, Move(found.checkout, found.snapshot, stack, keep=None))
 
-    def _regenerate(self, found: Found, blank: RefreshedComponent) -> _Outcome | None:
+    def _regenerate(self, found: Found, blank: RefreshedComponent) -> Thought | None:
         """The patches that recipes give now; None if they are the ones that are there.
 
         A checkout that was edited comes first: its edits are for the patches as they are.
@@ -287,7 +264,7 @@ class _Refreshing:
                 generator=generator,
             )
         if generator.problems:
-            return _Outcome(cannot_generate(blank, generator.problems))
+            return Thought(cannot_generate(blank, generator.problems))
         if draft is None or draft.plan is None or not draft.plan.changed:
             return None
         blank = replace(
@@ -299,9 +276,7 @@ class _Refreshing:
         )
         return self._planned(found, draft, with_findings(blank, generator), None)
 
-    def _carry(
-        self, found: Found, recorded: LockedComponent, blank: RefreshedComponent
-    ) -> _Outcome:
+    def _carry(self, found: Found, recorded: LockedComponent, blank: RefreshedComponent) -> Thought:
         """The pin was edited by hand: the patches are made anew for it, if they fit."""
         if found.snapshot.state not in _UNEDITED:
             return _refused(blank, edited_and_repinned(found))
@@ -321,9 +296,9 @@ class _Refreshing:
             )
         blank = with_findings(replace(blank, carried=report.outcomes), generator)
         if generator.problems:
-            return _Outcome(cannot_generate(blank, generator.problems))
+            return Thought(cannot_generate(blank, generator.problems))
         if draft is None:
-            return _Outcome(halted(blank, found))
+            return Thought(halted(blank, found))
         blank = replace(
             blank,
             result=Result.CARRIED,
@@ -332,45 +307,21 @@ class _Refreshing:
         )
         return self._planned(found, draft, blank, None)
 
-    # -- doing -------------------------------------------------------------------------------
 
-    def _carry_out(self, outcomes: Sequence[_Outcome]) -> list[_Outcome]:
-        writes: dict[Path, bytes | None] = {}
-        locks: dict[Path, dict[str, LockedComponent]] = {}
-        for outcome in outcomes:
-            writes.update(outcome.writes)
-            for path, components in outcome.locks.items():
-                locks.setdefault(path, {}).update(components)
-        for path, components in locks.items():
-            known = load_lock(path)
-            writes[path] = lock_bytes(merge_lock(known, components))
-        if writes:
-            write_set(self._manifest.root, writes)
-        return [self._move(outcome) for outcome in outcomes]
-
-    def _move(self, outcome: _Outcome) -> _Outcome:
-        move = outcome.move
-        if move is None:
-            return outcome
-        report = outcome.report
-        repository = move.checkout.repository
-        if move.keep is not None:
-            write_objects(repository, move.keep.objects)
-            ref = _free_ref(move.snapshot, self._options.when)
-            change = RefChange(ref, move.keep.commit, ZERO)
-            repository.update_refs([change], reason="patchkit: save before refresh")
-            report = replace(report, saved=ref)
-        target = Target(move.stack.base.commit, move.stack.commit)
-        settle(move.checkout, move.snapshot, target, move.stack.objects)
-        return replace(outcome, report=report)
+def _is_nothing(found: Found, draft: Draft) -> bool:
+    """Whether neither a file nor the checkout's branch would change."""
+    assert draft.plan is not None
+    snapshot = found.snapshot
+    at_stack = draft.plan.stack.commit == snapshot.head == snapshot.applied
+    return at_stack and not snapshot.edited and not changed_files(found.project, draft)
 
 
 def _moves_later(found: Found) -> str:
     return f"patchkit apply {found.target} moves the checkout"
 
 
-def _refused(report: RefreshedComponent, *problems: Problem) -> _Outcome:
-    return _Outcome(
+def _refused(report: RefreshedComponent, *problems: Problem) -> Thought:
+    return Thought(
         replace(report, result=Result.REFUSED, exit_code=ExitCode.FINDING, problems=problems)
     )
 
@@ -382,15 +333,6 @@ def _row(revised: Revised) -> RefreshedPatch:
     same = revised.old is revised.new
     diff = b"" if same else interdiff(old, new, revised.name)
     return RefreshedPatch(revised.name, patch.where, revised.revision, diff)
-
-
-def _free_ref(snapshot: Snapshot, when: int) -> str:
-    first = SAVED_REFS + stamp(when)
-    ref, number = first, 1
-    while ref in snapshot.saved:
-        number += 1
-        ref = f"{first}-{number}"
-    return ref
 
 
 def _shown(root: Path, path: Path) -> str:

@@ -36,7 +36,8 @@ class Request:
     """What the user wants done with edits that belong to no patch for certain.
 
     At most one of `patch` (a patch of the series) and `new` (the name of a new one, with `message`
-    and `author`) is set; `everything` sends all edits to the new one.
+    and `author`) is set; `everything` sends all edits to the new one. `canonical`: every diff is
+    written anew in canonical form, whether it changed or not.
     """
 
     patch: str | None = None
@@ -44,6 +45,7 @@ class Request:
     message: str = ""
     author: Identity | None = None
     everything: bool = False
+    canonical: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +119,19 @@ def draft_refresh(start: Start, home: Home, request: Request) -> Draft:
     write_objects(start.repository, objects)
     if after[-1] != start.worktree:
         raise NotReproducedError("the edits do not fit into the patches exactly")
-    draft = _finish(start, home, deeds, _with_trees(slots, after))
+    draft = _finish(start, home, deeds, _with_trees(slots, after), anew=request.canonical)
     return replace(draft, edits=rows, dropped=matching.dropped)
 
 
-def _finish(start: Start, home: Home, deeds: Mapping[str, Deed], slots: Sequence[Slot]) -> Draft:
+def _finish(
+    start: Start, home: Home, deeds: Mapping[str, Deed], slots: Sequence[Slot], *, anew: bool
+) -> Draft:
     full = [slot for slot in slots if slot.deed.before != slot.deed.after]
     emptied = tuple(slot.name for slot in slots if slot not in full)
     series = arrange(home.component, start.patches, [slot.name for slot in full])
-    setting = Setting(start.repository, start.reader, start.base, home, start.patches, deeds)
+    setting = Setting(
+        start.repository, start.reader, start.base, home, start.patches, deeds, anew=anew
+    )
     return Draft(
         (), plan_patches(with_empty_patches(start.patches, full), setting), series, emptied
     )

@@ -82,7 +82,7 @@ class Setting:
     """What a plan is made against.
 
     `repository` has all objects of the old and the new stack, `source` reads them. `old` are the
-    patches as they are now, `deeds` what they do where they apply.
+    patches as they are now, `deeds` what they do where they apply. `anew`: no diff is kept.
     """
 
     repository: Repository
@@ -91,6 +91,7 @@ class Setting:
     home: Home
     old: Sequence[LoadedPatch]
     deeds: Mapping[str, Deed]
+    anew: bool = False
 
 
 def deeds_of(stack: Stack, patches: Sequence[LoadedPatch]) -> dict[str, Deed]:
@@ -136,7 +137,8 @@ def _wanted(slot: Slot, setting: Setting) -> Wanted:
     if deed is None and file.header is not None and file.header.message == slot.deed.message:
         # it did not apply: only its words can be compared
         deed = Deed("", "", slot.deed.message, slot.deed.author)
-    return Wanted(slot.deed, Original(file, deed) if deed is not None else None, layout)
+    original = Original(file, deed) if deed is not None else None
+    return Wanted(slot.deed, original, layout, setting.anew)
 
 
 def _layout(slot: Slot, setting: Setting) -> Layout:

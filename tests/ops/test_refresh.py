@@ -227,6 +227,7 @@ def test_a_dry_run_says_all_and_writes_nothing(stack: Stacked) -> None:
     before = stack.everything()
     index = (stack.checkout / ".git" / "index").read_bytes()
     ran = stack.run("refresh", "--dry-run", "--diff").ok()
+    assert "would refresh  demo" in ran.out
     assert "a.txt:5  one.patch" in ran.out
     assert "-+five\n++5\n" in ran.out
     assert stack.everything() == before
@@ -504,3 +505,44 @@ def test_a_message_that_a_patch_file_cannot_hold_is_written_so_that_it_comes_bac
     assert stack.git("log", "-1", "--format=%B").startswith(message)
     assert stack.patch("odd.patch").count(b"\n+three\n") == 1
     stack.settled()
+
+
+def test_canonical_writes_every_diff_anew_and_once(project: Project, upstream: Upstream) -> None:
+    """A raw diff without blob ids, at an offset, made for other files: apply takes it as it is."""
+    patches = small_patches()
+    raw = (
+        patches["one.patch"]
+        .partition(b"--- a/a.txt")[2]
+        .replace(b"@@ -2,8 +2,8 @@", b"@@ -4,8 +4,8 @@")
+    )
+    patches["one.patch"] = b"Five and six.\n\n--- a/a.txt" + raw
+    stack = Stacked.of(project, upstream, patches)
+    assert "unchanged" in stack.run("refresh").ok().out
+    ran = stack.run("refresh", "--canonical").ok()
+    assert "offsets    one.patch" in ran.out
+    assert stack.patch("one.patch").startswith(
+        b"Five and six.\n\ndiff --git a/a.txt b/a.txt\nindex "
+    )
+    assert b"@@ -2,8 +2,8 @@" in stack.patch("one.patch")
+    assert "unchanged" in stack.run("refresh", "--canonical").ok().out
+    stack.settled()
+
+
+def test_a_raw_patch_that_is_not_concerned_keeps_its_bytes(
+    project: Project, upstream: Upstream
+) -> None:
+    patches = small_patches()
+    patches["two.patch"] = b"--- a/a.txt" + patches["two.patch"].partition(b"--- a/a.txt")[2]
+    stack = Stacked.of(project, upstream, patches)
+    stack.edit("a.txt", "five\n", "5\n")
+    ran = stack.run("refresh").ok()
+    assert "identical  2 patches" in ran.out
+    assert stack.patch("two.patch") == patches["two.patch"]
+    stack.settled()
+
+
+def test_commits_put_back_as_they_were_are_nothing(stack: Stacked) -> None:
+    head = stack.git("rev-parse", "HEAD")
+    stack.git("commit", "-q", "--allow-empty", "-m", "Aside")
+    stack.git("reset", "-q", "--hard", head)
+    assert "unchanged" in stack.run("refresh").ok().out

@@ -34,7 +34,7 @@ from patchkit.errors import ExitCode
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
         ExitCode.ENVIRONMENT: "git does not know who you are, or the disk is full",
     },
-    result="patchkit.ops.refreshed:RefreshReport",
+    result="patchkit.ops.refresh_report:RefreshReport",
 )
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new patch's name.")],
@@ -60,7 +60,7 @@ def new(
 
     from patchkit.cli.places import cache_folder, open_manifest, pick_component
     from patchkit.cli.progress import showing_progress
-    from patchkit.cli.refreshing import render_refresh
+    from patchkit.cli.refresh_output import render_refresh
     from patchkit.gitcmd.identity import user_identity
     from patchkit.ops.new import new_patch
     from patchkit.ops.refresh import RefreshOptions

@@ -45,6 +45,13 @@ ForkOption = Annotated[
         "--fork", help="Where other stacks use the series too, give this one a copy of its own."
     ),
 ]
+CanonicalOption = Annotated[
+    bool,
+    typer.Option(
+        "--canonical",
+        help="Write every diff anew in patchkit's form, with the line numbers and blob ids of now.",
+    ),
+]
 DiffOption = Annotated[
     bool, typer.Option("--diff", help="Show the change of each patch, as a diff of the patches.")
 ]
@@ -54,6 +61,7 @@ DiffOption = Annotated[
     examples=[
         ("patchkit refresh -m qwen3-vl-npu --dry-run", "where would each edit go?"),
         ("patchkit refresh -m qwen3-vl-npu -c megatron-lm", "write the patch files anew"),
+        ("patchkit refresh -m qwen3-vl-npu --canonical", "every diff in patchkit's own form"),
         ("patchkit refresh --new fix-rope --message 'Fix RoPE'", "what is left makes a new patch"),
     ],
     exits={
@@ -63,7 +71,7 @@ DiffOption = Annotated[
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
     },
-    result="patchkit.ops.refreshed:RefreshReport",
+    result="patchkit.ops.refresh_report:RefreshReport",
 )
 def refresh(
     *,
@@ -73,6 +81,7 @@ def refresh(
     new: NewOption = None,
     message: MessageOption = "",
     fork: ForkOption = False,
+    canonical: CanonicalOption = False,
     diff: DiffOption = False,
     dry_run: DryRunOption = False,
     workspace: WorkspaceOption = WORKSPACE,
@@ -97,7 +106,7 @@ def refresh(
 
     from patchkit.cli.places import cache_folder, open_manifest, pick_components
     from patchkit.cli.progress import showing_progress
-    from patchkit.cli.refreshing import render_refresh
+    from patchkit.cli.refresh_output import render_refresh
     from patchkit.errors import UsageError
     from patchkit.gitcmd.identity import user_identity
     from patchkit.ops.refresh import RefreshOptions, refresh_components
@@ -119,7 +128,7 @@ def refresh(
             workspace=workspace,
             options=RefreshOptions(
                 when=int(time.time()),
-                request=Request(patch, new, message, author),
+                request=Request(patch, new, message, author, canonical=canonical),
                 fork=fork,
                 dry_run=dry_run,
             ),

@@ -10,10 +10,17 @@ from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import Problem
 from patchkit.model.revision import Revision
-from patchkit.ops.refreshed import RefreshedComponent, RefreshedPatch, RefreshReport, Result
+from patchkit.ops.refresh_report import RefreshedComponent, RefreshedPatch, RefreshReport, Result
 from patchkit.refresh.drafting import RoutedEdit
 
 _SHOWN = 8
+
+#: What a dry run says in place of a result.
+_WOULD = {
+    Result.REFRESHED: "would refresh",
+    Result.CARRIED: "would carry",
+    Result.REGENERATED: "would regenerate",
+}
 
 
 def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
@@ -21,7 +28,7 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
 
     def render(terminal: Terminal, report: RefreshReport) -> None:
         for component in report.components:
-            _component(terminal, component, diff=diff)
+            _component(terminal, component, diff=diff, dry_run=report.dry_run)
         written = any(each.files for each in report.components)
         if report.dry_run and written:
             terminal.say("a dry run: nothing was written")
@@ -29,8 +36,11 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
     return render
 
 
-def _component(terminal: Terminal, component: RefreshedComponent, *, diff: bool) -> None:
-    terminal.product([word(component.result), "  ", component.name, _detail(component)])
+def _component(
+    terminal: Terminal, component: RefreshedComponent, *, diff: bool, dry_run: bool
+) -> None:
+    text = _WOULD.get(component.result, "") if dry_run else ""
+    terminal.product([word(component.result, text), "  ", component.name, _detail(component)])
     terminal.table(_edits(component.edits), indent=2)
     terminal.table(_patches(component), indent=2)
     if diff:

@@ -10,7 +10,7 @@ from patchkit.lock import LockedComponent
 from patchkit.model.base import Base
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name
-from patchkit.ops.refreshed import RefreshedComponent, Result
+from patchkit.ops.refresh_report import RefreshedComponent, Result
 from patchkit.recipes.generating import Generator
 from patchkit.refresh.files import Project
 from patchkit.series import LoadedSeries
