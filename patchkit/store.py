@@ -3,7 +3,7 @@
 One bare repository per upstream below the cache folder, shared by all manifests:
 
     repos/<name>-<hash>.git   refs/patchkit/pins/<pin> for each pin that was fetched
-    files/<sha256>            verified files of other repositories: published patches
+    files/<sha256>-<place>    verified files of other repositories: published patches
     downloads/                archives on their way, resumed after an interruption
     locks/                    one lock file for each of them; a lock vanishes with its process
     scratch/                  what is being fetched; nothing here is ever believed
@@ -91,10 +91,10 @@ class Store:
             discard(repository, self.cache / "scratch")
             return False
 
-    def cached_file(self, entry: PinnedPatch) -> bytes | None:
-        """The file's bytes if they are here and verified; asks nobody."""
+    def cached_file(self, manifest: Manifest, entry: PinnedPatch) -> bytes | None:
+        """The file's bytes if they were found at the entry's place and verified; asks nobody."""
         try:
-            data = self._file(entry.sha256).read_bytes()
+            data = self._file(manifest, entry).read_bytes()
         except FileNotFoundError:
             return None
         return data if _fits(entry, data) else None
@@ -107,14 +107,14 @@ class Store:
         With it come all files that the manifest names at the same commit. BadInputError if the
         file is not there or is another one.
         """
-        data = self.cached_file(entry)
+        data = self.cached_file(manifest, entry)
         if data is not None:
             return data
         if entry.component is not None:
             data = self._file_of_component(manifest, entry, progress)
         else:
             data = self._file_of_git(manifest, component, entry, progress)
-        self._keep(entry, data)
+        self._keep(manifest, entry, data)
         return data
 
     def _build(self, component: Component, progress: Progress) -> Base:
@@ -133,9 +133,7 @@ class Store:
     def _file_of_component(
         self, manifest: Manifest, entry: PinnedPatch, progress: Progress
     ) -> bytes:
-        other = manifest.component(entry.component or "")
-        if other is None:
-            raise BadInputError(Problem(f"{entry.component} is no component", str(entry.where)))
+        other = _component_of(manifest, entry)
         base = self.base(other, progress)
         return _found(entry, read_file(self.repository(other), base.commit, entry.path))
 
@@ -151,7 +149,7 @@ class Store:
             f"{entry.path} of {readable_url(source.url)} at {commit} is not in the cache",
         )
         with self._locked(f"files-{repository.git_dir.stem}", component.name, progress):
-            data = self.cached_file(entry)  # somebody else may have brought it meanwhile
+            data = self.cached_file(manifest, entry)  # somebody else may have brought it meanwhile
             if data is not None:
                 return data
             progress.step(component.name, f"fetching {entry.path}")
@@ -161,10 +159,10 @@ class Store:
                 files = fetch_files(source, commit, {each.path for each in entries}, fetching)
             for each in entries:  # a wrong one among them is told when its own turn comes
                 if each.path in files and _fits(each, files[each.path]):
-                    self._keep(each, files[each.path])
+                    self._keep(manifest, each, files[each.path])
             return _found(entry, files.get(entry.path))
 
-    def _keep(self, entry: PinnedPatch, data: bytes) -> None:
+    def _keep(self, manifest: Manifest, entry: PinnedPatch, data: bytes) -> None:
         """Verify the bytes and put them into the cache."""
         if not _fits(entry, data):
             raise BadInputError(
@@ -175,12 +173,15 @@ class Store:
                     "look at the file at that commit; if it is the one you mean, correct sha256",
                 )
             )
-        path = self._file(entry.sha256)
+        path = self._file(manifest, entry)
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, data)
 
-    def _file(self, digest: str) -> Path:
-        return self.cache / "files" / digest
+    def _file(self, manifest: Manifest, entry: PinnedPatch) -> Path:
+        """Its name has the place, too: a right hash must not hide that another commit is named."""
+        place = "\0".join((*_place(manifest, entry), entry.path))
+        key = sha256(place.encode("utf-8", "surrogatepass")).hexdigest()
+        return self.cache / "files" / f"{entry.sha256}-{key[:16]}"
 
     def _repository(self, key: str) -> Repository:
         return Repository(self.cache / "repos" / f"{folder_name(key)}.git")
@@ -216,7 +217,8 @@ def fetch_all(
     KeyboardInterrupt ends all fetches before it goes on. What is cached makes no progress.
     """
     chosen = manifest.components if components is None else components
-    results: dict[str, Base | PatchkitError | None] = {c.name: _cached(store, c) for c in chosen}
+    results: dict[str, Base | PatchkitError | None]
+    results = {each.name: _cached(store, manifest, each) for each in chosen}
     missing = [component for component in chosen if results[component.name] is None]
 
     def fetch_one(component: Component) -> Base | PatchkitError:
@@ -253,15 +255,30 @@ def _all_at_once(
             raise
 
 
-def _cached(store: Store, component: Component) -> Base | None:
+def _cached(store: Store, manifest: Manifest, component: Component) -> Base | None:
     """The component's base, if it is here with all files that its patches are taken from."""
     base = store.cached_base(component)
-    files = (store.cached_file(entry) for entry in _pinned_files(component))
+    files = (store.cached_file(manifest, entry) for entry in _pinned_files(component))
     return base if base is not None and all(file is not None for file in files) else None
 
 
 def _pinned_files(component: Component) -> tuple[PinnedPatch, ...]:
     return tuple(entry for entry in component.patches if isinstance(entry, PinnedPatch))
+
+
+def _place(manifest: Manifest, entry: PinnedPatch) -> tuple[str, str]:
+    """Upstream and pin that the file is taken from, the same for every way to write them."""
+    if entry.git is not None:
+        return upstream_key(GitSource(entry.git)), commit_ref(entry.commit or "")
+    other = _component_of(manifest, entry)
+    return upstream_key(other.source), pin_ref(other)
+
+
+def _component_of(manifest: Manifest, entry: PinnedPatch) -> Component:
+    other = manifest.component(entry.component or "")
+    if other is None:
+        raise BadInputError(Problem(f"{entry.component} is no component", str(entry.where)))
+    return other
 
 
 def _source_of(manifest: Manifest, url: str) -> GitSource:

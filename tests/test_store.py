@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
-from patchkit.manifest.values import Component, PinnedPatch
+from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.base import Base
 from patchkit.model.progress import Silent
 from patchkit.store import Store, fetch_all
@@ -382,7 +382,7 @@ def test_files_at_a_commit(upstream: Upstream, store: Store, filters: bool) -> N
     got = store.pinned_file(manifest_of(component), component, entries[0], Silent())
 
     assert got == b"the fix\n"
-    assert store.cached_file(entries[1]) == b"b\n"  # came with it
+    assert store.cached_file(manifest_of(component), entries[1]) == b"b\n"  # came with it
     assert list((store.cache / "scratch").iterdir()) == []
     assert not (store.cache / "repos").exists()
 
@@ -424,7 +424,7 @@ def test_a_file_with_another_hash(upstream: Upstream, store: Store, form: str) -
     assert str(caught.value) == (
         f"manifests/demo.yaml:7: patches/fix.patch has sha256 {found}, the manifest says {wanted}"
     )
-    assert store.cached_file(entry) is None
+    assert store.cached_file(manifest_of(component), entry) is None
 
 
 @pytest.mark.parametrize("path", ["patches/none.patch", "patches", "link", "sub"])
@@ -450,7 +450,26 @@ def test_a_wrong_file_spoils_no_other(upstream: Upstream, store: Store) -> None:
     component = git_component(upstream.url, commit, patches=(right, wrong))
 
     assert store.pinned_file(manifest_of(component), component, right, Silent()) == b"a\n"
-    assert store.cached_file(wrong) is None
+    assert store.cached_file(manifest_of(component), wrong) is None
+
+
+@pytest.mark.parametrize("form", ["component", "git"])
+def test_a_cached_file_answers_for_no_other_commit(
+    upstream: Upstream, store: Store, form: str
+) -> None:
+    old = upstream.commit({"patches/fix.patch": "the fix\n"})
+    new = upstream.commit({"patches/fix.patch": "reworked\n"})
+
+    def manifest_at(commit: str) -> tuple[Manifest, Component, PinnedPatch]:
+        place = {"git": upstream.url, "commit": commit}
+        entry = _entry(b"the fix\n", **({"component": "demo"} if form == "component" else place))
+        component = git_component(upstream.url, commit, patches=(entry,))
+        return manifest_of(component), component, entry
+
+    assert store.pinned_file(*manifest_at(old), Silent()) == b"the fix\n"
+    with pytest.raises(BadInputError, match="the manifest says"):
+        store.pinned_file(*manifest_at(new), Silent())
+    assert store.pinned_file(*manifest_at(old), Silent()) == b"the fix\n"
 
 
 def test_a_rotten_cached_file_is_fetched_again(upstream: Upstream, store: Store) -> None:
@@ -459,7 +478,8 @@ def test_a_rotten_cached_file_is_fetched_again(upstream: Upstream, store: Store)
     component = git_component(upstream.url, commit, patches=(entry,))
     manifest = manifest_of(component)
     store.pinned_file(manifest, component, entry, Silent())
-    (store.cache / "files" / entry.sha256).write_bytes(b"rot")
+    (file,) = (store.cache / "files").iterdir()
+    file.write_bytes(b"rot")
 
     assert store.pinned_file(manifest, component, entry, Silent()) == b"the fix\n"
 

@@ -72,7 +72,7 @@ def fetch_components(
     With `verify`, what is cached is read to the last byte first; what is damaged is fetched again.
     """
     damaged = {c.name for c in components if verify and not _verified(store, c, progress)}
-    cached = {c.name for c in components if _is_cached(store, c)}
+    cached = {c.name for c in components if _is_cached(store, manifest, c)}
     results = fetch_all(manifest, store, progress, components=components, jobs=jobs)
     return FetchReport(
         manifest.name,
@@ -115,9 +115,9 @@ def _verified(store: Store, component: Component, progress: Progress) -> bool:
     return sound
 
 
-def _is_cached(store: Store, component: Component) -> bool:
+def _is_cached(store: Store, manifest: Manifest, component: Component) -> bool:
     return store.cached_base(component) is not None and all(
-        store.cached_file(entry) is not None for entry in _pinned(component)
+        store.cached_file(manifest, entry) is not None for entry in _pinned(component)
     )
 
 
