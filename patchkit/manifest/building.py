@@ -10,38 +10,41 @@ from patchkit.manifest.urls import resolve_url
 from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
+    ArgumentValue,
     Component,
     Environment,
     GitPin,
     GitSource,
+    Image,
     IndexPin,
     IndexSource,
     InstallStep,
+    Launch,
     LocalPatch,
     LocalSeries,
     Manifest,
     PatchEntry,
     Pin,
     PinnedPatch,
+    SiteValue,
     Source,
 )
 
 
 def build_manifest(table: Table, path: Path, root: Path) -> Manifest:
     """The manifest that a checked table says."""
-    components = table.get("components")
-    assert isinstance(components, Table)
     return Manifest(
         path=path,
         root=root,
         name=path.stem,
         components=tuple(
-            _component(key, value, root)
-            for key, value in components.entries
-            if isinstance(value, Table)
+            _component(key, value, root) for key, value in _named_tables(table, "components")
         ),
         environment=_environment(table.get("environment")),
         description=_text(table, "description"),
+        values=tuple(_value(key, value) for key, value in _named_tables(table, "values")),
+        image=_image(table.get("image")),
+        launches=tuple(_launch(key, value) for key, value in _named_tables(table, "launch")),
     )
 
 
@@ -118,9 +121,50 @@ def _environment(node: Node | None) -> Environment:
         return Environment()
     return Environment(
         versions=_mapping(node, "versions"),
+        scripts=tuple(_texts(node, "scripts")),
         variables=_mapping(node, "variables"),
+        paths=_lists(node, "paths"),
         unsupported=_mapping(node, "unsupported"),
     )
+
+
+def _value(key: Scalar, table: Table) -> SiteValue:
+    return SiteValue(key.text, _text(table, "description"), _optional(table, "default"), key.where)
+
+
+def _image(node: Node | None) -> Image | None:
+    if not isinstance(node, Table):
+        return None
+    return Image(_text(node, "base"), tuple(_texts(node, "packages")))
+
+
+def _launch(key: Scalar, table: Table) -> Launch:
+    groups = _named_tables(table, "arguments")
+    return Launch(
+        name=key.text,
+        command=_text(table, "command"),
+        where=key.where,
+        description=_text(table, "description"),
+        component=_optional(table, "component"),
+        directory=_folder(table, "directory"),
+        variables=_mapping(table, "variables"),
+        before=tuple(_step(each) for each in _tables(table, "before")),
+        arguments={group.text: _arguments(values) for group, values in groups},
+    )
+
+
+def _arguments(table: Table) -> Mapping[str, ArgumentValue]:
+    return {
+        key.text: value.text if isinstance(value, Scalar) else tuple(_texts(table, key.text))
+        for key, value in table.entries
+    }
+
+
+def _lists(table: Table, key: str) -> Mapping[str, tuple[str, ...]]:
+    node = table.get(key)
+    if not isinstance(node, Table):
+        return {}
+    return {name.text: tuple(_texts(node, name.text)) for name, _ in node.entries}
 
 
 def _mapping(table: Table, key: str) -> Mapping[str, str]:
@@ -134,6 +178,12 @@ def _table(table: Table, key: str) -> Table:
     node = table.get(key)
     assert isinstance(node, Table)
     return node
+
+
+def _named_tables(table: Table, key: str) -> list[tuple[Scalar, Table]]:
+    node = table.get(key)
+    entries = node.entries if isinstance(node, Table) else ()
+    return [(name, value) for name, value in entries if isinstance(value, Table)]
 
 
 def _tables(table: Table, key: str) -> list[Table]:

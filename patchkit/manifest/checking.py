@@ -96,7 +96,7 @@ class _Checker:
             self._wrong_kind(node, shape.what, name)
         elif node.reading is Reading.NULL:
             self._empty(node, name)
-        elif node.reading is not Reading.TEXT and not _is_number(node, shape):
+        elif node.reading is not Reading.TEXT and not _is_meant(node, shape):
             self._mangled(node, shape, name)
         else:
             self._words(node, shape, name)
@@ -202,8 +202,8 @@ class _Checker:
             both = " and ".join(option.first for option in taken)
             self._add(f"{name} has {both}", node, f"a {shape.name} has exactly one of them")
         else:
-            near = _near((key.text for key, _ in node.entries), keys)
-            hint = f"did you mean {near}?" if near else f"write one of {', '.join(keys)}"
+            close = _nearest((key.text for key, _ in node.entries), keys)
+            hint = f"did you mean {close}?" if close else f"write one of {', '.join(keys)}"
             self._add(f"{name} says nothing of {', '.join(keys)}", node, hint)
 
     def _matching(
@@ -248,10 +248,10 @@ class _Checker:
 
     def _unknown(self, key: Scalar, fields: tuple[Field, ...], name: str) -> None:
         keys = [field.key for field in fields]
-        near = _synonym(key.text, fields)
-        if not near and len(self.problems) < _SUGGESTIONS:
-            near = _near([key.text], keys)
-        hint = f"did you mean {near}?" if near else f"keys here: {', '.join(keys)}"
+        close = _synonym(key.text, fields)
+        if not close and len(self.problems) < _SUGGESTIONS:
+            close = near(key.text, keys)
+        hint = f"did you mean {close}?" if close else f"keys here: {', '.join(keys)}"
         self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
 
     def _wrong_kind(self, node: Node, wanted: str, name: str) -> None:
@@ -276,7 +276,14 @@ class _Checker:
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f]")
 
 
-def _is_number(node: Scalar, shape: Text) -> bool:
+#: What is still itself when it is taken as it is written.
+_PLAIN = (Reading.INTEGER, Reading.FLOAT, Reading.BOOLEAN)
+
+
+def _is_meant(node: Scalar, shape: Text) -> bool:
+    """Whether a scalar that YAML takes for something else is welcome as text."""
+    if shape.written and node.reading in _PLAIN:
+        return True
     return shape.number and node.reading is Reading.INTEGER and node.text.isdecimal()
 
 
@@ -284,7 +291,12 @@ def _join(name: str, key: str) -> str:
     return f"{name}.{key}" if name else key
 
 
-def _near(words: Iterable[str], keys: list[str]) -> str:
+def near(word: str, keys: list[str]) -> str:
+    """The key that a word is probably meant for; empty if there is none."""
+    return _nearest([word], keys)
+
+
+def _nearest(words: Iterable[str], keys: list[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
 
     for word in words:

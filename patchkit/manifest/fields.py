@@ -5,28 +5,28 @@ The descriptions are shown by editors (through the JSON Schema) and printed in d
 
 from __future__ import annotations
 
+from patchkit.manifest.machine_fields import ENVIRONMENT, IMAGE, LAUNCH, STEP, VALUES
 from patchkit.manifest.shapes import Choice, Field, ListOf, MapOf, Matching, Number, Record, Text
-from patchkit.manifest.urls import ARCHIVE_PATTERN, GIT_PATTERN, check_url
+from patchkit.manifest.texts import (
+    ARCHIVE_URL,
+    COMMIT,
+    COMPONENT,
+    GIT_URL,
+    INNER_FILE,
+    INNER_FOLDER,
+    PACKAGE,
+    PATCH_FILE,
+    PROSE,
+    SERIES,
+    SHA256,
+    STRIP,
+)
 from patchkit.manifest.words import (
-    COMMIT_PATTERN,
     FOLDER_NAME_PATTERN,
-    PACKAGE_PATTERN,
-    SHA256_PATTERN,
-    SPECIFIER_PATTERN,
-    VARIABLE_PATTERN,
     VERSION_PATTERN,
-    check_commit,
-    check_component_name,
-    check_file_path,
     check_folder_name,
-    check_inner_path,
     check_manifest_path,
-    check_package,
     check_patch_name,
-    check_patch_path,
-    check_series_path,
-    check_sha256,
-    check_specifier,
     check_track,
     check_version,
 )
@@ -35,25 +35,9 @@ from patchkit.model.names import COMPONENT_NAME, PATCH_NAME
 #: The versions of the format that this program reads.
 FORMAT_VERSION = 1
 
-_LINE = Text("one line of text")
-_PROSE = Text("text", lines=True)
-_COMMIT = Text("a full commit id", COMMIT_PATTERN, check_commit)
-_SHA256 = Text("a SHA-256", SHA256_PATTERN, check_sha256)
-_GIT_URL = Text("a git URL", GIT_PATTERN, check_url, example="https://host/project.git")
-_ARCHIVE_URL = Text("an archive's URL", ARCHIVE_PATTERN, check_url, example="https://host/a.tar.gz")
-_PACKAGE = Text("a package name", PACKAGE_PATTERN, check_package, example="megatron-core")
-_COMPONENT = Text("a component name", COMPONENT_NAME.pattern, check_component_name)
-# Begins with no / ~ or -, has no `..` between slashes and no backslash.
-_INWARDS = r"(?![/~-])(?!(?:.*/)?\.\.(?:/|$))"
-_INNER_FOLDER = Text("a folder", rf"{_INWARDS}[^\\]*", check_inner_path, empty=True)
-_INNER_FILE = Text("a file's path", rf"{_INWARDS}[^\\]*[^/\\]", check_file_path)
-_SERIES = Text("a series file", rf"(?!.*\.patch$){_INNER_FILE.pattern}", check_series_path)
-_PATCH_FILE = Text("a patch file", rf"{_INWARDS}(?:[^\\]*/)?{PATCH_NAME.pattern}", check_patch_path)
-_STRIP = Number(0, 16)
-
 _GIT_MIRRORS = Field(
     "mirrors",
-    ListOf(_GIT_URL, "URL"),
+    ListOf(GIT_URL, "URL"),
     "Other URLs of the same upstream, tried in order when the first does not answer or does not "
     "have the pin.",
 )
@@ -66,7 +50,7 @@ _SOURCE = Choice(
             (
                 Field(
                     "git",
-                    _GIT_URL,
+                    GIT_URL,
                     "URL of the upstream repository. The user's git configuration (insteadOf, "
                     "proxies, credentials) holds.",
                     required=True,
@@ -80,7 +64,7 @@ _SOURCE = Choice(
             (
                 Field(
                     "index",
-                    _PACKAGE,
+                    PACKAGE,
                     "Name of a project whose source distribution is taken from the package index "
                     "that pip or uv is configured for.",
                     required=True,
@@ -93,12 +77,12 @@ _SOURCE = Choice(
             (
                 Field(
                     "archive",
-                    _ARCHIVE_URL,
+                    ARCHIVE_URL,
                     "URL of a .tar.gz, .tar.xz, .tar.bz2 or .zip file.",
                     required=True,
                 ),
                 Field(
-                    "mirrors", ListOf(_ARCHIVE_URL, "URL"), "Other URLs of the same file, in order."
+                    "mirrors", ListOf(ARCHIVE_URL, "URL"), "Other URLs of the same file, in order."
                 ),
             ),
             "An archive by URL.",
@@ -110,7 +94,7 @@ _PIN = Matching(
     "pin",
     "source",
     {
-        "git": _COMMIT,
+        "git": COMMIT,
         "index": Record(
             "index pin",
             (
@@ -121,22 +105,22 @@ _PIN = Matching(
                     required=True,
                 ),
                 Field(
-                    "sha256", _SHA256, "SHA-256 of the source distribution's file.", required=True
+                    "sha256", SHA256, "SHA-256 of the source distribution's file.", required=True
                 ),
             ),
             "Version and hash of a source distribution.",
         ),
         "archive": Record(
             "archive pin",
-            (Field("sha256", _SHA256, "SHA-256 of the archive's file.", required=True),),
+            (Field("sha256", SHA256, "SHA-256 of the archive's file.", required=True),),
             "Hash of an archive.",
         ),
     },
 )
 
 _PINNED_FIELDS = (
-    Field("path", _INNER_FILE, "Path of the patch file in that repository.", required=True),
-    Field("sha256", _SHA256, "SHA-256 of the patch file.", required=True),
+    Field("path", INNER_FILE, "Path of the patch file in that repository.", required=True),
+    Field("sha256", SHA256, "SHA-256 of the patch file.", required=True),
     Field(
         "name",
         Text("a patch name", PATCH_NAME.pattern, check_patch_name),
@@ -146,7 +130,7 @@ _PINNED_FIELDS = (
     ),
     Field(
         "strip",
-        _STRIP,
+        STRIP,
         "Leading folders to take off the paths in this patch.",
         default="the component's",
     ),
@@ -160,7 +144,7 @@ _PATCH = Choice(
             (
                 Field(
                     "series",
-                    _SERIES,
+                    SERIES,
                     "A series file of this project (quilt's format): all its patches, in its "
                     "order. At most one per component; this is where `refresh` writes.",
                     required=True,
@@ -173,7 +157,7 @@ _PATCH = Choice(
             (
                 Field(
                     "patch",
-                    _PATCH_FILE,
+                    PATCH_FILE,
                     "One patch file of this project.",
                     required=True,
                 ),
@@ -185,7 +169,7 @@ _PATCH = Choice(
             (
                 Field(
                     "component",
-                    _COMPONENT,
+                    COMPONENT,
                     "Another component of this manifest with a git source; the file is taken from "
                     "there, at its pin.",
                     required=True,
@@ -197,8 +181,8 @@ _PATCH = Choice(
         Record(
             "git",
             (
-                Field("git", _GIT_URL, "URL of the repository that has the patch.", required=True),
-                Field("commit", _COMMIT, "The full commit id to take it from.", required=True),
+                Field("git", GIT_URL, "URL of the repository that has the patch.", required=True),
+                Field("commit", COMMIT, "The full commit id to take it from.", required=True),
                 *_PINNED_FIELDS,
             ),
             "A file in another repository, at a commit; fetched and verified, never copied.",
@@ -206,60 +190,10 @@ _PATCH = Choice(
     ),
 )
 
-_STEP = Record(
-    "install step",
-    (
-        Field(
-            "run",
-            _PROSE,
-            "Shell commands.",
-            required=True,
-            synonyms=("command", "shell", "cmd"),
-        ),
-        Field("name", _LINE, "What the step does, for the output.", default="the command"),
-        Field(
-            "directory",
-            _INNER_FOLDER,
-            "Folder of the checkout to run in.",
-            default="the checkout's root",
-            synonyms=("cwd", "dir", "folder", "workdir"),
-        ),
-    ),
-    "One step of the installation.",
-)
-
-_ENVIRONMENT = Record(
-    "environment",
-    (
-        Field(
-            "versions",
-            MapOf(
-                Text("a name", PACKAGE_PATTERN, example="torch-npu"),
-                Text("a version specifier", SPECIFIER_PATTERN, check_specifier, example="==2.8.0"),
-            ),
-            "What must be there, as version specifiers: python, cann, hdk or a package's name.",
-        ),
-        Field(
-            "variables",
-            MapOf(
-                Text("a variable's name", VARIABLE_PATTERN, example="HCCL_PORT"),
-                Text("text", r"[^\n\r]*", empty=True),
-            ),
-            "Environment variables to set.",
-        ),
-        Field(
-            "unsupported",
-            MapOf(_PACKAGE, _PROSE),
-            "Packages known not to work here, each with the reason.",
-        ),
-    ),
-    "What a stack runs in.",
-)
-
 _COMPONENT_RECORD = Record(
     "component",
     (
-        Field("description", _PROSE, "What this upstream is here for."),
+        Field("description", PROSE, "What this upstream is here for."),
         Field(
             "source",
             _SOURCE,
@@ -290,14 +224,14 @@ _COMPONENT_RECORD = Record(
         ),
         Field(
             "strip",
-            _STRIP,
+            STRIP,
             "Leading folders to take off the paths in patches, as `patch -p`.",
             default="1",
             synonyms=("p", "level", "strip-level"),
         ),
         Field(
             "subdirectory",
-            _INNER_FOLDER,
+            INNER_FOLDER,
             "Folder of the upstream that patches' paths start from (after `strip`).",
             default="the root",
         ),
@@ -307,10 +241,10 @@ _COMPONENT_RECORD = Record(
             "The stack, in order: what is listed first is applied first.",
             synonyms=("series", "patch", "stack"),
         ),
-        Field("install", ListOf(_STEP, "step"), "How to install the patched checkout."),
+        Field("install", ListOf(STEP, "step"), "How to install the patched checkout."),
         Field(
             "environment",
-            _ENVIRONMENT,
+            ENVIRONMENT,
             "What this component needs beyond the manifest's.",
             synonyms=("env",),
         ),
@@ -322,7 +256,7 @@ MANIFEST = Record(
     "manifest",
     (
         Field("version", Number(FORMAT_VERSION, FORMAT_VERSION), "The format: 1.", required=True),
-        Field("description", _PROSE, "What this stack is."),
+        Field("description", PROSE, "What this stack is."),
         Field(
             "extends",
             ListOf(
@@ -333,13 +267,21 @@ MANIFEST = Record(
         ),
         Field(
             "environment",
-            _ENVIRONMENT,
+            ENVIRONMENT,
             "What the whole stack runs in.",
             synonyms=("env", "versions", "variables", "unsupported"),
         ),
+        Field("values", VALUES, "What each site decides, by name.", synonyms=("site", "settings")),
+        Field("image", IMAGE, "What the Dockerfile starts from.", synonyms=("docker",)),
+        Field(
+            "launch",
+            MapOf(Text("a launch's name", COMPONENT_NAME.pattern, example="grpo-8b"), LAUNCH),
+            "Ways to start the stack, by name: each becomes a script.",
+            synonyms=("launches", "run", "start"),
+        ),
         Field(
             "components",
-            MapOf(_COMPONENT, _COMPONENT_RECORD, minimum=1),
+            MapOf(COMPONENT, _COMPONENT_RECORD, minimum=1),
             "The upstreams by name, in the order in which they are shown and installed.",
             required=True,
             synonyms=("upstreams", "projects", "repos", "repositories"),

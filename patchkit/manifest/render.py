@@ -16,15 +16,18 @@ from patchkit.manifest.values import (
     Environment,
     GitPin,
     GitSource,
+    Image,
     IndexPin,
     IndexSource,
     InstallStep,
+    Launch,
     LocalPatch,
     LocalSeries,
     Manifest,
     PatchEntry,
     Pin,
     PinnedPatch,
+    SiteValue,
     Source,
 )
 
@@ -41,6 +44,11 @@ def manifest_data(manifest: Manifest) -> dict[str, Data]:
     data: dict[str, Data] = {"version": FORMAT_VERSION}
     data |= _given(description=manifest.description)
     data |= _given(environment=_environment(manifest.environment))
+    data |= _given(
+        values={each.name: _value(each) for each in manifest.values},
+        image={} if manifest.image is None else _image(manifest.image),
+        launch={each.name: _launch(each) for each in manifest.launches},
+    )
     data["components"] = {each.name: component_data(each) for each in manifest.components}
     return data
 
@@ -164,9 +172,42 @@ def _step(step: InstallStep) -> dict[str, Data]:
     return {"run": step.run, **_given(name=step.name, directory=step.directory)}
 
 
+def _value(value: SiteValue) -> dict[str, Data]:
+    data: dict[str, Data] = {"description": value.description}
+    return data if value.default is None else {**data, "default": value.default}
+
+
+def _image(image: Image) -> dict[str, Data]:
+    return {"base": image.base, **_given(packages=list(image.packages))}
+
+
+def _launch(launch: Launch) -> dict[str, Data]:
+    return {
+        **_given(
+            description=launch.description,
+            component=launch.component or "",
+            directory=launch.directory,
+            variables=dict(launch.variables),
+            before=[_step(each) for each in launch.before],
+        ),
+        "command": launch.command,
+        **_given(
+            arguments={
+                group: {
+                    name: value if isinstance(value, str) else list(value)
+                    for name, value in arguments.items()
+                }
+                for group, arguments in launch.arguments.items()
+            }
+        ),
+    }
+
+
 def _environment(environment: Environment) -> dict[str, Data]:
     return _given(
         versions=dict(environment.versions),
+        scripts=list(environment.scripts),
         variables=dict(environment.variables),
+        paths={name: list(folders) for name, folders in environment.paths.items()},
         unsupported=dict(environment.unsupported),
     )

@@ -29,7 +29,7 @@ _TITLE = "patchkit manifest"
 _PART_TITLE = "shared part of patchkit manifests"
 
 #: What `extends` may supply; the shared parts themselves need none of it.
-_INHERITABLE = ("components", "source", "pin")
+_INHERITABLE = ("components", "source", "pin", "base", "description", "command")
 
 
 def schema_text(*, part: bool = False) -> str:
@@ -69,20 +69,20 @@ def record_schema(
 
 def _whole() -> dict[str, Any]:
     """What a manifest needs that extends nothing."""
-    components = MANIFEST.field("components")
-    assert components is not None
-    assert isinstance(components.shape, MapOf)
-    assert isinstance(components.shape.of, Record)
-    required = [field.key for field in components.shape.of.fields if field.required]
-    return {
-        "required": ["components"],
-        "properties": {
-            "components": {
-                "minProperties": components.shape.minimum,
-                "additionalProperties": {"required": required},
+    named: dict[str, Any] = {}
+    for field in MANIFEST.fields:
+        if isinstance(field.shape, Record):
+            named[field.key] = {"required": _required(field.shape)}
+        elif isinstance(field.shape, MapOf) and isinstance(field.shape.of, Record):
+            named[field.key] = {
+                "minProperties": field.shape.minimum,
+                "additionalProperties": {"required": _required(field.shape.of)},
             }
-        },
-    }
+    return {"required": ["components"], "properties": named}
+
+
+def _required(record: Record) -> list[str]:
+    return [field.key for field in record.fields if field.required]
 
 
 def _shape(shape: Shape) -> dict[str, Any]:
@@ -115,6 +115,8 @@ def _shape(shape: Shape) -> dict[str, Any]:
 
 def _text(shape: Text) -> dict[str, Any]:
     text = {"type": "string", **({} if shape.empty else {"minLength": 1}), **_pattern(shape)}
+    if shape.written:
+        return {"anyOf": [{"type": ["number", "boolean"]}, text]}
     return {"anyOf": [{"type": "integer", "minimum": 0}, text]} if shape.number else text
 
 
@@ -126,11 +128,10 @@ def _pattern(shape: Text) -> dict[str, Any]:
 
 
 def _record(record: Record) -> dict[str, Any]:
-    required = [each.key for each in record.fields if each.required]
     schema: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,
-        "required": [key for key in required if key not in _INHERITABLE],
+        "required": [key for key in _required(record) if key not in _INHERITABLE],
         "properties": {each.key: _field(each) for each in record.fields},
     }
     agreements = [_agreement(each) for each in record.fields if isinstance(each.shape, Matching)]

@@ -25,7 +25,8 @@ class Text:
 
     `check` says what is wrong with a text, better than "is not WHAT"; `pattern`, which JSON Schema
     can express too, must match the whole text. `pattern` holds for every text that `check` passes.
-    With `number`, whole numbers need no quotes.
+    With `number`, whole numbers need no quotes; with `written`, no number and no true or false
+    does: all are taken as they are written.
     """
 
     what: str
@@ -35,6 +36,7 @@ class Text:
     empty: bool = False
     example: str = ""
     number: bool = False
+    written: bool = False
 
 
 @dataclass(frozen=True, slots=True)

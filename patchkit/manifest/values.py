@@ -143,12 +143,56 @@ class Environment:
     """What a stack runs in.
 
     `versions` maps a name (python, cann, hdk, ... or a package) to a version specifier,
-    `unsupported` a package known not to work to the reason.
+    `unsupported` a package known not to work to the reason. `scripts` are sourced before
+    `variables` are set; the folders of `paths` go before what a variable has already. These three
+    may refer to site values.
     """
 
     versions: Mapping[str, str] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unsupported: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteValue:
+    """What each site decides; without a `default` (None) it must be given."""
+
+    name: str
+    description: str
+    default: str | None
+    where: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a Dockerfile starts from, and the system's packages; `base` may refer to site values."""
+
+    base: str
+    packages: tuple[str, ...] = ()
+
+
+ArgumentValue: TypeAlias = "str | tuple[str, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One way to start the stack, in `directory` of the checkout of `component` (None: workspace).
+
+    `command` is shell words; `arguments` maps groups to names to values, all in order. Variables
+    and the values of arguments may refer to site values.
+    """
+
+    name: str
+    command: str
+    where: Location
+    description: str = ""
+    component: str | None = None
+    directory: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    before: tuple[InstallStep, ...] = ()
+    arguments: Mapping[str, Mapping[str, ArgumentValue]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +233,9 @@ class Manifest:
     components: tuple[Component, ...]
     environment: Environment = field(default_factory=Environment)
     description: str = ""
+    values: tuple[SiteValue, ...] = ()
+    image: Image | None = None
+    launches: tuple[Launch, ...] = ()
 
     def component(self, name: str) -> Component | None:
         """The component of that name."""

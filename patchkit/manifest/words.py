@@ -15,7 +15,20 @@ SHA256_PATTERN = "[0-9a-f]{64}"
 PACKAGE_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 VERSION_PATTERN = "[vV]?[0-9][0-9A-Za-z.!+_-]*"
 VARIABLE_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
+GROUP_PATTERN = "[a-z][a-z0-9_]*"
+VALUE_PATTERN = rf"(?!(?:.*_args|workspace|root|auto_resume|histchars)$){GROUP_PATTERN}"
+ARGUMENT_PATTERN = r"(?:-{1,2}[A-Za-z0-9]|[+~]{0,2}[A-Za-z_])[A-Za-z0-9_./@:-]*"
+SYSTEM_PACKAGE_PATTERN = r"[a-z0-9][a-z0-9+.-]*(?:=[A-Za-z0-9.+:~-]+)?"
+# registry/name:tag@digest, any part of which may be a site value
+IMAGE_PATTERN = r"(?:[A-Za-z0-9._/:@-]|\$\{[a-z][a-z0-9_]*\})+"
 FOLDER_NAME_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?"
+
+_TAKEN_NAMES = {
+    "workspace": "always there: the folder of the checkouts",
+    "root": "the project's folder in scripts",
+    "auto_resume": "a variable of bash's own",
+    "histchars": "a variable of bash's own",
+}
 
 # What nearly all versions look like: `packaging`, which judges the others, takes 25 ms to import.
 _PLAIN_VERSION = r"[0-9]+(?:\.[0-9]+)*"
@@ -144,6 +157,15 @@ def check_patch_name(text: str) -> Complaint | None:
     return Complaint(
         "is no patch name", "ASCII letters, digits and . _ + - inside, .patch at the end"
     )
+
+
+def check_value_name(text: str) -> Complaint | None:
+    """A site value's name: a shell variable that means nothing to shells and to our scripts."""
+    if text in _TAKEN_NAMES:
+        return Complaint("is taken", f"it is {_TAKEN_NAMES[text]}")
+    if text.endswith("_args"):
+        return Complaint("ends in _args", "launch scripts call the groups of arguments so")
+    return None
 
 
 def check_version(text: str) -> Complaint | None:
