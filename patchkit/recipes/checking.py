@@ -56,7 +56,7 @@ def check_generated(patch: LoadedPatch, outcome: PatchOutcome, place: Place) -> 
         return tuple(findings)
     if outcome.tree != result.tree_id:
         return (_stale(patch, outcome, result), *findings)
-    if not _is_canonical(patch, place, result.tree_id):
+    if not is_as_written(patch, place, result.tree_id):
         what = "line numbers, context or blob ids are not those that its recipe gives now"
         findings.append(Finding(Severity.WARNING, "recipe-offsets", what, patch.where, _AGAIN))
     return tuple(findings)
@@ -88,7 +88,8 @@ def _stale(patch: LoadedPatch, outcome: PatchOutcome, result: Rewritten) -> Find
     return Finding(Severity.ERROR, "recipe-stale", what, patch.where, hint)
 
 
-def _is_canonical(patch: LoadedPatch, place: Place, after: str) -> bool:
+def is_as_written(patch: LoadedPatch, place: Place, after: str) -> bool:
+    """Whether the change from a place to the tree `after`, written down, is the patch's file."""
     layout = layout_of(patch.file, patch.strip, patch.subdirectory)
     with overlay(place.repository) as trial:
         write_objects(trial, place.made)

@@ -7,7 +7,7 @@ beside it. To everybody else it is an ordinary patch.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from patchkit.model.lint import Finding
 from patchkit.model.mail import format_header, parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.outcome import PatchOutcome, Status
-from patchkit.model.patch import Header, PatchFile
+from patchkit.model.patch import Header, Identity, PatchFile
 from patchkit.recipes.engine import RecipeRun
 from patchkit.recipes.load import load_recipe
 from patchkit.recipes.trees import rewrite
@@ -56,9 +56,14 @@ def recipe_of(patch: LoadedPatch) -> Recipe | None:
     return load_recipe(path, shown)
 
 
-def with_headers(patches: Sequence[LoadedPatch]) -> tuple[LoadedPatch, ...]:
-    """The patches; one that is still to be made gets the header that its recipe describes."""
-    return tuple(patch if patch.data else _first_header(patch) for patch in patches)
+def with_headers(
+    patches: Sequence[LoadedPatch], author: Callable[[], Identity | None] = lambda: None
+) -> tuple[LoadedPatch, ...]:
+    """The patches; one that is still to be made gets the header that its recipe describes.
+
+    `author` is asked only then; what it raises goes through.
+    """
+    return tuple(patch if patch.data else _first_header(patch, author()) for patch in patches)
 
 
 @dataclass(slots=True)
@@ -118,7 +123,7 @@ def load_generator(patches: Iterable[LoadedPatch]) -> Generator:
     return Generator(recipes)
 
 
-def _first_header(patch: LoadedPatch) -> LoadedPatch:
+def _first_header(patch: LoadedPatch, author: Identity | None) -> LoadedPatch:
     recipe = recipe_of(patch)
     assert recipe is not None
     subject, _, body = recipe.description.partition("\n")
@@ -127,7 +132,7 @@ def _first_header(patch: LoadedPatch) -> LoadedPatch:
     trailer = f"Recipe: {recipe_name(patch.name)}"
     joined = f"{body}{chr(10) if _TRAILERS.fullmatch(last) else chr(10) * 2}{trailer}"
     message = f"{subject}\n\n{joined if body else trailer}"
-    data = format_header(Header(message))
+    data = format_header(Header(message, author))
     return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))
 
 

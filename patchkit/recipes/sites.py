@@ -96,6 +96,30 @@ def find_sites(rule: Rule, source: Source) -> list[Site]:
     return sorted(found, key=lambda site: (site.start, site.end))
 
 
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What a variable stands for at a site: `text[start:end]`, characters of the file."""
+
+    site: Site
+    start: int
+    end: int
+
+
+def find_captures(rule: CodeRule, source: Source, variable: str) -> list[Capture]:
+    """Every site of the rule at which a variable (without its `$`) stands for one node."""
+    found: list[Capture] = []
+    for node in _matches(rule, source):
+        part = node.get_match(variable)
+        if part is not None:
+            outer, inner = (
+                tuple(each.index + source.offset for each in (place.start, place.end))
+                for place in (node.range(), part.range())
+            )
+            within = _qualified_name(node)
+            found.append(Capture(_site(rule, source, outer, within=within, node=node), *inner))
+    return sorted(found, key=lambda each: each.start)
+
+
 def check_rule(rule: CodeRule) -> None:
     """BadInputError if ast-grep does not take the rule, or a pattern of it is no code."""
     source = Source.of("", "")
@@ -130,8 +154,11 @@ def _matches(rule: CodeRule, source: Source) -> Sequence[SgNode]:
 
 
 def _cause(error: Exception) -> str:
-    """The last of the causes that ast-grep lists."""
+    """The last of the causes that ast-grep lists, or what its regex engine says."""
     text = str(error).partition("Stack backtrace")[0]
+    regex = re.search(r"^ *error: (.*)$", text, re.MULTILINE)
+    if regex:
+        return f"regex: {regex[1]}"
     causes = re.findall(r"^ +[0-9]+: (.*)$", text, re.MULTILINE)
     return str(causes[-1] if causes else text.strip().partition("\n")[0]).rstrip(".")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from patchkit.explain.terrain import Terrain
@@ -31,14 +32,19 @@ class Rewritten:
 
 def read_scope(source: ObjectSource, tree: str, recipe: Recipe) -> dict[str, bytes]:
     """Path -> contents of every ordinary file of a tree that a rule looks at."""
+    return _read(source, tree, recipe.covers)
+
+
+def read_paths(source: ObjectSource, tree: str, paths: Collection[str]) -> dict[str, bytes]:
+    """Path -> contents of those of the files that are there."""
+    return _read(source, tree, lambda path: path in paths)
+
+
+def _read(source: ObjectSource, tree: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     files = Terrain(source, tree).files()
-    wanted = {
-        path: entry.oid
-        for path, entry in files.items()
-        if entry.mode in _REGULAR and recipe.covers(path)
-    }
-    blobs = dict(source.read_many(sorted(set(wanted.values())), "blob"))
-    return {path: blobs[oid] for path, oid in sorted(wanted.items())}
+    oids = {p: entry.oid for p, entry in files.items() if entry.mode in _REGULAR and wanted(p)}
+    blobs = dict(source.read_many(sorted(set(oids.values())), "blob"))
+    return {path: blobs[oid] for path, oid in sorted(oids.items())}
 
 
 def rewrite(source: ObjectSource, tree: str, recipe: Recipe) -> Rewritten:
