@@ -6,6 +6,7 @@ is written beside first (`write_beside`), then renamed one after the other.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -54,10 +55,13 @@ def write_beside(path: Path, data: bytes) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in `folder` last over a power cut."""
+    """Make renames in `folder` last over a power cut, where the file system can."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(descriptor)
 

@@ -1,8 +1,13 @@
 """Replace a set of files together: after a crash the whole set is old or the whole set is new.
 
-All new contents are first written beside their files and synced. Then one journal, which names
-every rename to do, is itself renamed into place: this is the moment at which the set is new. What
-follows (the renames, the removals) is repeated by `recover` if a crash cuts it short.
+All new contents are first written beside their files and synced, with their folders. Then one
+journal, which names every rename to do, is itself renamed into place: this is the moment at which
+the set is new. What follows (the renames, the removals) is repeated by `recover` if a crash cuts
+it short.
+
+The journal says by hash what each path holds before and after. A path that holds something else
+was written by the user after the crash, or the journal came with somebody else's project: nothing
+is touched then.
 """
 
 from __future__ import annotations
@@ -13,36 +18,50 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from patchkit.atomic import UNFINISHED, replace_file, sync_folder, write_beside
-from patchkit.errors import BadInputError, SurroundingsError
+from patchkit.errors import BadInputError, Problem, SurroundingsError
+from patchkit.model.paths import unsafe_path
 
 #: In the project's root while a set is being replaced.
 JOURNAL = ".patchkit-journal.json"
 
-_VERSION = 1
+_VERSION = 2
 _STALE = 60.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Rename `beside` to `path`; remove `path` where `beside` is None. Relative to the root."""
+    """Rename `beside` to `path`; remove `path` where `beside` is None. Relative to the root.
+
+    `old` and `new` are the SHA-256 of what `path` holds before and after, None for nothing.
+    """
 
     path: str
     beside: str | None
+    old: str | None
+    new: str | None
 
 
-def write_set(root: Path, writes: Mapping[Path, bytes | None]) -> None:
+def write_set(
+    root: Path, writes: Mapping[Path, bytes | None], seen: Mapping[Path, bytes | None]
+) -> None:
     """Give every path its new bytes, or remove it where they are None; all of them or none.
 
+    `seen` is what the plan behind `writes` was made from; a path of `writes` that it does not name
+    was not there. Raises SurroundingsError with nothing replaced if a file holds something else by
+    now, or cannot be written (disk full, no permission).
+
     Folders are made as needed, and removed again where nothing is left in them. A symbolic link's
-    target is replaced. Raises SurroundingsError with nothing replaced (disk full, no permission).
+    target is replaced.
     """
     root = Path(os.path.realpath(root))
     with _only_writer(root):
         _roll_forward(root)
+        _require_as_seen(root, dict.fromkeys(writes) | dict(seen))
         targets = {Path(os.path.realpath(path)): data for path, data in writes.items()}
         for path in targets:
             _require_inside(root, path)
@@ -67,20 +86,30 @@ def _stage(root: Path, targets: Mapping[Path, bytes | None]) -> tuple[list[_Step
     made: list[Path] = []
     try:
         for path, data in targets.items():
-            if data is None:
-                steps.append(_Step(_relative(root, path), None))
-            elif not _has(path, data):
+            old, new = _hash_at(path), None if data is None else sha256(data).hexdigest()
+            if old == new:
+                continue
+            name, beside = _relative(root, path), None
+            if data is not None:
                 made += _make_folders(path.parent)
-                beside = write_beside(path, data)
-                steps.append(_Step(_relative(root, path), _relative(root, beside)))
+                beside = _relative(root, write_beside(path, data))
+            steps.append(_Step(name, beside, old, new))
+        _sync(root, steps, made)
     except BaseException:
         _discard(root, steps, made)
         raise
     return steps, made
 
 
+def _sync(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
+    """Make what was staged outlast a power cut: the journal must never be older than it."""
+    folders = {(root / step.path).parent for step in steps if step.beside is not None}
+    for folder in sorted(folders | {each.parent for each in made}):
+        sync_folder(folder)
+
+
 def _publish(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
-    rows = [{"path": step.path, "from": step.beside} for step in steps]
+    rows = [asdict(step) for step in steps]
     text = json.dumps({"version": _VERSION, "steps": rows}, indent=1)
     try:
         replace_file(root / JOURNAL, text.encode("ascii"))
@@ -96,7 +125,7 @@ def _roll_forward(root: Path) -> bool:
         return False
     steps = _read(journal)
     try:
-        for step in steps:
+        for step in [each for each in steps if _is_to_do(root, each)]:
             _perform(root, step)
         for folder in {(root / step.path).parent for step in steps}:
             _settle_folder(root, folder)
@@ -110,14 +139,26 @@ def _roll_forward(root: Path) -> bool:
     return True
 
 
+def _is_to_do(root: Path, step: _Step) -> bool:
+    """Whether a step is still to do; SurroundingsError if it is neither that nor done."""
+    actual = _hash_at(root / step.path)
+    if actual == step.new:
+        return False
+    ready = step.beside is None or _hash_at(root / step.beside) == step.new
+    if actual == step.old and ready:
+        return True
+    raise SurroundingsError(
+        f"{root / step.path} was changed after patchkit was killed while it wrote it",
+        hint=f"{step.beside or 'nothing'} was to take its place; put that in order as {JOURNAL}"
+        " tells, then delete the journal",
+    )
+
+
 def _perform(root: Path, step: _Step) -> None:
-    path = root / step.path
     if step.beside is None:
-        path.unlink(missing_ok=True)
-        return
-    beside = root / step.beside
-    if beside.exists():  # else the rename was done before the crash
-        beside.replace(path)
+        (root / step.path).unlink()
+    else:
+        (root / step.beside).replace(root / step.path)
 
 
 def _settle_folder(root: Path, folder: Path) -> None:
@@ -137,18 +178,34 @@ def _read(journal: Path) -> list[_Step]:
         content = json.loads(journal.read_bytes())
         if content["version"] != _VERSION:
             raise BadInputError(
-                f"{journal} was written by a newer patchkit", hint="upgrade patchkit"
+                f"{journal} was written by another version of patchkit",
+                hint="let that version finish it",
             )
-        steps = [_Step(row["path"], row["from"]) for row in content["steps"]]
-        for step in steps:
-            for name in filter(None, (step.path, step.beside)):
-                # a journal may have come with somebody's project: it must not reach beyond it
-                _require_inside(journal.parent, journal.parent / name)
+        steps = [_Step(**row) for row in content["steps"]]
+        if not all(_is_ours(journal.parent, step) for step in steps):
+            raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInputError(
-            f"{journal} is damaged", hint="look at the files it names, then delete it"
+            f"{journal} is damaged, or was not written by patchkit",
+            hint="look at the files it names, then delete it",
         ) from error
     return steps
+
+
+def _is_ours(root: Path, step: _Step) -> bool:
+    """Whether patchkit itself may have written this step.
+
+    A journal may have come with somebody's project: it must not reach beyond it, nor into what git
+    believes, nor move anything but an unfinished file of patchkit's to the name beside it.
+    """
+    path = Path(os.path.realpath((root / step.path).parent)) / Path(step.path).name
+    if path != root / step.path or unsafe_path(step.path) is not None:
+        return False
+    if step.beside is None:
+        return step.new is None
+    beside = Path(step.beside)
+    ours = beside.name.startswith(".") and beside.name.endswith(UNFINISHED)
+    return ours and beside.parent == Path(step.path).parent and step.new is not None
 
 
 def _sweep(folders: Iterable[Path]) -> None:
@@ -179,8 +236,28 @@ def _make_folders(folder: Path) -> list[Path]:
     return missing[::-1]
 
 
-def _has(path: Path, data: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == data
+def _require_as_seen(root: Path, seen: Mapping[Path, bytes | None]) -> None:
+    changed = [path for path, data in seen.items() if _bytes_at(path) != data]
+    if changed:
+        hint = "run the command again"
+        raise SurroundingsError(
+            *(
+                Problem(f"{_relative(root, path)} was changed meanwhile", hint=hint)
+                for path in changed
+            )
+        )
+
+
+def _hash_at(path: Path) -> str | None:
+    data = _bytes_at(path)
+    return None if data is None else sha256(data).hexdigest()
+
+
+def _bytes_at(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _require_inside(root: Path, path: Path) -> None:

@@ -18,7 +18,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.model.series import Series, parse_series
 from patchkit.refresh.arranging import series_entry
-from patchkit.refresh.files import Project, patch_names_in
+from patchkit.refresh.files import Project, files_of, patch_names_in
 from patchkit.refresh.planning import Home
 from patchkit.refresh.sharing import foresee, other_uses
 from patchkit.series import LoadedPatch, LoadedSeries, load_series
@@ -79,6 +79,7 @@ def adopt_patches(
     """
     project = Project(manifest, component)
     home = project.home
+    seen = files_of(project)  # before they are read for good
     old = load_series(manifest, component, store, progress)
     new = _loaded(found, home, old)
     base = store.base(component, progress)
@@ -92,7 +93,8 @@ def adopt_patches(
     refused = (bool(problems) or not stack.clean) and not options.force
     written = bool(new) and not refused and not options.dry_run
     if written:
-        write_set(manifest.root, writes | _lock_files(locks))
+        seen |= {path: path.read_bytes() if path.exists() else None for path in locks}
+        write_set(manifest.root, writes | _lock_files(locks), seen)
     status = {each.name: each.status for each in stack.outcomes}
     names = {patch.name: each.where for patch, each in zip(new, _fresh(found, old), strict=True)}
     return AdoptReport(

@@ -118,7 +118,8 @@ def create_project(root: Path, new: NewProject) -> Created:
         del files[series]
     if schema.exists() and schema.read_text(encoding="utf-8") == files[schema]:
         del files[schema]
-    write_set(root, {file: content.encode() for file, content in files.items()})
+    seen = {schema: schema.read_bytes()} if schema.exists() else {}  # an older patchkit's
+    write_set(root, {file: content.encode() for file, content in files.items()}, seen)
     return Created(
         path.relative_to(root).as_posix(),
         new.component,

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.identity import user_identity
 from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
@@ -26,6 +25,7 @@ from patchkit.ops.refresh_refusals import (
     Found,
     ambiguous,
     cannot_generate,
+    changed_by_another,
     compared,
     edited_and_repinned,
     edited_by_hand,
@@ -40,7 +40,13 @@ from patchkit.ops.refresh_writing import Move, Thought, carry_out
 from patchkit.recipes.generating import load_generator, with_headers
 from patchkit.refresh.carrying import draft_carry, edited_recipes
 from patchkit.refresh.drafting import Draft, Request, Start, draft_refresh
-from patchkit.refresh.files import Project, changed_files, forked_files, patch_names_in
+from patchkit.refresh.files import (
+    Project,
+    changed_files,
+    files_of,
+    forked_files,
+    patch_names_in,
+)
 from patchkit.refresh.planning import Revised
 from patchkit.refresh.sharing import foresee, other_uses
 from patchkit.series import LoadedSeries, load_series
@@ -109,6 +115,7 @@ class _Refreshing:
         self._workspace = workspace
         self._options = options
         self._progress = progress
+        self._changes: dict[Path, bytes | None] = {}  # what the components so far change
 
     def run(self, components: Sequence[Component], lock: Lock | None) -> RefreshReport:
         outcomes = [self._component(each, lock) for each in components]
@@ -143,15 +150,14 @@ class _Refreshing:
             recover(checkout)
             snapshot = inspect(checkout)
         base = self._store.base(component, self._progress)
+        project = Project(self._manifest, component)
+        seen = files_of(project)  # before they are read for good
         series = load_series(
             self._manifest, component, self._store, self._progress, to_generate=True
         )
-        # whoever makes a patch is its author, as with `patchkit new`
-        patches = with_headers(series.patches, lambda: user_identity(self._manifest.root))
-        series = replace(series, patches=patches)
-        project = Project(self._manifest, component)
+        series = replace(series, patches=with_headers(series.patches))
         generator = load_generator(series.patches)
-        return Found(project, checkout, snapshot, base, series, generator)
+        return Found(project, checkout, snapshot, base, series, generator, seen)
 
     def _refresh(self, found: Found, blank: RefreshedComponent) -> Thought:
         blank = replace(blank, untracked=found.snapshot.untracked)
@@ -216,11 +222,12 @@ class _Refreshing:
         """The files and locks that a draft leads to, with what it does to other manifests."""
         assert draft.plan is not None
         project, component = found.project, found.project.component
-        writes = changed_files(project, draft)
+        manifest = self._changes.get(self._manifest.path) or found.manifest_data
+        writes = changed_files(project, draft, manifest)
         uses = other_uses(self._manifest, component, writes)
         locks: dict[Path, dict[str, LockedComponent]] = {}
         if uses and self._options.fork:
-            writes = forked_files(project, draft)
+            writes = forked_files(project, draft, manifest)
         elif uses:
             consequences = foresee(uses, writes, self._store, self._progress)
             if consequences.problems:
@@ -228,6 +235,9 @@ class _Refreshing:
             for use, locked_component in consequences.locks:
                 path = use.manifest.lock_path
                 locks.setdefault(path, {})[use.component.name] = locked_component
+        if clashes := changed_by_another(found, writes, self._changes):
+            return _refused(report, *clashes)
+        self._changes |= writes
         own = lock_component(draft.plan.stack, LoadedSeries(draft.plan.patches))
         locks.setdefault(self._manifest.lock_path, {})[component.name] = own
         report = replace(
@@ -235,7 +245,7 @@ class _Refreshing:
             patches=tuple(_row(each) for each in draft.plan.revised),
             files=tuple(sorted(_shown(self._manifest.root, path) for path in writes)),
         )
-        return Thought(report, writes, locks, move)
+        return Thought(report, writes, locks, move, found.seen)
 
     def _caught_up(self, found: Found, stack: Stack, blank: RefreshedComponent) -> Thought:
         """The files say already what the checkout holds: a refresh was killed before its end."""
@@ -316,7 +326,11 @@ def _is_nothing(found: Found, draft: Draft) -> bool:
     assert draft.plan is not None
     snapshot = found.snapshot
     at_stack = draft.plan.stack.commit == snapshot.head == snapshot.applied
-    return at_stack and not snapshot.edited and not changed_files(found.project, draft)
+    return (
+        at_stack
+        and not snapshot.edited
+        and not changed_files(found.project, draft, found.manifest_data)
+    )
 
 
 def _moves_later(found: Found) -> str:

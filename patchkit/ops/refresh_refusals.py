@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from patchkit.errors import ExitCode, Problem
 from patchkit.lock import LockedComponent
@@ -28,11 +29,17 @@ class Found:
     base: Base
     series: LoadedSeries
     generator: Generator
+    seen: Mapping[Path, bytes | None]  # the project's files that all this was read from
 
     @property
     def target(self) -> str:
         """How to name it on a command line."""
         return f"-m {self.project.manifest.name} -c {self.project.component.name}"
+
+    @property
+    def manifest_data(self) -> bytes:
+        """The manifest's bytes as they were read."""
+        return self.seen[self.project.manifest.path] or b""
 
 
 def compared(found: Found, stack: Stack, tree: str) -> Result | None:
@@ -85,6 +92,31 @@ def stale(found: Found, stack: Stack) -> Problem:
         name,
         "put the patches back to what was applied and refresh first; or "
         f"patchkit apply {target} --force  saves the checkout's work under a ref",
+    )
+
+
+def changed_by_another(
+    found: Found, writes: Mapping[Path, bytes | None], planned: Mapping[Path, bytes | None]
+) -> tuple[Problem, ...]:
+    """Files of this component that one before it in the same run is about to change otherwise."""
+    manifest = found.project.manifest
+    after = {**found.seen, **writes}
+    clashes = [
+        path
+        for path in sorted(planned.keys() & after.keys() - {manifest.path})
+        if planned[path] != after[path]
+    ]
+    hint = (
+        "make the edit in one checkout only; "
+        f"patchkit apply {found.target} --force  saves this one's under a ref"
+    )
+    return tuple(
+        Problem(
+            f"{path.relative_to(manifest.root)} is changed by another component's edits, too",
+            found.project.component.name,
+            hint,
+        )
+        for path in clashes
     )
 
 

@@ -32,13 +32,15 @@ class Move:
 class Thought:
     """A component thought through: its report, and what is still to be done.
 
-    `writes` are files with their new bytes (None: removed), `locks` what lock files say then.
+    `writes` are files with their new bytes (None: removed), `locks` what lock files say then;
+    `seen` are the files that this was thought from.
     """
 
     report: RefreshedComponent
     writes: Mapping[Path, bytes | None] = field(default_factory=dict)
     locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
     move: Move | None = None
+    seen: Mapping[Path, bytes | None] = field(default_factory=dict)
 
 
 def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Thought]:
@@ -48,15 +50,18 @@ def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Tho
     then finds them and moves the checkouts.
     """
     writes: dict[Path, bytes | None] = {}
+    seen: dict[Path, bytes | None] = {}
     locks: dict[Path, dict[str, LockedComponent]] = {}
     for thought in thoughts:
         writes.update(thought.writes)
+        seen.update(thought.seen)
         for path, components in thought.locks.items():
             locks.setdefault(path, {}).update(components)
     for path, components in locks.items():
+        seen[path] = path.read_bytes() if path.exists() else None
         writes[path] = lock_bytes(merge_lock(load_lock(path), components))
     if writes:
-        write_set(root, writes)
+        write_set(root, writes, seen)
     return [_moved(thought, when) for thought in thoughts]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.edit import add_patch, set_series
-from patchkit.manifest.values import Component, LocalSeries, Location, Manifest
+from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Location, Manifest
 from patchkit.model.names import recipe_name
 from patchkit.model.revision import Revision
 from patchkit.model.series import Series, parse_series
@@ -50,33 +50,56 @@ class Project:
         return f"{plain}-{self.manifest.name}" if taken else plain
 
 
+def files_of(project: Project) -> dict[Path, bytes | None]:
+    """The files that a change of the component's patches starts from, as they are now.
+
+    Path -> bytes, None for one that is not there: the manifest, the series and the patches beside
+    it, patches that the manifest names. Read before anything is planned with them, it is what
+    `write_set` must find again.
+    """
+    root, component = project.manifest.root, project.component
+    paths = {project.manifest.path, root / project.home.entry.path}
+    for entry in component.patches:
+        if isinstance(entry, LocalSeries):
+            paths |= {root / entry.path, *(root / entry.path).parent.glob("*.patch")}
+        elif isinstance(entry, LocalPatch):
+            paths.add(root / entry.path)
+    return {path: path.read_bytes() if path.is_file() else None for path in paths}
+
+
 def patch_names_in(folder: Path) -> frozenset[str]:
     """The names of all patch files in a folder, listed or not."""
     return frozenset(path.name for path in folder.glob("*.patch"))
 
 
-def changed_files(project: Project, draft: Draft) -> dict[Path, bytes | None]:
-    """Path -> new bytes of every file that a draft changes; None: it goes away."""
+def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path, bytes | None]:
+    """Path -> new bytes of every file that a draft changes; None: it goes away.
+
+    `manifest` is what the manifest's file is to hold without this draft.
+    """
     assert draft.plan is not None
-    manifest, home = project.manifest, project.home
+    root, home = project.manifest.root, project.home
     writes: dict[Path, bytes | None] = {}
     for row in draft.plan.revised:
         patch = row.new or row.old
         if row.revision is Revision.IDENTICAL or patch is None or patch.path is None:
             continue
         writes[patch.path] = row.new.data if row.new is not None else None
-    path = manifest.root / home.entry.path
+    path = root / home.entry.path
     series, before = _series(path, home.entry.path), path.read_bytes() if path.exists() else None
     text = series.arrange(draft.series).data
     if text != before and (draft.series or before is not None):
         writes[path] = text
     if series_entry(project.component) is None and draft.series:
-        writes[manifest.path] = _with_series(project, home.entry.path)
+        writes[project.manifest.path] = _with_series(project, home.entry.path, manifest)
     return writes
 
 
-def forked_files(project: Project, draft: Draft) -> dict[Path, bytes | None]:
-    """The same change in a copy of the series that is this component's alone."""
+def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, bytes | None]:
+    """The same change in a copy of the series that is this component's alone.
+
+    `data` is what the manifest's file is to hold without this draft.
+    """
     assert draft.plan is not None
     manifest, entry = project.manifest, series_entry(project.component)
     strangers = list(_changed_elsewhere(draft))
@@ -94,7 +117,7 @@ def forked_files(project: Project, draft: Draft) -> dict[Path, bytes | None]:
             if recipe.is_file():
                 writes[path.parent / recipe.name] = recipe.read_bytes()
     writes[manifest.path] = set_series(
-        manifest.path.read_bytes(), project.component.name, project.fork, file=manifest.path
+        data, project.component.name, project.fork, file=manifest.path
     )
     return writes
 
@@ -112,8 +135,6 @@ def _series(path: Path, name: str) -> Series:
     return parse_series(path.read_bytes(), name=name) if path.exists() else Series()
 
 
-def _with_series(project: Project, path: str) -> bytes:
-    manifest = project.manifest
+def _with_series(project: Project, path: str, data: bytes) -> bytes:
     entry = {"series": path}
-    data = manifest.path.read_bytes()
-    return add_patch(data, project.component.name, entry, file=manifest.path)
+    return add_patch(data, project.component.name, entry, file=project.manifest.path)

@@ -145,14 +145,14 @@ def _patches(
         mine = [each for each in series.patches if each.origin == entry]
         text = changed.get(root / entry.path) if isinstance(entry, LocalSeries) else None
         if not isinstance(entry, LocalSeries) or text is None:
-            yield from (_with_change(each, changed) for each in mine)
+            yield from (_with_change(use, each, changed) for each in mine)
             continue
         by_name = {each.name: each for each in mine}
         folder = entry.path.rpartition("/")[0]
         for line in parse_series(text, name=entry.path).entries:
             known = by_name.get(line.name)
             if known is not None:
-                yield _with_change(known, changed)
+                yield _with_change(use, known, changed)
             else:
                 where = f"{folder}/{line.name}" if folder else line.name
                 data = changed[root / where] or b""
@@ -169,8 +169,18 @@ def _patches(
                 )
 
 
-def _with_change(patch: LoadedPatch, changed: Mapping[Path, bytes | None]) -> LoadedPatch:
-    data = changed.get(patch.path) if patch.path is not None else None
-    if data is None:
+def _with_change(
+    use: OtherUse, patch: LoadedPatch, changed: Mapping[Path, bytes | None]
+) -> LoadedPatch:
+    if patch.path is None or patch.path not in changed:
         return patch
+    data = changed[patch.path]
+    if data is None:
+        raise PatchkitError(
+            Problem(
+                f"would lose {patch.name}, which goes away",
+                str(use),
+                "--fork gives this component patch files of its own",
+            )
+        )
     return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))

@@ -248,3 +248,90 @@ def test_files_that_are_not_checked_out_are_no_edits(project: Project, upstream:
     assert "c.txt" in stack.git("ls-tree", "--name-only", "HEAD")
     assert stack.git("ls-files", "-t", "c.txt") == "S c.txt"
     stack.settled()
+
+
+def test_a_patch_that_another_names_does_not_go_away(project: Project, upstream: Upstream) -> None:
+    """Its file would be deleted, and the other manifest left without it."""
+    stack = Stacked.of(project, upstream, small_patches())
+    entries = [{"patch": f"patches/demo/{name}"} for name in NAMES]
+    pin = stack.git("rev-parse", "refs/patchkit/base")
+    project.component("demo", upstream, pin, entries, manifest="other", checkout="other")
+    project.run("apply", "-m", "other").ok()
+    before = project.files(), project.files("manifests")
+    stack.git("reset", "-q", "--hard", "HEAD~1")
+    ran = _refresh(stack)
+    assert ran.code == 1
+    assert "demo of other.yaml: would lose three.patch, which goes away" in ran.err
+    assert before == (project.files(), project.files("manifests"))
+    _refresh(stack, "--fork").ok()
+    assert "unchanged" in project.run("apply", "-m", "other").ok().out
+
+
+# -- several components in one run -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_each_component_gets_its_series_into_the_manifest(
+    project: Project, upstream: Upstream, fork: bool
+) -> None:
+    """One manifest, changed for two components in one run."""
+    pin = upstream.commit(STATES[0])
+    names = ("left", "right")
+    patches = {"one.patch": small_patches()["one.patch"]} if fork else None
+    for manifest in ("demo", "other")[: 1 + fork]:
+        for name in names:
+            project.component(name, upstream, pin, patches, manifest=manifest)
+    project.run("apply", "-m", "demo").ok()
+    for name in names:
+        file = project.checkout(name) / "a.txt"
+        file.write_text(file.read_text().replace("line 30\n", "thirty\n"))
+    how = ["--patch", "one", "--fork"] if fork else ["--new", "one"]
+    project.run("refresh", "-m", "demo", *how).ok()
+    text = (project.root / "manifests/demo.yaml").read_text()
+    assert all(f"series: patches/{name}{'-demo' * fork}/series" in text for name in names)
+    ran = project.run("apply", "-m", "demo").ok()
+    assert ran.out.count("unchanged") == 2
+
+
+def _twice(project: Project, upstream: Upstream) -> tuple[Stacked, Stacked]:
+    """Two components of one manifest that take the same patches."""
+    left = Stacked.of(project, upstream, small_patches())
+    pin = left.git("rev-parse", "refs/patchkit/base")
+    entries = [{"patch": f"patches/demo/{name}"} for name in NAMES]
+    project.component("right", upstream, pin, entries)
+    project.run("apply").ok()
+    return left, Stacked(project, project.checkout("right"))
+
+
+def test_two_edits_of_one_patch_do_not_overwrite_each_other(
+    project: Project, upstream: Upstream
+) -> None:
+    left, right = _twice(project, upstream)
+    left.edit("a.txt", "five\n", "left\n")
+    right.edit("a.txt", "six\n", "right\n")
+    ran = project.run("refresh")
+    assert ran.code == 1
+    assert "right: patches/demo/one.patch is changed by another component's edits" in ran.err
+    assert b"+left\n" in left.patch("one.patch")
+    assert "right\n" in (right.checkout / "a.txt").read_text()
+
+
+def test_edits_of_another_shared_patch_do_not_mix_unseen(
+    project: Project, upstream: Upstream
+) -> None:
+    left, right = _twice(project, upstream)
+    left.edit("a.txt", "five\n", "left\n")
+    right.edit("added.txt", "new\n", "right\n")
+    ran = project.run("refresh")
+    assert (ran.code, "right: patches/demo/one.patch is changed by" in ran.err) == (1, True)
+    assert b"+new\n" in left.patch("three.patch")
+    assert "right\n" in (right.checkout / "added.txt").read_text()
+
+
+def test_the_same_edit_in_both_is_one_edit(project: Project, upstream: Upstream) -> None:
+    both = _twice(project, upstream)
+    for each in both:
+        each.edit("a.txt", "five\n", "both\n")
+    project.run("refresh").ok()
+    assert b"+both\n" in both[0].patch("one.patch")
+    assert project.run("apply").ok().out.count("unchanged") == 2

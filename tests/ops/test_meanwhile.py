@@ -1,0 +1,93 @@
+"""Somebody edits the project's files while a command is thinking: nobody's work is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.meanwhile import run_meanwhile
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import STATES, Stacked, small_patches
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Stacked:
+    """one.patch, two.patch, three.patch, applied; five became 5 in the checkout."""
+    stack = Stacked.of(project, upstream, small_patches())
+    stack.edit("a.txt", "five\n", "5\n")
+    return stack
+
+
+def _saves(path: Path) -> Callable[[], object]:
+    """An editor that adds a line to a file."""
+    return lambda: path.write_bytes(path.read_bytes() + b"# saved by an editor\n")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "patches/demo/series",
+        "patches/demo/one.patch",
+        "patches/demo/three.patch",  # not written, but all that was thought rests on it
+        "manifests/demo.yaml",
+    ],
+)
+@pytest.mark.parametrize("command", [("refresh",), ("new", "mine")])
+def test_refresh_and_new_do_not_overwrite(
+    stack: Stacked, file: str, command: tuple[str, ...]
+) -> None:
+    root = stack.project.root
+    before = stack.project.files(), stack.project.files("manifests")
+    ran = run_meanwhile(*command, cwd=root, git="cat-file", change=_saves(root / file))
+    assert ran.code == 5
+    assert f"{file} was changed meanwhile" in ran.err
+    assert "run the command again" in ran.err
+    files = before[0] | before[1]
+    files[file] += b"# saved by an editor\n"
+    assert stack.project.files() | stack.project.files("manifests") == files
+    assert "edited" in stack.run("status").ok().out
+
+
+@pytest.fixture
+def incoming(project: Project, upstream: Upstream, tmp_path: Path) -> Path:
+    """A patch to import into an applied component `demo`, which has one."""
+    patches = small_patches()
+    project.component("demo", upstream, upstream.commit(STATES[0]), {"one.patch": b""})
+    project.series("demo", {"one.patch": patches["one.patch"]})
+    project.run("apply").ok()
+    path = tmp_path / "three.patch"
+    path.write_bytes(patches["three.patch"])
+    return path
+
+
+def test_import_does_not_overwrite(project: Project, incoming: Path) -> None:
+    series = project.root / "patches/demo/series"
+    ran = run_meanwhile(
+        "import", str(incoming), cwd=project.root, git="cat-file", change=_saves(series)
+    )
+    assert (ran.code, "patches/demo/series was changed meanwhile" in ran.err) == (5, True)
+    assert series.read_bytes() == b"one.patch\n# saved by an editor\n"
+    project.run("import", str(incoming)).ok()
+    assert series.read_bytes() == b"one.patch\n# saved by an editor\nthree.patch\n"
+
+
+def test_two_imports_at_once_both_count_or_one_says_that_it_did_not(
+    project: Project, incoming: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "two.patch"
+    other.write_bytes(small_patches()["two.patch"])
+    ran = run_meanwhile(
+        "import",
+        str(incoming),
+        cwd=project.root,
+        git="cat-file",
+        change=lambda: project.run("import", str(other)).ok(),
+    )
+    assert (ran.code, "was changed meanwhile" in ran.err) == (5, True)
+    series = project.root / "patches/demo/series"
+    assert series.read_bytes() == b"one.patch\ntwo.patch\n"
+    project.run("import", str(incoming)).ok()
+    assert series.read_bytes() == b"one.patch\ntwo.patch\nthree.patch\n"
