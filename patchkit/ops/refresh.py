@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
+from patchkit.gitcmd.identity import user_identity
 from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
@@ -155,7 +156,9 @@ class _Refreshing:
         series = load_series(
             self._manifest, component, self._store, self._progress, to_generate=True
         )
-        series = replace(series, patches=with_headers(series.patches))
+        # whoever makes a patch is its author, as with `patchkit new`
+        patches = with_headers(series.patches, lambda: user_identity(self._manifest.root))
+        series = replace(series, patches=patches)
         generator = load_generator(series.patches)
         return Found(project, checkout, snapshot, base, series, generator, seen)
 
