@@ -50,6 +50,7 @@ def _answer(argv: list[str]) -> int:
         from patchkit.cli.help import print_unknown
 
         return print_unknown(argv)
+    _end_on_signals()
     return guarded(argv, lambda: _run_command(*found))
 
 
@@ -77,6 +78,19 @@ def _run_command(name: str, arguments: list[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     return int(code)
+
+
+def _end_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end a command as ^C does: with its git processes and scratch folders.
+
+    A signal that somebody ignores on purpose, as nohup does, stays ignored.
+    """
+    import signal
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
 def guarded(argv: list[str], body: Callable[[], int]) -> int:

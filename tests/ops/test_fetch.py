@@ -187,7 +187,8 @@ def test_a_full_disk_is_one_clear_error(project: Project, upstream: Upstream) ->
     project.run("fetch").ok()
 
 
-def test_interrupted_means_at_once_and_everything(project: Project) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_means_at_once_and_everything(project: Project, ending: int) -> None:
     with silent_server() as port:
         dead = f"git://127.0.0.1:{port}/r.git"
         components = {n: {"source": {"git": dead}, "pin": "1" * 40} for n in ("one", "two")}
@@ -205,7 +206,7 @@ def test_interrupted_means_at_once_and_everything(project: Project) -> None:
             time.sleep(0.02)
         time.sleep(0.3)
         began = time.monotonic()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         _, err = process.communicate(timeout=20)
 
     assert process.returncode == 130
