@@ -102,14 +102,6 @@ def load_series(
     return LoadedSeries(patches, _unlisted(manifest, component))
 
 
-def series_path(manifest: Manifest, component: Component) -> Path | None:
-    """The component's series file, None if its manifest names none; need not exist."""
-    for entry in component.patches:
-        if isinstance(entry, LocalSeries):
-            return manifest.root / entry.path
-    return None
-
-
 class _Loading:
     """The entries of one component on their way to patches; collects what is wrong."""
 

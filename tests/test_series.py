@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
 from patchkit.model.progress import Silent
-from patchkit.series import LoadedSeries, load_series, series_path
+from patchkit.series import LoadedSeries, load_series
 from patchkit.store import Store
 from tests.support.archives import digest
 from tests.support.components import WHERE, git_component, manifest_of
@@ -162,11 +161,3 @@ def test_what_cannot_be_fetched_is_no_bad_input(project: Project) -> None:
 
     with pytest.raises(SurroundingsError):
         _load(project, gone)
-
-
-def test_where_the_series_is(project: Project) -> None:
-    manifest = manifest_of(root=project.root)
-
-    assert series_path(manifest, _component(SERIES)) == project.root / "patches/demo/series"
-    assert series_path(manifest, _component()) is None
-    assert not Path("patches").exists()

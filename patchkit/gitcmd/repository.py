@@ -65,11 +65,6 @@ class Repository:
         """The id of the tree that `revision` leads to, None if it is not here."""
         return self.resolve(revision + "^{tree}")
 
-    def head_branch(self) -> str | None:
-        """The full ref name that HEAD is on, None if it is detached."""
-        done = self.git("symbolic-ref", "--quiet", "HEAD", accept=(0, 1))
-        return done.out.decode().strip() or None
-
     def refs(self, prefix: str) -> dict[str, str]:
         """Ref name -> object id of all refs below `prefix` ("refs/patchkit/")."""
         out = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).out

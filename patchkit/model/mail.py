@@ -62,11 +62,6 @@ def parse_patch(data: bytes, *, name: str, strip: int = 1) -> PatchFile:
     )
 
 
-def parse_header(preamble: bytes, *, name: str = "") -> Header | None:
-    """What the text above a diff says; None if it says nothing."""
-    return _parse_header(split_lines(preamble), name)
-
-
 def format_header(header: Header) -> bytes:
     """Our canonical text above the diff: mail fields, message, an empty line."""
     subject, _, body = header.message.partition("\n\n")

@@ -29,11 +29,6 @@ def is_patch_name(text: str) -> bool:
     return bool(PATCH_NAME.fullmatch(text)) and _is_safe(text)
 
 
-def is_commit_id(text: str) -> bool:
-    """Whether `text` is a full, lower-case SHA-1 commit id."""
-    return bool(COMMIT_ID.fullmatch(text))
-
-
 def slug(text: str) -> str:
     """A patch name without its ending for a subject line; "patch" if nothing usable is left."""
     text = re.sub(r"^(?:\[[^\]]*\]\s*)+", "", text)

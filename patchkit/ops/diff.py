@@ -12,6 +12,8 @@ from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.diffs import diff_trees
+from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.worktree import tracked_tree
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.diff import parse_diff
 from patchkit.model.patch import FileChange, Kind
@@ -23,7 +25,6 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
-from patchkit.workspace.save import read_worktree
 
 _COMPARABLE = (State.PRISTINE, State.APPLIED, State.EDITED, State.AHEAD, State.CONFLICTED)
 
@@ -70,10 +71,7 @@ class DiffReport:
 def diff_components(
     manifest: Manifest, components: Sequence[Component], workspace: Path
 ) -> DiffReport:
-    """Compare each checkout with the stack that patchkit last made there.
-
-    On disk: objects in the checkout's repository, nothing that git status would show.
-    """
+    """Compare each checkout with the stack that patchkit last made there; writes nothing."""
     return DiffReport(manifest.name, tuple(_diff(each, workspace) for each in components))
 
 
@@ -96,11 +94,13 @@ def _difference(checkout: Checkout, snapshot: Snapshot) -> bytes:
     if snapshot.state not in _COMPARABLE or snapshot.applied is None or snapshot.head is None:
         return b""
     repository = checkout.repository
-    before = repository.tree(snapshot.applied)
-    after = read_worktree(checkout).tree if snapshot.edited else repository.tree(snapshot.head)
-    if before is None or after is None:
-        return b""
-    return diff_trees(repository, [(before, after)], "-U3", "-M50%")[0]
+    before, after = repository.tree(snapshot.applied), repository.tree(snapshot.head)
+    with overlay(repository) as trial:
+        if snapshot.edited:
+            after = tracked_tree(repository, trial)
+        if before is None or after is None:
+            return b""
+        return diff_trees(trial, [(before, after)], "-U3", "-M50%")[0]
 
 
 def file_stats(diff: bytes) -> tuple[FileStat, ...]:

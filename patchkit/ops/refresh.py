@@ -18,6 +18,7 @@ from patchkit.gitcmd.identity import user_identity
 from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.worktree import tracked_tree
 from patchkit.lock import Lock, LockedComponent, load_lock, lock_component
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.interdiff import interdiff
@@ -56,7 +57,6 @@ from patchkit.store import Store
 from patchkit.workspace import Checkout, State, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
-from patchkit.workspace.save import read_worktree
 
 #: States of a checkout that holds nothing of its own.
 _UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
@@ -175,7 +175,7 @@ class _Refreshing:
         edited = bool(found.snapshot.edited)
         with overlay(repository) as trial, reading(trial) as reader:
             stack = build_stack(reader, found.base, found.series.series_patches)
-            tree = read_worktree(found.checkout).tree if edited else repository.tree(head)
+            tree = tracked_tree(repository, trial) if edited else repository.tree(head)
             assert tree is not None
             verdict = compared(found, stack, tree)
             anew = verdict is Result.UNCHANGED and self._options.request.canonical

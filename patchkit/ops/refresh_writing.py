@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.objects import write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange
 from patchkit.lock import LockedComponent, load_lock, lock_bytes, merge_lock
@@ -13,9 +14,8 @@ from patchkit.ops.refresh_report import RefreshedComponent
 from patchkit.stack import Stack
 from patchkit.transaction import write_set
 from patchkit.workspace import Checkout, Snapshot
-from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.move import Target, settle
-from patchkit.workspace.save import stamp
+from patchkit.workspace.save import free_saved_ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Thought:
 def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Thought]:
     """Write all files of a project together, then move the checkouts; `when` names saved stacks.
 
-    Raises SurroundingsError with nothing written, or with the files written: the next refresh
-    then finds them and moves the checkouts.
+    Raises SurroundingsError with nothing written. A checkout that cannot be moved once they are
+    is a problem in its report: the next refresh finds the files and moves it.
     """
     writes: dict[Path, bytes | None] = {}
     seen: dict[Path, bytes | None] = {}
@@ -66,25 +66,36 @@ def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Tho
 
 
 def _moved(thought: Thought, when: int) -> Thought:
+    try:
+        return _settled(thought, when)
+    except PatchkitError as error:
+        code, problems = error.exit_code, error.problems
+    except OSError as error:
+        code = ExitCode.ENVIRONMENT
+        problems = (Problem(f"{error.filename}: {error.strerror or error}"),)
+    name = thought.report.name
+    behind = Problem(
+        "the patch files are written, the checkout's branch is still behind them",
+        name,
+        "run patchkit refresh again",
+    )
+    told = tuple(replace(each, where=each.where or name) for each in problems)
+    return replace(
+        thought, report=replace(thought.report, exit_code=code, problems=(*told, behind))
+    )
+
+
+def _settled(thought: Thought, when: int) -> Thought:
     move, report = thought.move, thought.report
     if move is None:
         return thought
     repository = move.checkout.repository
     if move.keep is not None:
         write_objects(repository, move.keep.objects)
-        ref = _free_ref(move.snapshot, when)
+        ref = free_saved_ref(move.snapshot, when)
         change = RefChange(ref, move.keep.commit, ZERO)
         repository.update_refs([change], reason="patchkit: save before refresh")
         report = replace(report, saved=ref)
     target = Target(move.stack.base.commit, move.stack.commit)
     settle(move.checkout, move.snapshot, target, move.stack.objects)
     return replace(thought, report=report)
-
-
-def _free_ref(snapshot: Snapshot, when: int) -> str:
-    first = SAVED_REFS + stamp(when)
-    ref, number = first, 1
-    while ref in snapshot.saved:
-        number += 1
-        ref = f"{first}-{number}"
-    return ref

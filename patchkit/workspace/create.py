@@ -11,6 +11,7 @@ from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_reposit
 from patchkit.gitcmd.staging import add_shallow_commits, link_packs, shallow_commits
 from patchkit.model.objects import GitObject, decode_path
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout
+from patchkit.workspace.contents import is_there
 from patchkit.workspace.move import Moved, Target
 from patchkit.workspace.plan import absent_objects
 from patchkit.workspace.staging import leave_out
@@ -29,9 +30,16 @@ _CONFIG = """\
 
 
 def create_checkout(
-    checkout: Checkout, source: Repository, target: Target, objects: tuple[GitObject, ...]
+    checkout: Checkout,
+    source: Repository,
+    target: Target,
+    objects: tuple[GitObject, ...],
+    *,
+    aside: Path | None = None,
 ) -> Moved:
     """Make a repository with all objects of `source` and `objects`, at the target, in its place.
+
+    What is there already is first renamed to `aside`, and back if that was in vain.
 
     On disk: all of it at once, by one rename; a half-built one is left in the workspace's own
     folder by a kill and removed by the next call.
@@ -47,11 +55,24 @@ def create_checkout(
         left_out = _write_files(repository, target.tip)
         count = _file_count(repository)
         checkout.path.parent.mkdir(parents=True, exist_ok=True)
-        draft.rename(checkout.path)
+        _put_in_place(draft, checkout.path, aside)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return Moved(count - len(left_out), tuple(left_out))
+
+
+def _put_in_place(draft: Path, path: Path, aside: Path | None) -> None:
+    if aside is None:
+        draft.rename(path)
+        return
+    path.rename(aside)
+    try:
+        draft.rename(path)
+    except BaseException:
+        if not is_there(path):
+            aside.rename(path)
+        raise
 
 
 def bring_objects(

@@ -146,16 +146,17 @@ def _marks(checkout: Checkout) -> tuple[int, ...]:
     return index.st_ino, index.st_mtime_ns, has_leftovers(checkout)
 
 
-def _create(checkout: Checkout, stack: Stacked, before: Snapshot) -> Entered:
-    moved = create_checkout(checkout, stack.source, stack.target, stack.objects)
+def _create(
+    checkout: Checkout, stack: Stacked, before: Snapshot, aside: Path | None = None
+) -> Entered:
+    moved = create_checkout(checkout, stack.source, stack.target, stack.objects, aside=aside)
     return Entered(Action.CREATED, before, moved.changed, moved.left_out)
 
 
 def _replace(checkout: Checkout, stack: Stacked, before: Snapshot, when: int) -> Entered:
     """Rename what is no checkout of ours, and make one in its place."""
     aside = _free_name(checkout.path, f"saved-{stamp(when)}")
-    checkout.path.rename(aside)
-    return replace(_create(checkout, stack, before), moved_aside=aside)
+    return replace(_create(checkout, stack, before, aside), moved_aside=aside)
 
 
 def _enter_ours(

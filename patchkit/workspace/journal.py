@@ -14,10 +14,12 @@ one of them was written by the user after a crash.
 from __future__ import annotations
 
 import json
-import os
+import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from patchkit.atomic import replace_file
 from patchkit.errors import SurroundingsError
 from patchkit.workspace.contents import Contents
 
@@ -66,24 +68,29 @@ def journal_path(own_folder: Path) -> Path:
 
 def write_journal(own_folder: Path, journal: Journal) -> None:
     """Put the journal on disk, whole and synced, by one rename."""
-    path = journal_path(own_folder)
-    draft = path.with_suffix(".new")
-    with draft.open("w", encoding="ascii") as stream:
-        json.dump({"version": _VERSION, **asdict(journal)}, stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.rename(path)
+    text = json.dumps({"version": _VERSION, **asdict(journal)})
+    replace_file(journal_path(own_folder), text.encode("ascii"))
 
 
 def read_journal(own_folder: Path) -> Journal | None:
-    """The journal of a move that did not end; None if there is none."""
+    """The journal of a move that did not end; None if there is none.
+
+    SurroundingsError if it is damaged, or another version's.
+    """
     path = journal_path(own_folder)
     try:
-        data = json.loads(path.read_text(encoding="ascii"))
+        return _parse(path, json.loads(path.read_text(encoding="ascii")))
     except FileNotFoundError:
         return None
-    except ValueError as error:
-        raise SurroundingsError(f"{path} is damaged: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        checkout = shlex.quote(str(own_folder.parent.parent))
+        raise SurroundingsError(
+            f"{path} is damaged: {error}",
+            hint=f"see what git -C {checkout} status says, then delete that file",
+        ) from None
+
+
+def _parse(path: Path, data: dict[str, Any]) -> Journal:
     if data.pop("version", None) != _VERSION:
         raise SurroundingsError(
             f"{path} is of another version of patchkit",

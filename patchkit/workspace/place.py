@@ -53,7 +53,8 @@ def put_back(root: Path, folder: Path, steps: Sequence[Step]) -> None:
             _take_away(root, folder, step)
     for number, step in reversed(numbered):
         kept = _kept(folder, number)
-        if is_there(kept):
+        # what somebody wrote here since stays; the old contents are in a commit
+        if is_there(kept) and _is_known(step, contents_at(root, step.path), kept):
             target = full_path(root, step.path)
             _clear_folder(target)
             target.parent.mkdir(parents=True, exist_ok=True)

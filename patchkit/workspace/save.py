@@ -12,12 +12,11 @@ from pathlib import Path
 from patchkit.gitcmd.objects import write_objects
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange
-from patchkit.model.objects import decode_path, encode_path, make_commit
+from patchkit.gitcmd.worktree import write_tracked
+from patchkit.model.objects import encode_path, make_commit
 from patchkit.model.patch import Identity
 from patchkit.workspace.checkout import BRANCH, SAVED_REFS, Checkout
-from patchkit.workspace.contents import contents_at
 from patchkit.workspace.journal import move_folder
-from patchkit.workspace.staging import leave_out
 from patchkit.workspace.state import OPERATION_FILES, Snapshot
 
 _WHO = ("patchkit", "patchkit@localhost")
@@ -53,22 +52,7 @@ def read_worktree(checkout: Checkout) -> Worktree:
     folder = move_folder(checkout.own_folder)
     folder.mkdir(parents=True, exist_ok=True)
     index = folder / "worktree.index"
-    index.unlink(missing_ok=True)
-    # a fresh index: in the user's own, files may be marked not to be looked at
-    repository = checkout.repository
-    listing = repository.git("ls-files", "-t", "--stage", "-z").out
-    rows = [row.split(b" ", 1) for row in listing.split(b"\0")[:-1]]
-    entries = b"".join(entry + b"\0" for _, entry in rows)
-    repository.git("update-index", "-z", "--index-info", stdin=entries, index=index)
-    leave_out(repository, index, _not_checked_out(checkout, rows))
-    repository.git("add", "--update", "--", ".", index=index)
-    return Worktree(_tree(checkout, index), index)
-
-
-def _not_checked_out(checkout: Checkout, rows: Sequence[Sequence[bytes]]) -> list[str]:
-    """Files that are not meant to be on disk: nobody has them, or the user's checkout is sparse."""
-    paths = (decode_path(entry.split(b"\t", 1)[1]) for tag, entry in rows if tag == b"S")
-    return [path for path in paths if contents_at(checkout.path, path) is None]
+    return Worktree(write_tracked(checkout.repository, index), index)
 
 
 def save_work(
@@ -85,7 +69,7 @@ def save_work(
     epoch. The commit has the shape of a stash, so that `git stash apply` takes it.
     """
     commit = _commit(checkout, snapshot, _everything(checkout, worktree, in_the_way), when)
-    ref = _free_ref(snapshot, when)
+    ref = free_saved_ref(snapshot, when)
     changes = [RefChange(ref, commit, ZERO)]
     changes += [
         RefChange(f"{ref}-{name}", oid, ZERO) for name, oid in _other_heads(checkout, snapshot)
@@ -182,7 +166,8 @@ def _other_heads(checkout: Checkout, snapshot: Snapshot) -> list[tuple[str, str]
     return list(found.items())
 
 
-def _free_ref(snapshot: Snapshot, when: int) -> str:
+def free_saved_ref(snapshot: Snapshot, when: int) -> str:
+    """A name for work that is saved now; `when` is in seconds since the epoch."""
     first = SAVED_REFS + stamp(when)
     ref, number = first, 1
     while ref in snapshot.saved:

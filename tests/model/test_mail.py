@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.model.mail import clean_message, format_header, parse_header, parse_patch
+from patchkit.model.mail import clean_message, format_header, parse_patch
 from patchkit.model.patch import Header, Identity
 from tests.support.repos import git_in, make_patch
 
@@ -206,7 +206,6 @@ HEADERS = st.builds(
 @given(HEADERS)
 def test_law_a_header_that_was_written_reads_the_same(header: Header) -> None:
     text = format_header(header)
-    assert parse_header(text) == header
     assert parse_patch(text + DIFF, name="x").header == header
     assert parse_patch(text + DIFF, name="x").diff == DIFF
 

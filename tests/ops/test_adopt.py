@@ -158,6 +158,42 @@ def test_a_checkout_gives_its_commits_and_its_edits(empty: Project, clone: Path)
     _applies(empty)
 
 
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_an_edit_that_git_was_told_not_to_see_is_taken(
+    empty: Project, clone: Path, flag: str
+) -> None:
+    git_in(clone, "update-index", flag, "c.txt", "b.txt")
+    (clone / "c.txt").write_text("edited\n")
+    index = (clone / ".git/index").read_bytes()
+    empty.run("import", str(clone), "--message", "Spell c").ok()
+    assert b"+++ b/c.txt" in _stored(empty)[3]
+    assert b"b.txt" not in _stored(empty)[3]
+    assert (clone / ".git/index").read_bytes() == index
+    _applies(empty)
+
+
+def test_a_sparse_checkout_has_not_lost_the_rest(empty: Project, clone: Path) -> None:
+    git_in(clone, "sparse-checkout", "set", "--no-cone", "/a.txt")
+    assert not (clone / "c.txt").exists()
+    empty.run("import", str(clone)).ok()
+    assert _series(empty) == ["patch-one.patch", "patch-two.patch", "patch-three.patch"]
+
+
+def test_what_git_was_told_of_in_any_way_is_taken(empty: Project, clone: Path) -> None:
+    """git add, git add --intent-to-add, git rm, rm, chmod."""
+    (clone / "added").write_text("added\n")
+    (clone / "intended").write_text("intended\n")
+    git_in(clone, "add", "added")
+    git_in(clone, "add", "--intent-to-add", "intended")
+    git_in(clone, "rm", "--quiet", "c.txt")
+    (clone / "added.txt").unlink()
+    (clone / "b.txt").chmod(0o755)
+    empty.run("import", str(clone)).ok()
+    data = _stored(empty)[3]
+    for text in (b"+added\n", b"+intended\n", b"-line 1\n", b"-new\n", b"new mode 100755"):
+        assert text in data
+
+
 @pytest.mark.parametrize(
     ("range_", "words"),
     [

@@ -250,6 +250,40 @@ def test_files_that_are_not_checked_out_are_no_edits(project: Project, upstream:
     stack.settled()
 
 
+def test_looking_leaves_nothing_in_the_checkout(project: Project, upstream: Upstream) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    stack.edit("a.txt", "five\n", "5\n")
+    before = sorted((stack.checkout / ".git").rglob("*"))
+    stack.run("refresh", "--dry-run").ok()
+    assert "+5" in stack.run("diff").ok().out
+    assert sorted((stack.checkout / ".git").rglob("*")) == before
+
+
+def test_a_checkout_that_cannot_be_moved_is_told_and_moved_by_the_next_refresh(
+    project: Project, upstream: Upstream
+) -> None:
+    """The patch files are written by then; the other component goes on."""
+    pin = upstream.commit(STATES[0])
+    stacks = []
+    for name in ("demo", "second"):
+        project.component(name, upstream, pin, small_patches())
+        stacks.append(Stacked(project, project.checkout(name)))
+    project.run("apply").ok()
+    for each in stacks:
+        each.edit("a.txt", "five\n", "5\n")
+    (stacks[0].checkout / ".git/index.lock").touch()
+    ran = project.run("refresh")
+    assert ran.code == 5
+    assert "index.lock exists" in ran.err
+    said = "error: demo: the patch files are written, the checkout's branch is still behind them"
+    assert f"{said}\nhint: run patchkit refresh again" in ran.err
+    assert b"+5\n" in stacks[0].patch("one.patch")
+    assert stacks[1].git("status", "--porcelain") == ""
+    (stacks[0].checkout / ".git/index.lock").unlink()
+    assert "catches up" in project.run("refresh").ok().out
+    stacks[0].settled()
+
+
 def test_a_patch_that_another_names_does_not_go_away(project: Project, upstream: Upstream) -> None:
     """Its file would be deleted, and the other manifest left without it."""
     stack = Stacked.of(project, upstream, small_patches())

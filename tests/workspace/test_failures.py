@@ -16,7 +16,10 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.workspace import State
+from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, Entered, Stacked
+from patchkit.workspace.journal import Step
+from patchkit.workspace.place import put_back, put_in_place
 from tests.support.repos import Files, Symlink, git_in
 from tests.workspace.bench import BASE, CHANGE, Bench, disk_files
 from tests.workspace.test_kill import NEW, OLD
@@ -107,6 +110,37 @@ def test_whatever_fails_all_is_put_back(bench: Bench, moving: Stacked) -> None:
         else:
             assert everything(bench) == before, f"not put back after point {point}"
     assert put_back > 30
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_is_not_patchkits_stays_in_its_place_if_force_fails(bench: Bench, kind: str) -> None:
+    """It is moved aside only once there is something to put there."""
+    stack = bench.stack()
+    bench.checkout.workspace.mkdir()
+    mine = bench.write("mine.txt", "mine\n") if kind == "folder" else bench.path
+    mine.write_text("mine\n")
+    for point in range(1, 1000):
+        if not raising_at(point, lambda: bench.enter(stack, force=True)):
+            break
+        assert mine.read_text() == "mine\n", f"not put back after point {point}"
+        assert {path.name for path in bench.path.parent.iterdir()} <= {".patchkit", "demo"}
+    assert point > 10
+    bench.assert_at(stack)
+
+
+def test_what_is_written_to_a_file_in_place_survives_the_way_back(tmp_path: Path) -> None:
+    """A later step fails; the old contents are in a commit, the user's are nowhere else."""
+    root, folder = tmp_path / "checkout", tmp_path / "move"
+    steps = []
+    for name in ("a.py", "b.py", "c.py"):
+        for place, text in ((root, "old\n"), (folder / "new", "new\n")):
+            place.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text)
+        steps.append(Step(name, contents_at(root, name), contents_at(folder / "new", name)))
+    put_in_place(root, folder, steps)
+    (root / "b.py").write_text("mine\n")
+    put_back(root, folder, steps)
+    assert [(root / step.path).read_text() for step in steps] == ["old\n", "mine\n", "old\n"]
 
 
 def test_a_full_disk(bench: Bench, tmp_path: Path) -> None:

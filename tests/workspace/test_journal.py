@@ -33,9 +33,20 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert read_journal(tmp_path) == JOURNAL
 
 
-@pytest.mark.parametrize(("text", "said"), [("{", "damaged"), ('{"version": 2}', "of another")])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "damaged"),
+        ("[]", "damaged"),
+        ('{"version": 1}', "damaged"),
+        ('{"version": 1, "steps": [], "folders": [], "dropped": [], "odd": 1}', "damaged"),
+        ('{"version": 1, "steps": [7], "folders": [], "dropped": []}', "damaged"),
+        ('{"version": 2}', "of another"),
+    ],
+)
 def test_another_is_refused(tmp_path: Path, text: str, said: str) -> None:
     journal_path(tmp_path).parent.mkdir()
     journal_path(tmp_path).write_text(text)
-    with pytest.raises(SurroundingsError, match=said):
+    with pytest.raises(SurroundingsError, match=said) as error:
         read_journal(tmp_path)
+    assert error.value.problems[0].hint
