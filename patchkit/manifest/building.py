@@ -8,6 +8,7 @@ from pathlib import Path
 from patchkit.manifest.nodes import Items, Node, Scalar, Table
 from patchkit.manifest.urls import resolve_url
 from patchkit.manifest.values import (
+    AbsentTarget,
     ArchivePin,
     ArchiveSource,
     ArgumentValue,
@@ -23,11 +24,17 @@ from patchkit.manifest.values import (
     LocalPatch,
     LocalSeries,
     Manifest,
+    Overrides,
     PatchEntry,
     Pin,
     PinnedPatch,
+    Residual,
+    RuleStep,
+    RunStep,
     SiteValue,
     Source,
+    TextStep,
+    VerifyStep,
 )
 
 
@@ -67,7 +74,42 @@ def _component(key: Scalar, table: Table, root: Path) -> Component:
         install=tuple(_step(each) for each in _tables(table, "install")),
         environment=_environment(table.get("environment")),
         description=_text(table, "description"),
+        overrides=tuple(_overrides(each) for each in _tables(table, "overrides")),
+        verify=tuple(_verify(each) for each in _tables(table, "verify")),
+        residual=_residual(table.get("residual")),
     )
+
+
+def _overrides(table: Table) -> Overrides:
+    return Overrides(
+        target=_text(table, "target"),
+        rule=_folder(table, "rule"),
+        packages=tuple(_texts(table, "packages")),
+        where=table.where,
+        root=_folder(table, "root"),
+        absent=tuple(
+            AbsentTarget(_text(each, "name"), _text(each, "reason").strip(), each.where)
+            for each in _tables(table, "absent")
+        ),
+    )
+
+
+def _verify(table: Table) -> VerifyStep:
+    where, name, after = table.where, _text(table, "name"), _text(table, "after")
+    if table.get("run") is not None:
+        return RunStep(_text(table, "run"), where, name, after, _folder(table, "directory"))
+    if table.get("rules") is not None:
+        return RuleStep(_folder(table, "rules"), where, name, after)
+    wanted = table.get("present") is not None
+    text = _text(table, "present" if wanted else "absent").removesuffix("\n")
+    return TextStep(text, wanted, tuple(_texts(table, "files")), where, name, after)
+
+
+def _residual(node: Node | None) -> Residual:
+    if not isinstance(node, Table):
+        return Residual()
+    rules = tuple(_plain_path(each) for each in _texts(node, "rules"))
+    return Residual(rules, _folder(node, "baseline"))
 
 
 def _source(table: Table, root: Path) -> Source:
@@ -208,7 +250,10 @@ def _text(table: Table, key: str, default: str = "") -> str:
 
 def _folder(table: Table, key: str) -> str:
     """A checked path in its one spelling: without `./` and a final slash."""
-    path = _text(table, key)
+    return _plain_path(_text(table, key))
+
+
+def _plain_path(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 

@@ -5,6 +5,7 @@ The descriptions are shown by editors (through the JSON Schema) and printed in d
 
 from __future__ import annotations
 
+from patchkit.manifest.guard_fields import GUARD_FIELDS
 from patchkit.manifest.machine_fields import ENVIRONMENT, IMAGE, LAUNCH, STEP, VALUES
 from patchkit.manifest.shapes import Choice, Field, ListOf, MapOf, Matching, Number, Record, Text
 from patchkit.manifest.texts import (
@@ -248,6 +249,7 @@ _COMPONENT_RECORD = Record(
             "What this component needs beyond the manifest's.",
             synonyms=("env",),
         ),
+        *GUARD_FIELDS,
     ),
     "One upstream.",
 )

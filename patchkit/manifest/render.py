@@ -24,11 +24,16 @@ from patchkit.manifest.values import (
     LocalPatch,
     LocalSeries,
     Manifest,
+    Overrides,
     PatchEntry,
     Pin,
     PinnedPatch,
+    RuleStep,
+    RunStep,
     SiteValue,
     Source,
+    TextStep,
+    VerifyStep,
 )
 
 Data: TypeAlias = "str | int | list[Data] | dict[str, Data]"
@@ -66,8 +71,30 @@ def component_data(component: Component) -> dict[str, Data]:
         patches=[_patch(each) for each in component.patches],
         install=[_step(each) for each in component.install],
         environment=_environment(component.environment),
+        overrides=[_overrides(each) for each in component.overrides],
+        verify=[_verify(each) for each in component.verify],
+        residual=_given(rules=list(component.residual.rules), baseline=component.residual.baseline),
     )
     return data
+
+
+def _overrides(overrides: Overrides) -> dict[str, Data]:
+    absent: list[Data] = [{"name": each.name, "reason": each.reason} for each in overrides.absent]
+    data = {"target": overrides.target, "rule": overrides.rule}
+    more = _given(packages=list(overrides.packages), root=overrides.root, absent=absent)
+    return {**data, **more}
+
+
+def _verify(step: VerifyStep) -> dict[str, Data]:
+    data: dict[str, Data]
+    match step:
+        case TextStep():
+            data = {"present" if step.wanted else "absent": step.text, "files": list(step.files)}
+        case RuleStep():
+            data = {"rules": step.rules}
+        case RunStep():
+            data = {"run": step.run, **_given(directory=step.directory)}
+    return {**data, **_given(name=step.name, after=step.after)}
 
 
 def yaml_text(data: Mapping[str, Data]) -> str:

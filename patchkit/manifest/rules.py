@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from patchkit.errors import Problem
+from patchkit.manifest.guard_rules import check_guards
 from patchkit.manifest.machine_rules import check_machine
 from patchkit.manifest.nodes import Items, Node, Scalar, Table
 from patchkit.manifest.urls import holds_secret, is_local
@@ -24,6 +25,7 @@ def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:
     components = _tables_by_key(manifest.get("components"))
     yield from _environments(manifest)
     yield from check_machine(manifest)
+    yield from check_guards(manifest)
     yield from _checkouts(components)
     yield from _series_files(components)
     for key, table in components:

@@ -139,6 +139,76 @@ class InstallStep:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsentTarget:
+    """Targets that need not be there: `name` is one's name or a glob over names."""
+
+    name: str
+    reason: str
+    where: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What a component replaces in another one, `target`, while it runs.
+
+    `rule` is the rule file that finds the calls; `packages` are the target's, below `root` of its
+    tree.
+    """
+
+    target: str
+    rule: str
+    packages: tuple[str, ...]
+    where: Location
+    root: str = ""
+    absent: tuple[AbsentTarget, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextStep:
+    """A text that must be in one of the files, or (`wanted` False) in none."""
+
+    text: str
+    wanted: bool
+    files: tuple[str, ...]
+    where: Location
+    name: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStep:
+    """A rule file whose expectations must hold."""
+
+    rules: str
+    where: Location
+    name: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStep:
+    """Shell commands that must pass in `directory` of a scratch checkout."""
+
+    run: str
+    where: Location
+    name: str = ""
+    after: str = ""
+    directory: str = ""
+
+
+#: What must hold of the tree after the patch `after`, "" for the last.
+VerifyStep: TypeAlias = TextStep | RuleStep | RunStep
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """Rule files to look for in the patched tree, and the file of reviewed sites ("": default)."""
+
+    rules: tuple[str, ...] = ()
+    baseline: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """What a stack runs in.
 
@@ -217,6 +287,9 @@ class Component:
     install: tuple[InstallStep, ...] = ()
     environment: Environment = field(default_factory=Environment)
     description: str = ""
+    overrides: tuple[Overrides, ...] = ()
+    verify: tuple[VerifyStep, ...] = ()
+    residual: Residual = field(default_factory=Residual)
 
 
 @dataclass(frozen=True, slots=True)
