@@ -1,9 +1,10 @@
 """Repositories from which blobs are left out on purpose, and how to get exactly those.
 
-Only a throw-away repository (staging.py) is ever one in git's own sense: `extensions.partialClone`
-makes git fetch whatever it misses, at any moment, without a word. And only where the server speaks
-protocol v2: with a dumb server behind it, git 2.39 looks for each object by a git that looks for
-each object, without end. Elsewhere a blob that no server could give is listed in a file of ours.
+Only a throw-away repository (staging.py) is ever one that git may fetch for: with
+`extensions.partialClone` it fetches whatever it misses, at any moment, without a word. And only
+where the server speaks protocol v2: with a dumb server behind it, git 2.39 looks for each object by
+a git that looks for each object, without end. A blob that no server could give is listed in a file
+of ours; a checkout without it is a partial clone of nobody.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import decode_path
 
 _NAMED_OBJECT = re.compile(r"(?:not our ref|unable to read|bad object) ([0-9a-f]{40})")
+
+# The remote that is said to have what no server gives.
+_NOBODY = "no-server-has-it"
 
 # Ids on one command line: 41 bytes each, and the smallest limit in use is 128 KiB.
 _BATCH = 1000
@@ -80,6 +84,24 @@ def absent_blobs(repository: Repository) -> frozenset[str]:
         return frozenset((repository.git_dir / "patchkit-absent").read_text().split())
     except FileNotFoundError:
         return frozenset()
+
+
+def bear_absent(repository: Repository, source: Repository) -> None:
+    """Let the user's own git (gc, fsck, commit) work where blobs of `source` are missing for good.
+
+    Such a repository is a partial clone to git: what the packs of `source` refer to need not be
+    there. All of them are marked, or a `git gc` would drop what only an unmarked one holds. The
+    remote that would have the rest has no URL: nothing is ever fetched, a command that cannot do
+    without a missing blob says so. Does nothing if `source` lacks none.
+    """
+    if not absent_blobs(source):
+        return
+    for pack in (source.git_dir / "objects" / "pack").glob("pack-*.pack"):
+        ours = repository.git_dir / "objects" / "pack" / pack.name
+        if ours.exists():
+            ours.with_suffix(".promisor").touch()
+    for key in ("promisor", "skipFetchAll"):
+        repository.git("config", f"remote.{_NOBODY}.{key}", "true")
 
 
 def paths_of(repository: Repository, revision: str, blobs: Collection[str]) -> tuple[str, ...]:

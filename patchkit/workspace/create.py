@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.partial import bear_absent
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_repository
 from patchkit.gitcmd.staging import add_shallow_commits, link_packs, shallow_commits
@@ -83,6 +84,7 @@ def bring_objects(
     shallow = shallow_commits(source.git_dir)
     add_shallow_commits(repository.git_dir, shallow - _present(repository, shallow))
     link_packs(source, repository.git_dir)
+    bear_absent(repository, source)
     write_objects(repository, objects)
 
 

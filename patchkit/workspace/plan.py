@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, decode_path
 from patchkit.workspace.contents import (
@@ -45,8 +46,10 @@ def tree_changes(repository: Repository, old: str, new: str) -> list[TreeChange]
 
 def absent_objects(repository: Repository, oids: Iterable[str]) -> set[str]:
     """Which of the objects the repository does not have (some servers have lost a few blobs)."""
-    rows = "".join(f"{oid}\n" for oid in sorted(set(oids)))
-    out = repository.git("cat-file", "--batch-check=%(objectname)", stdin=rows.encode()).out
+    rows = "".join(f"{oid}\n" for oid in sorted(set(oids))).encode()
+    # asked of the repository itself, git would try to fetch them
+    with overlay(repository) as trial:
+        out = trial.git("cat-file", "--batch-check=%(objectname)", stdin=rows).out
     return {row.split()[0] for row in out.decode().splitlines() if row.endswith(" missing")}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.partial import note_absent
 from patchkit.gitcmd.repository import Repository
 from patchkit.workspace import State
 from patchkit.workspace.contents import blob_id
@@ -373,6 +374,33 @@ def test_contents_that_no_server_has_are_left_out(bench: Bench) -> None:
     assert (bench.path / "b.py").read_text() == "2\n"
 
 
+def test_the_users_git_works_where_contents_are_missing(bench: Bench) -> None:
+    """Commit, stash, collect garbage; and nothing that was there is gone afterwards."""
+    base = {**BASE, "lost.png": "lost\n", "docs/lost.png": "lost, too\n", "docs/a.md": "a\n"}
+    first = bench.stack(base, CHANGE)
+    second = bench.stacked(bench.base, bench.upstream.commit({"b.py": "2\n"}))
+    lost = ["lost\n", "lost, too\n"]
+    bench.enter(damage(bench, first, lost))
+    bench.write("b.py", "mine\n")
+    for command in ("stash -q", "stash pop -q", "commit -q -a -m mine", "gc -q --prune=now"):
+        bench.git(*command.split())
+    bench.write("a.py", "mine, too\n")
+    bench.git("commit", "-q", "-a", "--amend", "-m", "mine")
+    for command in ("status", "fsck", "gc -q --prune=now", "repack -q -a -d", "fetch --all"):
+        bench.git(*command.split())
+    rows = bench.git("rev-list", "--objects", "--all", "--reflog", "--missing=print").splitlines()
+    missing = {row[1:] for row in rows if row.startswith("?")}
+    assert missing == {blob_id(text.encode()) for text in lost}
+    entered = bench.enter(damage(bench, second, lost), force=True)
+    assert entered.action is Action.MOVED
+    bench.git("gc", "-q", "--prune=now")
+    assert entered.saved is not None
+    assert bench.git("show", f"{entered.saved.ref}:b.py") == "mine"
+    assert bench.git("show", "HEAD:b.py") == "2"
+    assert bench.look().state is State.APPLIED
+    assert bench.git("status", "--porcelain") == ""
+
+
 def damage(bench: Bench, stack: Stacked, lost: list[str]) -> Stacked:
     """The stack in a repository that has lost the blobs with these contents."""
     absent = {blob_id(text.encode()) for text in lost}
@@ -386,5 +414,6 @@ def damage(bench: Bench, stack: Stacked, lost: list[str]) -> Stacked:
         f"{source.path}/objects/pack/pack",
         stdin="".join(f"{oid}\n" for oid in kept).encode(),
     )
+    note_absent(Repository(source.path), absent)
     objects = tuple(each for each in stack.objects if each.oid not in absent)
     return replace(stack, source=Repository(source.path), objects=objects)
