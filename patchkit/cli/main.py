@@ -71,13 +71,10 @@ def _run_command(name: str, arguments: list[str]) -> int:
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(add_help_option=False)(load_command(name))
-    try:
-        code = typer.main.get_command(app).main(
-            arguments, prog_name=f"patchkit {name}", standalone_mode=False
-        )
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    return int(code)
+    command = typer.main.get_command(app)
+    # not `command.main`: it takes a broken pipe for an error of its own
+    with command.make_context(f"patchkit {name}", list(arguments)) as context:
+        return int(command.invoke(context))
 
 
 def _end_on_signals() -> None:
