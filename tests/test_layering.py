@@ -28,6 +28,7 @@ FLOW = (
     "store",
     "stack",
     "series",
+    "rendering",
     "carry",
     "explain",
     "lock",

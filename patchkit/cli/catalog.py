@@ -21,6 +21,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "new": "new:new",
         "export": "export:export",
     },
+    "From manifest to machine": {
+        "render": "render:render",
+    },
     "Look": {
         "diff": "diff:diff",
         "log": "log:log",

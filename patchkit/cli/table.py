@@ -16,6 +16,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'refresh': 'Bring edits in the checkouts back into the patch files',
  'new': 'Record the edits of a checkout as a new patch',
  'export': 'Write a stack as a quilt series or a mailbox',
+ 'render': 'Make the files that a machine is set up from',
  'diff': 'Show what the checkouts have beyond their stacks',
  'log': "List each component's patches, in order",
  'blame': 'Say which patch each line of a patched file comes from',
@@ -218,6 +219,29 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              '',
              False,
              'Print only what is wrong; the exit code says the rest')),
+ 'render': (((), 'WHAT', True, 'What to make: env, install, dockerfile, launch or versions'),
+            (('-m', '--manifest'),
+             'MANIFEST',
+             False,
+             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+            (('--values',), 'FILE', False, 'Site values, `name: value` a line in YAML'),
+            (('--set',),
+             'NAME=VALUE',
+             True,
+             'A site value; may be given several times, and wins over the file'),
+            (('--output',), 'DIR', False, 'Where to'),
+            (('--into',),
+             'FILE',
+             True,
+             'Put the version table between its marks in this Markdown file; may be given '
+             'several times'),
+            (('--check',), '', False, 'Write nothing; say what is not up to date'),
+            (('--force',), '', False, 'Write over files that were edited by hand'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'),
+             '',
+             False,
+             'Print only what is wrong; the exit code says the rest')),
  'diff': ((('-m', '--manifest'),
            'MANIFEST',
            False,
@@ -297,6 +321,9 @@ Work with stacks:
   refresh           Bring edits in the checkouts back into the patch files
   new               Record the edits of a checkout as a new patch
   export            Write a stack as a quilt series or a mailbox
+
+From manifest to machine:
+  render            Make the files that a machine is set up from
 
 Look:
   diff              Show what the checkouts have beyond their stacks
@@ -820,6 +847,58 @@ Exit codes:
   2  the command line is wrong
   4  a patch does not apply, or cannot be written in that form
   5  the upstream cannot be had, or the disk is full
+"""
+
+PAGES['render'] = """\
+Usage: patchkit render [OPTIONS] [WHAT...]
+
+Make the files that a machine is set up from.
+
+Install script, environment, Dockerfile, launch scripts and version table are
+made from the manifest and from the site values that it declares under
+`values:`; a file templates/NAME.j2 in the project takes the place of the
+shipped template of that name. Each file has a line with a digest: what was
+edited by hand is told apart from what is merely out of date, and is not written
+over.
+
+Arguments:
+  WHAT...                 What to make: env, install, dockerfile, launch or
+                          versions. Default: all that the manifest says enough
+                          for.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --values FILE       Site values, `name: value` a line in YAML. Default:
+                          values.yaml in the output folder, if it is there.
+      --set NAME=VALUE    A site value; may be given several times, and wins
+                          over the file.
+      --output DIR        Where to. Default: rendered/MANIFEST in the project.
+      --into FILE         Put the version table between its marks in this
+                          Markdown file; may be given several times.
+      --check             Write nothing; say what is not up to date.
+      --force             Write over files that were edited by hand.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit render -m demo --set model_path=/data/qwen
+      everything, to rendered/demo/
+  patchkit render -m demo --values site.yaml install env
+      only some of it
+  patchkit render -m demo --into README.md
+      the version table, between marks in a page
+  patchkit render -m demo --check
+      in CI: is it what the manifest says now?
+
+Exit codes:
+  0  all files are written, or were up to date
+  1  --check, and a file is stale, edited or missing; or one that was edited is
+     in the way
+  2  a site value is missing, or the manifest does not say enough
+  4  the manifest, a values file or a template cannot be used
 """
 
 PAGES['diff'] = """\

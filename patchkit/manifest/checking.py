@@ -172,7 +172,7 @@ class _Checker:
         for key, value in node.entries:
             if key.reading is Reading.TEXT:
                 self._words(key, shape.key, name)
-            self.check(value, shape.of, f"{name}.{shown(key.text)}")
+            self.check(value, shape.of, _join(name, shown(key.text)))
 
     def _record(self, node: Node, shape: Record, name: str) -> None:
         if not isinstance(node, Table):

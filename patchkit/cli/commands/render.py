@@ -1,0 +1,166 @@
+"""`patchkit render`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import JsonOption, ManifestOption, QuietOption
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from patchkit.manifest.site_values import GivenValue
+    from patchkit.ops.render import RenderedFile, RenderReport
+    from patchkit.rendering.documents import Kind
+
+
+@command(
+    examples=[
+        ("patchkit render -m demo --set model_path=/data/qwen", "everything, to rendered/demo/"),
+        ("patchkit render -m demo --values site.yaml install env", "only some of it"),
+        ("patchkit render -m demo --into README.md", "the version table, between marks in a page"),
+        ("patchkit render -m demo --check", "in CI: is it what the manifest says now?"),
+    ],
+    exits={
+        ExitCode.OK: "all files are written, or were up to date",
+        ExitCode.FINDING: "--check, and a file is stale, edited or missing; or one that was edited "
+        "is in the way",
+        ExitCode.USAGE: "a site value is missing, or the manifest does not say enough",
+        ExitCode.BAD_INPUT: "the manifest, a values file or a template cannot be used",
+    },
+    result="patchkit.ops.render:RenderReport",
+)
+def render(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WHAT",
+            help="What to make: env, install, dockerfile, launch or versions. Default: all that "
+            "the manifest says enough for.",
+        ),
+    ] = None,
+    *,
+    manifest: ManifestOption = None,
+    values: Annotated[
+        Path | None,
+        typer.Option(
+            "--values",
+            metavar="FILE",
+            help="Site values, `name: value` a line in YAML. Default: values.yaml in the output "
+            "folder, if it is there.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A site value; may be given several times, and wins over the file.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="DIR", help="Where to. Default: rendered/MANIFEST in the project."
+        ),
+    ] = None,
+    into: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--into",
+            metavar="FILE",
+            help="Put the version table between its marks in this Markdown file; may be given "
+            "several times.",
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; say what is not up to date.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over files that were edited by hand.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Make the files that a machine is set up from.
+
+    Install script, environment, Dockerfile, launch scripts and version table are made from the
+    manifest and from the site values that it declares under `values:`; a file templates/NAME.j2
+    in the project takes the place of the shipped template of that name. Each file has a line with
+    a digest: what was edited by hand is told apart from what is merely out of date, and is not
+    written over.
+    """
+    from patchkit.cli.places import open_manifest
+    from patchkit.ops.render import RenderRequest, render_manifest
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    folder = output
+    if folder is None:
+        folder = _near(chosen.root / "rendered" / chosen.name)
+    request = RenderRequest(
+        output=folder,
+        kinds=_kinds(what or []),
+        given=_given(values, folder, settings or []),
+        into=tuple(into or ()),
+        check=check,
+        force=force,
+    )
+    report = render_manifest(chosen, request)
+    return terminal.report("render", report, report.exit_code, _render)
+
+
+def _near(path: Path) -> Path:
+    """A path as seen from here, if it is below."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _kinds(words: list[str]) -> list[Kind]:
+    from patchkit.errors import Problem, UsageError
+    from patchkit.rendering.documents import Kind
+
+    known = [kind.value for kind in Kind]
+    unknown = [each for each in words if each not in known]
+    if unknown:
+        hint = f"it is one of {', '.join(known)}"
+        raise UsageError(*(Problem(f"{each} is nothing to render", hint=hint) for each in unknown))
+    return [Kind(each) for each in words]
+
+
+def _given(values: Path | None, folder: Path, settings: list[str]) -> list[GivenValue]:
+    from patchkit.manifest.site_values import read_values, typed_values
+    from patchkit.ops.render import values_at
+
+    from_file = values_at(folder) if values is None else read_values(values)
+    return [*from_file, *typed_values(settings)]
+
+
+def _render(terminal: Terminal, report: RenderReport) -> None:
+    from patchkit.cli.words import word
+
+    terminal.table(
+        [
+            (word("written" if each.written else each.condition), _place(each))
+            for each in report.files
+        ]
+    )
+    conditions = {each.condition.value for each in report.files if not each.written}
+    if conditions & {"stale", "missing", "leftover"}:
+        terminal.hint(f"write them anew: patchkit render --manifest {report.manifest}")
+    if "edited" in conditions:
+        terminal.hint(
+            "edited by hand: move the change to the manifest or a template, then render --force"
+        )
+    if "foreign" in conditions:
+        terminal.hint("not made by patchkit: move it away, or render --force")
+
+
+def _place(file: RenderedFile) -> str:
+    removed = "removed; " if file.written and file.condition == "leftover" else ""
+    detail = f" ({removed}{file.detail})" if file.detail else ""
+    return file.path + detail

@@ -1,0 +1,138 @@
+"""Site values: what a manifest leaves open, from a values file and from the command line.
+
+A values file is YAML, `name: value` a line. Nothing is guessed: a name that the manifest does not
+declare, a value that is a placeholder and a value that is missing are told, all at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.errors import BadInputError, Problem, UsageError
+from patchkit.manifest.checking import check_shape, near, shown
+from patchkit.manifest.nodes import Scalar, Table, decode, parse
+from patchkit.manifest.shapes import MapOf, Text
+from patchkit.manifest.values import Manifest
+from patchkit.model.references import ALWAYS_THERE
+
+_FILE = MapOf(Text("a value's name"), Text("text", r"[^\n\r]*", empty=True, written=True))
+
+#: Where checkouts are, unless somebody says otherwise; relative to the project's folder.
+DEFAULT_WORKSPACE = "workspace"
+
+# What people leave in examples: <path>, /path/to/model, your-model, TODO, xxx.
+_PLACEHOLDER = re.compile(
+    r"<[^>]*>|(?:^|/)path/to(?:/|$)|\b(?:your|my)[-_ ][a-z]|\b(?:todo|fixme|changeme|xxx+)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenValue:
+    """A value that somebody gave, and where: "site.yaml:3" or "--set model_path"."""
+
+    name: str
+    text: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The values that are there; `missing` maps those declared and not given to what they are."""
+
+    values: Mapping[str, str]
+    missing: Mapping[str, str]
+
+    def require(self, names: Iterable[str], manifest: Manifest) -> None:
+        """Raise UsageError that names every value of `names` that is missing."""
+        absent = [name for name in dict.fromkeys(names) if name in self.missing]
+        if absent:
+            places = {each.name: str(each.where) for each in manifest.values}
+            raise UsageError(
+                *(
+                    Problem(f"{name} has no value: {self.missing[name]}", places[name])
+                    for name in absent[:-1]
+                ),
+                Problem(
+                    f"{absent[-1]} has no value: {self.missing[absent[-1]]}",
+                    places[absent[-1]],
+                    "give "
+                    + " ".join(f"--set {name}=..." for name in absent)
+                    + ", or name a file that has them with --values",
+                ),
+            )
+
+
+def read_values(path: Path) -> tuple[GivenValue, ...]:
+    """The values of a values file; raises BadInputError with every problem."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    if not re.search(rb"^[^#\s]", data, re.MULTILINE):
+        return ()  # nothing but comments
+    node = parse(decode(data, path), path)
+    problems = check_shape(node, _FILE, root="the values file")
+    if problems:
+        raise BadInputError(*problems)
+    assert isinstance(node, Table)
+    return tuple(
+        GivenValue(key.text, value.text, str(key.where))
+        for key, value in node.entries
+        if isinstance(value, Scalar)
+    )
+
+
+def typed_values(settings: Sequence[str]) -> tuple[GivenValue, ...]:
+    """The values of NAME=VALUE words; raises UsageError."""
+    given: list[GivenValue] = []
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            hint = f"write --set {name}=VALUE"
+            raise UsageError(Problem(f"--set {shown(setting)} has no =", hint=hint))
+        given.append(GivenValue(name, text, f"--set {shown(name)}"))
+    return tuple(given)
+
+
+def resolve_site(manifest: Manifest, given: Sequence[GivenValue]) -> Site:
+    """What the manifest's values are at this site; of values given twice, the later holds.
+
+    Raises BadInputError for values that the manifest does not declare, or that are none.
+    """
+    problems = [problem for each in given for problem in _wrong(each, manifest)]
+    if problems:
+        raise BadInputError(*problems)
+    values = {"workspace": DEFAULT_WORKSPACE}
+    values |= {each.name: each.default for each in manifest.values if each.default is not None}
+    values |= {each.name: each.text for each in given}
+    missing = {each.name: each.description for each in manifest.values if each.name not in values}
+    return Site(values, missing)
+
+
+def _wrong(given: GivenValue, manifest: Manifest) -> Iterator[Problem]:
+    known = [*(each.name for each in manifest.values), *ALWAYS_THERE]
+    text = given.text
+    if given.name not in known:
+        close = near(given.name, known)
+        hint = f"did you mean {close}?" if close else f"it has {', '.join(known)}"
+        what = f"{shown(given.name)} is no site value of {manifest.path.name}"
+        yield Problem(what, given.where, hint)
+    elif not text.isprintable():
+        yield Problem(
+            f"{given.name}: {shown(text)} has a control character", given.where, "delete it"
+        )
+    elif text != text.strip():
+        yield Problem(f"{given.name} begins or ends with a blank", given.where, "delete the blank")
+    elif text.startswith("~"):
+        yield Problem(
+            f"{given.name}: {shown(text)} begins with ~, which nothing expands in a script",
+            given.where,
+            "write the folder in full",
+        )
+    elif _PLACEHOLDER.search(text):
+        hint = "write what it is at this site"
+        yield Problem(f"{given.name}: {shown(text)} is a placeholder", given.where, hint)

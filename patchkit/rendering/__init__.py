@@ -1,0 +1,1 @@
+"""From a manifest to the files of a machine: scripts, environment, image, version table."""

@@ -1,0 +1,286 @@
+"""The files that a manifest is rendered to, and what each of their templates is given."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from patchkit import __version__
+from patchkit.errors import Problem, UsageError
+from patchkit.manifest.environments import requirements, whole_environment
+from patchkit.manifest.find import absolute
+from patchkit.manifest.site_values import Site
+from patchkit.manifest.values import (
+    Environment,
+    Launch,
+    LocalPatch,
+    LocalSeries,
+    Manifest,
+)
+from patchkit.model.references import filled, referred
+from patchkit.rendering import notation
+from patchkit.rendering.shell import quote, used_in
+from patchkit.rendering.versions import version_table
+
+
+class Kind(str, Enum):
+    """What can be asked for."""
+
+    ENVIRONMENT = "env"
+    INSTALL = "install"
+    DOCKERFILE = "dockerfile"
+    LAUNCH = "launch"
+    VERSIONS = "versions"
+
+
+#: A file is of no use without these.
+_NEEDS = {
+    Kind.INSTALL: (Kind.ENVIRONMENT,),
+    Kind.LAUNCH: (Kind.ENVIRONMENT,),
+    Kind.DOCKERFILE: (Kind.INSTALL, Kind.ENVIRONMENT),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file to be made: its name, its template's, the site values it needs, the context."""
+
+    kind: Kind
+    name: str
+    template: str
+    needs: tuple[str, ...] = ()
+    executable: bool = False
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the files go, as they need to know it.
+
+    `root` is the project's folder seen from there: a relative path for files in the project, else
+    an absolute one. `folder` and `manifest` are POSIX paths from the project's folder.
+    """
+
+    root: str
+    folder: str
+    manifest: str
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the files do not stand in the project."""
+        return self.root.startswith("/")
+
+    @classmethod
+    def of(cls, manifest: Manifest, output: Path) -> Place:
+        """The place `output`."""
+        root, target = manifest.root, absolute(output)
+        inside = target == root or root in target.parents
+        return cls(
+            Path(os.path.relpath(root, target)).as_posix() if inside else root.as_posix(),
+            Path(os.path.relpath(target, root)).as_posix(),
+            manifest.path.relative_to(root).as_posix(),
+        )
+
+
+def kinds_of(manifest: Manifest) -> tuple[Kind, ...]:
+    """What the manifest says enough for."""
+    lacking = {
+        Kind.DOCKERFILE: manifest.image is None,
+        Kind.LAUNCH: not manifest.launches,
+    }
+    return tuple(kind for kind in Kind if not lacking.get(kind))
+
+
+def with_needed(kinds: Iterable[Kind]) -> tuple[Kind, ...]:
+    """The kinds, and those without which they are of no use."""
+    wanted = {need for kind in kinds for need in (kind, *_NEEDS.get(kind, ()))}
+    return tuple(kind for kind in Kind if kind in wanted)
+
+
+def plan_documents(
+    manifest: Manifest, kinds: Sequence[Kind], place: Place, site: Site
+) -> tuple[Document, ...]:
+    """The files of these kinds; raises UsageError naming every site value that is missing.
+
+    Raises BadInputError for what cannot be said in one file.
+    """
+    environment = whole_environment(manifest)
+    planner = _Planner(manifest, environment, place, site)
+    drafts = [draft for kind in kinds for draft in planner.documents(kind)]
+    site.require((name for draft in drafts for name in draft.needs), manifest)
+    return tuple(drafts)
+
+
+class _Planner:
+    """Knows what all files of a manifest have in common."""
+
+    def __init__(
+        self, manifest: Manifest, environment: Environment, place: Place, site: Site
+    ) -> None:
+        self._manifest = manifest
+        self._environment = environment
+        self._place = place
+        self._site = site
+        self._names = ("workspace", *(each.name for each in manifest.values))
+
+    def documents(self, kind: Kind) -> Iterator[Document]:
+        """The files of one kind."""
+        match kind:
+            case Kind.ENVIRONMENT:
+                yield self._env()
+            case Kind.INSTALL:
+                yield self._install()
+            case Kind.DOCKERFILE:
+                yield self._dockerfile()
+            case Kind.LAUNCH:
+                for launch in self._manifest.launches:
+                    yield self._launch(launch)
+            case Kind.VERSIONS:
+                table = version_table(self._manifest, self._environment)
+                yield self._document(kind, "versions.md", "versions.md.j2", (), table=table)
+
+    def _env(self) -> Document:
+        environment = self._environment
+        texts = [*environment.scripts, *environment.variables.values()]
+        texts += [folder for folders in environment.paths.values() for folder in folders]
+        needs = self._ordered(name for text in texts for name in referred(text))
+        here = '"$(dirname -- "${BASH_SOURCE[0]}")'
+        return self._document(
+            Kind.ENVIRONMENT,
+            "env.sh",
+            "env.sh.j2",
+            needs,
+            environment=environment,
+            workspace=self._workspace(here) if "workspace" in needs else "",
+        )
+
+    def _install(self) -> Document:
+        runs = [step.run for each in self._manifest.components for step in each.install]
+        return self._document(
+            Kind.INSTALL,
+            "install.sh",
+            "install.sh.j2",
+            self._used_in(runs),
+            executable=True,
+            root=self._root('"$here'),
+            workspace=self._workspace('"$here'),
+            requirements=requirements(self._environment),
+            components=[each for each in self._manifest.components if each.install],
+            checks=[n for n in ("python", "cann") if n in self._environment.versions],
+        )
+
+    def _dockerfile(self) -> Document:
+        image = self._manifest.image
+        assert image is not None
+        if self._place.is_outside:
+            what = (
+                f"{self._place.folder}/Dockerfile is outside of the project, which it copies from"
+            )
+            raise UsageError(Problem(what, hint="choose another --output"))
+        needs = tuple(dict.fromkeys(referred(image.base)))
+        known = {**dict.fromkeys(needs, "missing"), **self._site.values}
+        return self._document(
+            Kind.DOCKERFILE,
+            "Dockerfile",
+            "Dockerfile.j2",
+            needs,
+            base=notation.image(filled(image.base, known), self._manifest.path.name),
+            packages=image.packages,
+            folders=self._folders(),
+            tag=_tag(self._manifest.name),
+            version=__version__,
+        )
+
+    def _launch(self, launch: Launch) -> Document:
+        values = [value for group in launch.arguments.values() for value in group.values()]
+        texts = [text for each in values for text in ((each,) if isinstance(each, str) else each)]
+        texts += launch.variables.values()
+        component = self._manifest.component(launch.component or "")
+        runs = [*(step.run for step in launch.before), launch.command]
+        return self._document(
+            Kind.LAUNCH,
+            f"launch-{launch.name}.sh",
+            "launch.sh.j2",
+            self._used_in(runs, (name for text in texts for name in referred(text))),
+            executable=True,
+            workspace=self._workspace('"$here'),
+            launch=launch,
+            checkout="" if component is None else component.checkout,
+        )
+
+    def _document(
+        self,
+        kind: Kind,
+        name: str,
+        template: str,
+        needs: tuple[str, ...],
+        *,
+        executable: bool = False,
+        **context: object,
+    ) -> Document:
+        given = self._site.values
+        shared = {
+            "manifest": self._manifest,
+            "title": (self._manifest.description or self._manifest.name).rstrip("."),
+            "place": self._place,
+            "file": name,
+            "template": template,
+            "site": {n: given[n] for n in needs if n in given and n != "workspace"},
+        }
+        return Document(kind, name, template, needs, executable, {**shared, **context})
+
+    def _root(self, here: str) -> str:
+        """The project's folder as a shell word; `here` is the script's, after an opening quote."""
+        if self._place.is_outside:
+            return quote(self._place.root)
+        return f'{here}/{self._place.root}"'
+
+    def _workspace(self, here: str) -> str:
+        """The workspace's absolute path, as what a shell assigns."""
+        workspace = self._site.values["workspace"]
+        if workspace.startswith("/"):
+            return quote(workspace)
+        if self._place.is_outside:
+            return quote(f"{self._place.root}/{workspace}")
+        return f"$(cd -- {self._root(here)} && pwd)/{quote(workspace)}"
+
+    def _used_in(self, runs: Iterable[str], others: Iterable[str] = ()) -> tuple[str, ...]:
+        """The values that shell texts and others use."""
+        return self._ordered((*others, *(n for run in runs for n in used_in(run, self._names))))
+
+    def _ordered(self, names: Iterable[str]) -> tuple[str, ...]:
+        wanted = set(names)
+        return tuple(name for name in self._names if name in wanted)
+
+    def _folders(self) -> list[str]:
+        """What the image needs of the project, as folders and files from its root, none twice."""
+        manifest = self._manifest
+        paths = {self._place.folder, _folder_of(self._place.manifest)}
+        for component in manifest.components:
+            for entry in component.patches:
+                if isinstance(entry, LocalSeries | LocalPatch):
+                    paths.add(_folder_of(entry.path))
+        outer = sorted(path for path in paths if not any(_is_below(path, each) for each in paths))
+        return [
+            f"{path}/" if (manifest.root / path).is_dir() or path == self._place.folder else path
+            for path in outer
+        ]
+
+
+def _tag(name: str) -> str:
+    """A manifest's name as that of an image and of a folder."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "stack"
+
+
+def _folder_of(path: str) -> str:
+    """A file's folder; the file itself where it stands at the root."""
+    return path.rpartition("/")[0] or path
+
+
+def _is_below(path: str, other: str) -> bool:
+    return path != other and path.startswith(other.rstrip("/") + "/")

@@ -1,0 +1,317 @@
+"""render: what is written, what is left alone, what --check says, what is asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.rendering.machines import MANIFEST, VALUES, Machine, make_project
+from tests.support.commands import Ran, run
+from tests.support.golden import Golden
+
+FILES = [
+    "Dockerfile",
+    "env.sh",
+    "install.sh",
+    "launch-grpo-8b.sh",
+    "launch-status.sh",
+    "versions.md",
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "project", Machine(tmp_path / "machine"))
+
+
+def render(root: Path, *words: str) -> Ran:
+    return run("render", *words, cwd=root)
+
+
+def conditions(ran: Ran) -> dict[str, str]:
+    """File name -> condition, from --json; with a + if it was written."""
+    return {
+        Path(each["path"]).name: each["condition"] + "+" * each["written"]
+        for each in ran.json["files"]
+    }
+
+
+def test_everything_is_written_once(root: Path) -> None:
+    first = render(root, *VALUES, "--json").ok()
+    folder = root / "rendered" / "demo"
+    assert conditions(first) == dict.fromkeys(FILES, "missing+")
+    assert sorted(each.name for each in folder.iterdir()) == FILES
+    assert [each for each in FILES if os.access(folder / each, os.X_OK)] == [
+        "install.sh",
+        "launch-grpo-8b.sh",
+        "launch-status.sh",
+    ]
+    before = {each: each.stat().st_mtime_ns for each in folder.iterdir()}
+    assert conditions(render(root, *VALUES, "--json").ok()) == dict.fromkeys(FILES, "fresh")
+    assert {each: each.stat().st_mtime_ns for each in folder.iterdir()} == before
+
+
+def test_the_same_from_everywhere(root: Path, tmp_path: Path) -> None:
+    render(root, *VALUES).ok()
+    before = {each.name: each.read_bytes() for each in (root / "rendered/demo").iterdir()}
+    run("render", "-m", str(root / "manifests/demo.yaml"), *VALUES, "--force", cwd=tmp_path).ok()
+    assert {each.name: each.read_bytes() for each in (root / "rendered/demo").iterdir()} == before
+
+
+def test_missing_values_are_told_at_once(root: Path, golden: Golden) -> None:
+    golden("render-missing-values", render(root))
+    assert not (root / "rendered").exists()
+
+
+def test_only_what_is_rendered_needs_its_values(root: Path) -> None:
+    assert "npu" in render(root, "dockerfile", "--set", "model_path=/m").err
+    assert "npu" not in render(root, "install").err
+    assert conditions(render(root, "versions", "--json").ok()) == {"versions.md": "missing+"}
+
+
+def test_what_a_file_needs_comes_with_it(root: Path) -> None:
+    given = ("--set", "model_path=/m")
+    made = conditions(render(root, "launch", *given, "--json").ok())
+    assert sorted(made) == ["env.sh", "launch-grpo-8b.sh", "launch-status.sh"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model_path: /data\nnpu: a3\nmodle: x\n", "site.yaml:3: modle is no site value"),
+        ("model_path: ~/data\nnpu: a3\n", "site.yaml:1: model_path: ~/data begins with ~"),
+        ("model_path: /path/to/model\nnpu: a3\n", "/path/to/model is a placeholder"),
+        ("model_path: <MODEL>\nnpu: a3\n", "<MODEL> is a placeholder"),
+        ("model_path: your_model\nnpu: a3\n", "your_model is a placeholder"),
+        ("model_path: ' /x'\nnpu: a3\n", "model_path begins or ends with a blank"),
+        ('model_path: "a\\nb"\nnpu: a3\n', "model_path has more than one line"),
+        ("model_path: [a]\nnpu: a3\n", "model_path is a list, not text"),
+        ("- a\n", "the values file is a list, not a mapping"),
+        ("model_path: a\nmodel_path: b\n", "model_path is given twice"),
+        ("npu: a b\nmodel_path: /x\n", "image.base: quay.io/ascend/cann:8.5.0-a b-"),
+    ],
+)
+def test_values_files_that_cannot_be_used(root: Path, text: str, message: str) -> None:
+    (root / "site.yaml").write_text(text)
+    ran = render(root, "--values", "site.yaml")
+    assert ran.code == 4
+    assert message in ran.err
+    assert not (root / "rendered").exists()
+
+
+def test_set_wins_over_the_file_and_numbers_are_as_written(root: Path) -> None:
+    (root / "site.yaml").write_text("# ours\nmodel_path: /m\nnpu: a3\ndevices: 16\n")
+    render(root, "--values", "site.yaml", "--set", "npu=910b").ok()
+    folder = root / "rendered" / "demo"
+    assert "8.5.0-910b-" in (folder / "Dockerfile").read_text()
+    assert "devices=16\n" in (folder / "launch-grpo-8b.sh").read_text()
+
+
+def test_values_beside_the_files_are_found(root: Path) -> None:
+    folder = root / "rendered" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "values.yaml").write_text("model_path: /m\nnpu: a3\n")
+    render(root).ok()
+    render(root, "--check").ok()
+    assert render(root, "--check", "--set", "npu=910b").code == 1
+
+
+def test_stale_and_edited_are_told_apart(root: Path, golden: Golden) -> None:
+    render(root, *VALUES).ok()
+    folder = root / "rendered" / "demo"
+    manifest = root / "manifests" / "demo.yaml"
+    manifest.write_text(manifest.read_text().replace("--fast", "--faster"))
+    (folder / "env.sh").write_text((folder / "env.sh").read_text() + "export MINE=1\n")
+    (folder / "Dockerfile").write_text("FROM scratch\n")
+    (folder / "versions.md").unlink()
+    (folder / "install.sh").chmod(0o644)
+    before = {each: each.read_bytes() for each in folder.iterdir()}
+    golden("render-check", render(root, *VALUES, "--check"))
+    assert {each: each.read_bytes() for each in folder.iterdir()} == before
+    ran = render(root, *VALUES, "--json")
+    assert ran.code == 1
+    assert conditions(ran) == {
+        "Dockerfile": "foreign",
+        "env.sh": "edited",
+        "install.sh": "stale+",
+        "launch-grpo-8b.sh": "stale+",
+        "launch-status.sh": "fresh",
+        "versions.md": "missing+",
+    }
+    assert "MINE" in (folder / "env.sh").read_text()
+    render(root, *VALUES, "--force").ok()
+    render(root, *VALUES, "--check").ok()
+
+
+def test_the_script_of_a_launch_that_is_gone(root: Path) -> None:
+    render(root, *VALUES).ok()
+    manifest = root / "manifests" / "demo.yaml"
+    manifest.write_text(manifest.read_text().replace("  status: {command: ray status}\n", ""))
+    folder = root / "rendered" / "demo"
+    own = folder / "launch-own.sh"
+    own.write_text("echo mine\n")
+    assert conditions(render(root, *VALUES, "--check", "--json"))["launch-status.sh"] == "leftover"
+    assert (folder / "launch-status.sh").exists()
+    assert conditions(render(root, *VALUES, "--json").ok())["launch-status.sh"] == "leftover+"
+    assert not (folder / "launch-status.sh").exists()
+    assert own.exists()
+
+
+def test_an_edited_script_of_a_launch_that_is_gone_stays(root: Path) -> None:
+    render(root, *VALUES).ok()
+    manifest = root / "manifests" / "demo.yaml"
+    manifest.write_text(manifest.read_text().replace("  status: {command: ray status}\n", ""))
+    script = root / "rendered" / "demo" / "launch-status.sh"
+    script.write_text(script.read_text() + "echo mine\n")
+    assert conditions(render(root, *VALUES, "--json"))["launch-status.sh"] == "edited"
+    assert script.exists()
+
+
+PAGE = """\
+# Mine
+
+<!-- patchkit versions: manifests/demo.yaml -->
+<!-- patchkit versions: end -->
+
+The rest.
+"""
+
+
+def test_the_table_goes_between_its_marks(root: Path) -> None:
+    page = root / "README.md"
+    page.write_text(PAGE)
+    assert render(root, "--into", "README.md", "--check").code == 1
+    assert page.read_text() == PAGE
+    render(root, "--into", "README.md").ok()
+    text = page.read_text()
+    assert text.startswith("# Mine\n\n<!-- patchkit versions: manifests/demo.yaml; generated,")
+    assert text.endswith("\n<!-- patchkit versions: end -->\n\nThe rest.\n")
+    assert "| core | `0123456789abcdef0123456789abcdef01234567` |" in text
+    render(root, "--into", "README.md", "--check").ok()
+    assert not (root / "rendered").exists()
+
+    page.write_text(text.replace("The rest.", "Another rest."))
+    render(root, "--into", "README.md", "--check").ok()
+    page.write_text(text.replace("| core |", "| heart |"))
+    assert conditions(render(root, "--into", "README.md", "--json")) == {"README.md": "edited"}
+    assert "heart" in page.read_text()
+
+    page.write_text(text)
+    (root / "patches/core/series").write_text("one.patch\ntwo.patch\n")
+    ran = render(root, "--into", "README.md", "--json").ok()
+    assert conditions(ran) == {"README.md": "stale+"}
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("# Mine\n", "README.md: has no place for the version table of manifests/demo.yaml"),
+        (PAGE.replace("demo", "other"), "has no place for the version table"),
+        (PAGE + PAGE, "has 2 places for the version table"),
+    ],
+)
+def test_pages_without_the_marks(root: Path, page: str, message: str) -> None:
+    (root / "README.md").write_text(page)
+    ran = render(root, "--into", "README.md")
+    assert ran.code == 4
+    assert message in ran.err
+    assert "<!-- patchkit versions: manifests/demo.yaml -->" in ran.err
+    assert (root / "README.md").read_text() == page
+
+
+def test_what_a_person_wrote_between_the_marks_stays(root: Path) -> None:
+    page = PAGE.replace(" -->\n<!--", " -->\nmy table\n<!--")
+    (root / "README.md").write_text(page)
+    ran = render(root, "--into", "README.md", "--json")
+    assert conditions(ran) == {"README.md": "foreign"}
+    assert (root / "README.md").read_text() == page
+
+
+def test_a_template_of_the_project(root: Path) -> None:
+    (root / "templates").mkdir()
+    own = root / "templates" / "install.sh.j2"
+    own.write_text(
+        '{% extends "shipped/install.sh.j2" %}\n'
+        "{% block sources %}\n\n"
+        "echo {{ manifest.description | quote }}\n{{ super() }}{% endblock %}"
+    )
+    render(root, *VALUES).ok()
+    text = (root / "rendered/demo/install.sh").read_text()
+    assert "\necho 'A trainer on two upstreams'\n" in text
+    assert "\npatchkit apply --manifest" in text
+    own.write_text("# patchkit-digest: sha256:\nall mine\n")
+    assert conditions(render(root, *VALUES, "--check", "--json"))["install.sh"] == "stale"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{% if %}", "templates/env.sh.j2:1: template: "),
+        ("a\n{{ nothing_like_it }}\n", "'nothing_like_it' is undefined"),
+        ("{{ manifest.__class__.__mro__ }}", "unsafe"),
+        ("{{ ''.__class__ }}", "unsafe"),
+        ("no mark\n", "has no line for the digest"),
+        ('{% include "../../secret" %}', "../../secret"),
+    ],
+)
+def test_templates_that_cannot_be_used(root: Path, template: str, message: str) -> None:
+    (root / "secret").write_text("secret")
+    (root / "templates").mkdir()
+    (root / "templates" / "env.sh.j2").write_text(template)
+    ran = render(root, *VALUES)
+    assert ran.code == 4, ran.err
+    assert message in ran.err
+    assert not (root / "rendered").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("docker",), "docker is nothing to render"),
+        (("--set", "npu"), "--set npu has no ="),
+        (("--values", "none.yaml"), "none.yaml cannot be read"),
+        (("--into", "none.md"), "none.md does not exist"),
+    ],
+)
+def test_wrong_words(root: Path, words: tuple[str, ...], message: str) -> None:
+    ran = render(root, *words)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_a_manifest_that_says_little(tmp_path: Path) -> None:
+    head, _, rest = MANIFEST.partition("values:")
+    text = head + rest[rest.index("components:") :]
+    root = make_project(tmp_path / "project", Machine(tmp_path), text)
+    made = conditions(render(root, "--json").ok())
+    assert sorted(made) == ["env.sh", "install.sh", "versions.md"]
+    ran = render(root, "launch", "dockerfile")
+    assert ran.code == 2
+    assert "demo.yaml has no `launch:`" in ran.err
+    assert "demo.yaml has no `image:`" in ran.err
+
+
+def test_components_that_contradict_each_other(tmp_path: Path) -> None:
+    own = "    environment: {variables: {X: '%s'}}\n    install:\n"
+    text = MANIFEST.replace("    install:\n", own % "1", 1)
+    at = text.rindex("    install:\n")
+    text = text[:at] + own % "2" + text[at + len("    install:\n") :]
+    root = make_project(tmp_path / "project", Machine(tmp_path), text)
+    ran = render(root, *VALUES)
+    assert ran.code == 4
+    assert "X is '1' to core and '2' to trainer" in ran.err
+
+
+def test_an_image_needs_its_files_in_the_project(root: Path, tmp_path: Path) -> None:
+    ran = render(root, *VALUES, "--output", str(tmp_path / "out"))
+    assert ran.code == 2
+    assert "is outside of the project" in ran.err
+
+
+def test_json_says_what_the_command_is(root: Path) -> None:
+    ran = render(root, *VALUES, "--json").ok()
+    assert json.loads(ran.stdout)["schema"] == "patchkit/render/1"
+    assert ran.json["manifest"] == "manifests/demo.yaml"

@@ -1,0 +1,237 @@
+"""What is rendered runs: install script, environment and launch scripts, by bash itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.rendering.machines import MANIFEST, VALUES, Machine, make_project
+from tests.support.commands import run
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine.create(tmp_path / "machine")
+
+
+@pytest.fixture
+def root(tmp_path: Path, machine: Machine) -> Path:
+    return make_project(tmp_path / "the project", machine)
+
+
+def rendered(root: Path, *more: str) -> Path:
+    run("render", *VALUES, *more, cwd=root).ok()
+    return root / "rendered" / "demo"
+
+
+def called(machine: Machine) -> list[str]:
+    return [line for line in machine.log if not line.startswith("  in ")]
+
+
+def test_the_install_script_does_all_in_order(root: Path, machine: Machine) -> None:
+    done = machine.run(rendered(root) / "install.sh")
+    assert done.returncode == 0, done.stderr
+    environment = "[-m] [pip] [install] [torch==2.8.0] [numpy>=1.26,<2]"
+    checks = "[doctor] [--manifest] [manifests/demo.yaml]"
+    workspace = f"[--workspace] [{root}/workspace]"
+    assert called(machine) == [
+        f"patchkit {checks} [--only] [python] [--only] [cann]",
+        f"python3 {environment}",
+        f"patchkit [apply] [--manifest] [manifests/demo.yaml] {workspace}",
+        "python3 [-m] [pip] [install] [-e] [.]",
+        "tool [one]",
+        "tool [two]",
+        "python3 [-m] [pip] [install] [-e] [.]",
+        f"python3 {environment}",
+        f"patchkit {checks} {workspace}",
+    ]
+    places = [line.split(" with ")[0].removeprefix("  in ") for line in machine.log[1::2]]
+    assert places == [
+        str(root),
+        str(root),
+        str(root),
+        f"{root}/workspace/Core",
+        f"{root}/workspace/trainer/examples",
+        f"{root}/workspace/trainer/examples",
+        f"{root}/workspace/trainer",
+        str(root),
+        str(root),
+    ]
+    assert [line for line in done.stdout.splitlines() if line.startswith("==")] == [
+        "== Is this the right machine?",
+        "== The environment",
+        "== Sources and patches",
+        "== core: pip install -e .",
+        "== trainer: prepare",
+        "== trainer: pip install -e .",
+        "== The environment again: the steps may have moved it",
+        "== Is everything in place?",
+    ]
+
+
+def test_installing_twice_is_installing_once(root: Path, machine: Machine) -> None:
+    script = rendered(root) / "install.sh"
+    machine.run(script)
+    first = machine.log
+    assert machine.run(script).returncode == 0
+    assert machine.log == [*first, *first]
+
+
+def test_a_step_that_fails_ends_the_installation(root: Path, machine: Machine) -> None:
+    (machine.folder / "bin" / "tool").write_text("#!/bin/sh\nexit 7\n")
+    done = machine.run(rendered(root) / "install.sh")
+    assert done.returncode == 7
+    assert called(machine)[-1] == "python3 [-m] [pip] [install] [-e] [.]"
+
+
+def test_without_patchkit_the_installation_says_so(root: Path, machine: Machine) -> None:
+    script = rendered(root) / "install.sh"
+    (machine.folder / "bin" / "patchkit").unlink()
+    bare = machine.folder / "bin"
+    for name in ("bash", "dirname"):
+        found = shutil.which(name)
+        assert found is not None
+        (bare / name).symlink_to(found)
+    done = subprocess.run(
+        [str(script)], env={"PATH": str(bare)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "patchkit is needed: python3 -m pip install patchkit-cli\n"
+
+
+def test_the_environment(root: Path, machine: Machine) -> None:
+    folder = rendered(root)
+    done = machine.run(f'. "{folder}/env.sh"; printf "%s\\n" "$GREETING" "$MODEL" "$PYTHONPATH"')
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "a b $(touch pwned)",
+        "/data/the model",
+        f"{root}/workspace/Core/src:{root}/workspace/trainer:/toolkit/python",
+    ]
+
+
+def test_a_missing_toolkit_is_named(root: Path, machine: Machine) -> None:
+    folder = rendered(root)
+    (machine.toolkit / "set_env.sh").unlink()
+    for each in ("install.sh", "launch-grpo-8b.sh"):
+        done = machine.run(folder / each)
+        assert done.returncode == 1
+        assert f"{machine.toolkit}/set_env.sh is missing" in done.stderr
+    assert machine.log == []
+
+
+def test_a_launch(root: Path, machine: Machine) -> None:
+    done = machine.run(rendered(root) / "launch-grpo-8b.sh", "--more", "a b")
+    assert done.returncode == 0, done.stderr
+    place = f"  in {root}/workspace/trainer/examples with PORT=61000 MODEL=/data/the model"
+    assert machine.log == [
+        "ray [start] [8]",
+        place,
+        "train [--fast] [--load] [/data/the model] [--colocate] [--lr] [1e-6] "
+        "[actor.beta=0.98] [--bs] [4] [8] [--more] [a b]",
+        place,
+    ]
+
+
+def test_a_launch_in_the_workspace(root: Path, machine: Machine) -> None:
+    done = machine.run(rendered(root) / "launch-status.sh")
+    assert done.returncode == 0, done.stderr
+    assert called(machine) == ["ray [status]"]
+    assert machine.log[1].startswith(f"  in {root}/workspace with ")
+
+
+def test_another_workspace_and_another_output(root: Path, machine: Machine, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "else where"
+    shutil.move(root / "workspace", elsewhere)
+    output = tmp_path / "out"
+    what = ("env", "install", "launch")
+    run(
+        "render",
+        *VALUES,
+        "--set",
+        f"workspace={elsewhere}",
+        "--output",
+        str(output),
+        *what,
+        cwd=root,
+    ).ok()
+    assert machine.run(output / "install.sh").returncode == 0
+    assert f"[--workspace] [{elsewhere}]" in called(machine)[-1]
+    assert machine.run(output / "launch-status.sh").returncode == 0
+    assert machine.log[-1].startswith(f"  in {elsewhere} ")
+
+
+_EVIL = "$(touch {0}) `touch {0}` '; touch {0}; ' \\\"; touch {0}; \\\" # | touch {0}"
+
+
+def test_nothing_that_a_manifest_says_becomes_a_command(tmp_path: Path, machine: Machine) -> None:
+    pwned = tmp_path / "pwned"
+    evil = _EVIL.format(pwned)
+    text = (
+        MANIFEST.replace("A trainer on two upstreams", f'"{evil}"')
+        .replace("name: prepare", f'name: "{evil}"')
+        .replace("name: start Ray", f'name: "{evil}"')
+        .replace("what trains", f'"{evil}"')
+        .replace("GRPO on one machine.", f'"{evil}\\n{evil}"')
+        .replace('PORT: "61000"', f'PORT: "{evil}"')
+        .replace('"a b $(touch pwned)"', f'"{evil}"')
+        .replace("no kernels", f'"{evil}"')
+        .replace("actor.beta: 0.98", f'actor.beta: "{evil}"')
+        .replace("--bs: [4, 8]", f'--bs: ["{evil}", 8]')
+        .replace('"${workspace}/trainer"]', f'"${{workspace}}/{evil}"]')
+    )
+    text = text.replace("directory: examples}", f'directory: "ex $(touch {pwned})"}}')
+    text = text.replace("directory: examples\n", f'directory: "ex $(touch {pwned})"\n')
+    root = make_project(tmp_path / "$(touch pwned)", machine, text)
+    for checkout in ("trainer", "Core"):
+        (root / "workspace" / checkout / f"ex $(touch {pwned})").mkdir(parents=True)
+    given = evil.replace('\\"', '"')
+    settings = ("--set", f"model_path=/m {given}", "--set", "npu=a3")
+    run("render", *settings, cwd=root).ok()
+    folder = root / "rendered" / "demo"
+    for script in ("install.sh", "launch-grpo-8b.sh"):
+        done = machine.run(folder / script)
+        assert done.returncode == 0, (script, done.stderr)
+    (last,) = [line for line in called(machine) if line.startswith("train ")]
+    assert f"[--load] [/m {given}]" in last
+    assert f"[actor.beta={given}]" in last
+    assert f"[--bs] [{given}] [8]" in last
+    assert not pwned.exists()
+    assert not list(root.rglob("pwned"))
+    table = (folder / "versions.md").read_text()
+    row = next(line for line in table.splitlines() if line.startswith("| core "))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 6, "five cells"
+
+
+def test_the_dockerfile_has_no_instruction_but_its_own(tmp_path: Path, machine: Machine) -> None:
+    text = MANIFEST.replace("A trainer on two upstreams", '"x\\nRUN evil\\n\\\\"')
+    root = make_project(tmp_path / "p", machine, text)
+    lines = (rendered(root) / "Dockerfile").read_text().splitlines()
+    instructions = [each.split()[0] for each in lines if re.match(r"[A-Z]+ ", each)]
+    assert instructions == [
+        *("FROM", "SHELL", "RUN", "RUN", "WORKDIR", "COPY", "COPY", "COPY", "RUN"),
+        *("ENTRYPOINT", "CMD"),
+    ]
+    start = json.loads(next(line for line in lines if line.startswith("ENTRYPOINT"))[11:])
+    assert start == [
+        "/bin/bash",
+        "-c",
+        '. /opt/demo/rendered/demo/env.sh && exec "$@"',
+        "bash",
+    ]
+
+
+def test_shellcheck_has_nothing_to_say(root: Path) -> None:
+    if shutil.which("shellcheck") is None:
+        pytest.skip("shellcheck is not installed")
+    scripts = sorted(rendered(root).glob("*.sh"))
+    assert len(scripts) == 4
+    done = subprocess.run(
+        ["shellcheck", *map(str, scripts)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == ""
