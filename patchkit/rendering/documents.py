@@ -181,7 +181,8 @@ class _Planner:
             what = (
                 f"{self._place.folder}/Dockerfile is outside of the project, which it copies from"
             )
-            raise UsageError(Problem(what, hint="choose another --output"))
+            hint = "choose another --output, or leave it out: render install launch versions"
+            raise UsageError(Problem(what, hint=hint))
         needs = tuple(dict.fromkeys(referred(image.base)))
         known = {**dict.fromkeys(needs, "missing"), **self._site.values}
         return self._document(

@@ -1,0 +1,52 @@
+"""The rendered files of the shipped stacks are what the manifests say, and lint clean."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run
+
+ROOT = Path(__file__).parent.parent.parent
+MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
+SCRIPTS = sorted((ROOT / "rendered").glob("*/*.sh"))
+DOCKERFILES = sorted((ROOT / "rendered").glob("*/Dockerfile"))
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
+def test_they_are_fresh(manifest: Path) -> None:
+    ran = run("render", "--manifest", manifest.stem, "--check", cwd=ROOT)
+    assert ran.code == 0, f"run: patchkit render -m {manifest.stem}\n{ran.out}{ran.err}"
+
+
+def test_none_is_of_a_manifest_that_is_gone() -> None:
+    folders = {each.name for each in (ROOT / "rendered").iterdir()}
+    assert folders == {each.stem for each in MANIFESTS}
+
+
+def test_shellcheck_has_nothing_to_say() -> None:
+    if shutil.which("shellcheck") is None:
+        pytest.skip("shellcheck is not installed")
+    assert len(SCRIPTS) >= 2 * len(MANIFESTS)
+    argv = ["shellcheck", *map(str, SCRIPTS)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_hadolint_has_nothing_to_say() -> None:
+    if shutil.which("hadolint") is None:
+        pytest.skip("hadolint is not installed")
+    argv = ["hadolint", *map(str, DOCKERFILES)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_nothing_in_them_is_left_to_fill_in(script: Path) -> None:
+    text = script.read_text(encoding="utf-8")
+    assert re.findall(r"<[A-Z_ ]+>|/path/to|\bTODO\b|\$\$\{", text) == []
+    assert not re.search(r"\n\n\n|[ \t]+$", text, re.MULTILINE)
