@@ -21,6 +21,14 @@ class RefChange:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitRef:
+    """What a ref names: a commit and its tree."""
+
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
 class Repository:
     """A repository by its git directory; `work_tree` is None for a bare one. Both are absolute."""
 
@@ -70,6 +78,13 @@ class Repository:
         out = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).out
         rows = (row.split(" ", 1) for row in out.decode("utf-8", "surrogateescape").splitlines())
         return {name: oid for oid, name in rows}
+
+    def commit_refs(self, prefix: str) -> dict[str, CommitRef]:
+        """Ref name -> its commit with the tree, of all refs below `prefix` that name commits."""
+        layout = "--format=%(objectname) %(tree) %(refname)"
+        out = self.git("for-each-ref", layout, prefix).out.decode("utf-8", "surrogateescape")
+        rows = (row.split(" ", 2) for row in out.splitlines())
+        return {name: CommitRef(oid, tree) for oid, tree, name in rows if tree}
 
     def update_refs(self, changes: Iterable[RefChange], *, reason: str) -> None:
         """Change all refs in one transaction, or none: GitFailureError if an old value differs."""

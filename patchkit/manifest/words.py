@@ -31,7 +31,7 @@ _TAKEN_NAMES = {
 }
 
 # What nearly all versions look like: `packaging`, which judges the others, takes 25 ms to import.
-_PLAIN_VERSION = r"[0-9]+(?:\.[0-9]+)*"
+_PLAIN_VERSION = r"[0-9]+(?:\.[0-9]+)*(?:\.?(?:rc|RC)[0-9]+)?"
 #: What JSON Schema can say of a specifier without losing its reader.
 SPECIFIER_PATTERN = (
     r"\s*(?:~=|===?|!=|[<>]=?)\s*[^\s,]+\s*(?:,\s*(?:~=|===?|!=|[<>]=?)\s*[^\s,]+\s*)*"

@@ -12,7 +12,7 @@ from patchkit.lock import Lock, LockedComponent, load_lock
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.series import parse_series
 from patchkit.ops.parallel import in_parallel
-from patchkit.workspace import Checkout, Snapshot, State, checkout_of, inspect
+from patchkit.workspace import Snapshot, State, checkout_of, inspect
 
 # How many checkouts are looked at at once: git mostly waits for the disk.
 _AT_ONCE = 8
@@ -81,7 +81,7 @@ def _status(
         snapshot = inspect(checkout)
         said = ["not in the lock"] if lock is not None else []
         if recorded is not None:
-            said = list(_differences(manifest, component, checkout, snapshot, recorded))
+            said = list(_differences(manifest, component, snapshot, recorded))
     except PatchkitError as error:
         return replace(status, differences=error.problems, exit_code=error.exit_code)
     except OSError as error:
@@ -95,7 +95,6 @@ def _status(
 def _differences(
     manifest: Manifest,
     component: Component,
-    checkout: Checkout,
     snapshot: Snapshot,
     recorded: LockedComponent,
 ) -> Iterator[str]:
@@ -106,10 +105,8 @@ def _differences(
     if snapshot.base is not None and snapshot.base != recorded.commit:
         base = _short(snapshot.base)
         yield f"the checkout's base is {base}, the lock says {_short(recorded.commit)}"
-    elif snapshot.applied is not None:
-        tree = checkout.repository.tree(snapshot.applied)
-        if tree != recorded.result:
-            yield "the checkout's stack is not the one of the lock"
+    elif snapshot.applied_tree not in (None, recorded.result):
+        yield "the checkout's stack is not the one of the lock"
 
 
 def _changed_patches(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 from patchkit.gitcmd.objects import write_objects
@@ -15,7 +17,10 @@ from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout
 from patchkit.workspace.contents import is_there
 from patchkit.workspace.move import Moved, Target
 from patchkit.workspace.plan import absent_objects
-from patchkit.workspace.staging import leave_out
+from patchkit.workspace.staging import leave_out, refresh_index
+
+# How much older than its index a new file is, in nanoseconds; git compares whole seconds.
+_AGE = 2_000_000_000
 
 # What the user may have set otherwise for all repositories, and what would then make a checkout
 # look edited. Identity, signing, hooks and the like are the user's affair.
@@ -54,6 +59,8 @@ def create_checkout(
         bring_objects(source, repository, objects)
         _point_refs(repository, target)
         left_out = _write_files(repository, target.tip)
+        _age(draft)
+        refresh_index(repository, repository.git_dir / "index")
         count = _file_count(repository)
         checkout.path.parent.mkdir(parents=True, exist_ok=True)
         _put_in_place(draft, checkout.path, aside)
@@ -118,6 +125,21 @@ def _write_files(repository: Repository, tip: str) -> list[str]:
     leave_out(repository, index, absent)
     repository.git("checkout-index", "--all", "--force", "--quiet", "--index")
     return absent
+
+
+def _age(draft: Path) -> None:
+    """Date the files of a new checkout before its index.
+
+    Git reads a file over and over if it is as young as the index: an edit might be hidden in the
+    same second. Whoever edits one of these makes it younger than it is noted to be.
+    """
+    then = time.time_ns() - _AGE
+    for folder, folders, files in os.walk(draft):
+        if Path(folder) == draft:
+            folders.remove(".git")
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        for name in files + links:
+            os.utime(Path(folder, name), ns=(then, then), follow_symlinks=False)
 
 
 def _absent_paths(repository: Repository, tip: str) -> list[str]:

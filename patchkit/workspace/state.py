@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from patchkit.gitcmd.process import GitFailureError
-from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.repository import CommitRef, Repository
 from patchkit.model.objects import decode_path
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, SAVED_REFS, Checkout
 from patchkit.workspace.contents import contents_at
@@ -80,6 +80,8 @@ class Snapshot:
     dropped: int = 0
     operation: str = ""
     saved: tuple[str, ...] = ()
+    # the tree of `applied`
+    applied_tree: str | None = field(default=None, metadata={"json": False})
     ours: bool = field(default=False, metadata={"json": False})  # a repository that patchkit made
 
 
@@ -91,7 +93,7 @@ def inspect(checkout: Checkout) -> Snapshot:
     repository = checkout.repository
     try:
         status = _parse_status(checkout.path, repository.git(*_STATUS).out)
-        refs = repository.refs("refs/patchkit/")
+        refs = repository.commit_refs("refs/patchkit/")
     except GitFailureError as error:
         return Snapshot(State.FOREIGN, f"git cannot read it: {error}")
     return _judge(checkout, status, refs)
@@ -120,12 +122,12 @@ class _Status:
     unmerged: bool
 
 
-def _judge(checkout: Checkout, status: _Status, refs: dict[str, str]) -> Snapshot:
+def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> Snapshot:
     operation = _operation(checkout) or ("merge" if status.unmerged else "")
     state, detail = _place(status, refs, operation)
     ahead = dropped = 0
     if state is State.AHEAD:
-        ahead, dropped = _distance(checkout.repository, refs[APPLIED_REF])
+        ahead, dropped = _distance(checkout.repository, refs[APPLIED_REF].commit)
         detail = _words(ahead, dropped)
     if read_journal(checkout.own_folder) is not None:
         state, detail = State.INTERRUPTED, "an apply was killed half-way"
@@ -134,8 +136,9 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, str]) -> Snapsho
         detail,
         head=status.head,
         branch=status.branch,
-        base=refs.get(BASE_REF),
-        applied=refs.get(APPLIED_REF),
+        base=_commit(refs, BASE_REF),
+        applied=_commit(refs, APPLIED_REF),
+        applied_tree=refs[APPLIED_REF].tree if APPLIED_REF in refs else None,
         edited=status.edited,
         untracked=status.untracked,
         ahead=ahead,
@@ -146,8 +149,8 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, str]) -> Snapsho
     )
 
 
-def _place(status: _Status, refs: dict[str, str], operation: str) -> tuple[State, str]:
-    base, applied = refs.get(BASE_REF), refs.get(APPLIED_REF)
+def _place(status: _Status, refs: dict[str, CommitRef], operation: str) -> tuple[State, str]:
+    base, applied = _commit(refs, BASE_REF), _commit(refs, APPLIED_REF)
     if base is None or applied is None:
         return State.FOREIGN, "not made by patchkit"
     if operation:
@@ -159,6 +162,10 @@ def _place(status: _Status, refs: dict[str, str], operation: str) -> tuple[State
     if status.edited:
         return State.EDITED, ""
     return (State.PRISTINE if status.head == base else State.APPLIED), ""
+
+
+def _commit(refs: dict[str, CommitRef], name: str) -> str | None:
+    return refs[name].commit if name in refs else None
 
 
 def _other_place(status: _Status) -> str:

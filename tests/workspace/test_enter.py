@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,18 @@ def test_first_time_makes_an_ordinary_repository_at_the_stack(bench: Bench) -> N
     bench.assert_at(stack)
     assert disk_files(bench.path) == committed_files(bench.path, stack.tip)
     assert bench.git("log", "--format=%s") == "patch 0\nbase"
+
+
+def test_git_need_not_read_the_files_of_a_new_checkout_again(bench: Bench) -> None:
+    """They are older than the index; what is edited in the same second is seen all the same."""
+    bench.enter(bench.stack({**BASE, "d/link": Symlink("c"), "folder": Symlink("sub")}))
+    written = int((bench.path / ".git/index").stat().st_mtime)
+    shown = bench.git("ls-files", "--debug")
+    times = [int(each) for each in re.findall(r"mtime: (\d+):", shown)]
+    assert len(times) == len(bench.git("ls-files").splitlines())
+    assert all(0 < each < written for each in times)
+    bench.write("a.py", "0NE\n")
+    assert bench.look().edited == ("a.py",)
 
 
 def test_second_time_touches_nothing_at_all(bench: Bench) -> None:
