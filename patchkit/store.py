@@ -60,9 +60,9 @@ class Store:
         base = self.cached_base(component)
         if base is not None:
             return base
-        self._require_network(component.name, f"{pin_words(component)} is not in the cache")
+        self.require_network(component.name, f"{pin_words(component)} is not in the cache")
         repository = self.repository(component)
-        with self._locked(repository.git_dir.stem, component.name, progress):
+        with self.locked(repository.git_dir.stem, component.name, progress):
             base = self.cached_base(component)  # somebody else may have brought it meanwhile
             return base if base is not None else self._build(component, progress)
 
@@ -85,7 +85,7 @@ class Store:
         repository = self.repository(component)
         if not repository.exists or is_sound(repository, pin_ref(component)):
             return True
-        with self._locked(repository.git_dir.stem, component.name, progress):
+        with self.locked(repository.git_dir.stem, component.name, progress):
             if is_sound(repository, pin_ref(component)):  # mended by somebody else meanwhile
                 return True
             discard(repository, self.cache / "scratch")
@@ -127,7 +127,7 @@ class Store:
         progress.step(component.name, "fetching")
         with about(component.name):
             init_repository(repository.git_dir)
-            commit = fetch_pin(component, repository, self._fetching(component.name, progress))
+            commit = fetch_pin(component, repository, self.fetching(component.name, progress))
             return write_pin(repository, ref, commit)
 
     def _file_of_component(
@@ -144,17 +144,17 @@ class Store:
         repository = self._repository(upstream_key(source))
         if read_pin(repository, commit_ref(commit)) is not None:
             return _found(entry, read_file(repository, commit, entry.path))
-        self._require_network(
+        self.require_network(
             component.name,
             f"{entry.path} of {readable_url(source.url)} at {commit} is not in the cache",
         )
-        with self._locked(f"files-{repository.git_dir.stem}", component.name, progress):
+        with self.locked(f"files-{repository.git_dir.stem}", component.name, progress):
             data = self.cached_file(manifest, entry)  # somebody else may have brought it meanwhile
             if data is not None:
                 return data
             progress.step(component.name, f"fetching {entry.path}")
             entries = _entries_at(manifest, source.url, commit) or (entry,)
-            fetching = self._fetching(component.name, progress)
+            fetching = self.fetching(component.name, progress)
             with about(component.name):
                 files = fetch_files(source, commit, {each.path for each in entries}, fetching)
             for each in entries:  # a wrong one among them is told when its own turn comes
@@ -186,12 +186,13 @@ class Store:
     def _repository(self, key: str) -> Repository:
         return Repository(self.cache / "repos" / f"{folder_name(key)}.git")
 
-    def _require_network(self, name: str, lacking: str) -> None:
+    def require_network(self, name: str, lacking: str) -> None:
+        """Raise a SurroundingsError that says what of component `name` is lacking, if offline."""
         if self.offline:
             hint = "run patchkit fetch without --offline first"
             raise SurroundingsError(Problem(lacking, name, hint))
 
-    def _locked(self, what: str, name: str, progress: Progress) -> AbstractContextManager[None]:
+    def locked(self, what: str, name: str, progress: Progress) -> AbstractContextManager[None]:
         """Hold the lock of one upstream; waits for whoever has it, and says so."""
 
         def waiting() -> None:
@@ -199,7 +200,8 @@ class Store:
 
         return locked(self.cache / "locks" / f"{what}.lock", self.stop, waiting)
 
-    def _fetching(self, name: str, progress: Progress) -> Fetching:
+    def fetching(self, name: str, progress: Progress) -> Fetching:
+        """What a source needs to fetch for component `name`."""
         return Fetching(name, self.cache, progress, self.stop)
 
 

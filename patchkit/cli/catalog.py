@@ -16,6 +16,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "fetch": "fetch:fetch",
         "apply": "apply:apply",
         "check": "check:check",
+        "drift": "drift:drift",
         "status": "status:status",
         "refresh": "refresh:refresh",
         "new": "new:new",

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patchkit.errors import UsageError
+from patchkit.errors import PatchkitError, UsageError
 from patchkit.manifest.find import FOLDER as MANIFEST_FOLDER
 from patchkit.manifest.find import manifests_in
 
 if TYPE_CHECKING:
     from patchkit.manifest.values import Component, Manifest
+    from patchkit.ops.check_report import BrokenManifest
 
 
 def cache_folder(option: Path | None) -> Path:
@@ -71,6 +72,37 @@ def load(path: Path) -> Manifest:
 
     manifest = load_manifest(path)
     return load_manifest(path) if recover(manifest.root) else manifest
+
+
+def open_manifests(
+    paths: Sequence[Path], names: Sequence[str] | None
+) -> tuple[list[tuple[Manifest, Sequence[Component]]], list[BrokenManifest]]:
+    """The manifests with the components asked for, and those that cannot be read.
+
+    Raises UsageError that names every component which none of them has.
+    """
+    from patchkit.ops.check_report import BrokenManifest
+
+    manifests, broken = [], []
+    for path in paths:
+        try:
+            manifests.append(load(path))
+        except PatchkitError as error:
+            broken.append(BrokenManifest(path.stem, error.exit_code, error.problems))
+    return _pick_in_all(manifests, names, complete=not broken), broken
+
+
+def _pick_in_all(
+    manifests: Sequence[Manifest], names: Sequence[str] | None, *, complete: bool
+) -> list[tuple[Manifest, Sequence[Component]]]:
+    if not names:
+        return [(manifest, manifest.components) for manifest in manifests]
+    unknown = [n for n in names if all(each.component(n) is None for each in manifests)]
+    if unknown and complete:
+        have = ", ".join(dict.fromkeys(c.name for m in manifests for c in m.components))
+        raise UsageError(*(f"{n}: no such component" for n in unknown), hint=f"there are {have}")
+    chosen = [(m, tuple(c for c in m.components if c.name in names)) for m in manifests]
+    return [(manifest, components) for manifest, components in chosen if components]
 
 
 def pick_components(manifest: Manifest, names: Sequence[str] | None) -> tuple[Component, ...]:

@@ -12,6 +12,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'fetch': 'Bring what a manifest pins into the cache',
  'apply': "Build each component's stack and move its checkout there",
  'check': 'Say which patches do not apply to their pins, and why',
+ 'drift': 'Say which upstream commit broke which patch, and when',
  'status': 'Show in which state each checkout is',
  'refresh': 'Bring edits in the checkouts back into the patch files',
  'new': 'Record the edits of a checkout as a new patch',
@@ -140,6 +141,30 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('-j', '--jobs'), 'N', False, 'How many components at once'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'),
+            '',
+            False,
+            'Print only what is wrong; the exit code says the rest')),
+ 'drift': ((('-m', '--manifest'),
+            'MANIFEST',
+            True,
+            'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
+            'several times'),
+           (('-c', '--component'),
+            'COMPONENT',
+            True,
+            'Only this component; may be given several times'),
+           (('--to',),
+            'REF',
+            False,
+            'Look along this branch, tag or commit instead of the tracked branch'),
+           (('--bisect',),
+            '',
+            False,
+            'Try few commits only; a break that was mended meanwhile goes unseen'),
+           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
            (('-q', '--quiet'),
             '',
@@ -317,6 +342,7 @@ Work with stacks:
   fetch             Bring what a manifest pins into the cache
   apply             Build each component's stack and move its checkout there
   check             Say which patches do not apply to their pins, and why
+  drift             Say which upstream commit broke which patch, and when
   status            Show in which state each checkout is
   refresh           Bring edits in the checkouts back into the patch files
   new               Record the edits of a checkout as a new patch
@@ -662,6 +688,49 @@ Exit codes:
   1  a patch does not apply, or the lock says otherwise
   2  the command line is wrong
   4  a manifest, series, lock or patch cannot be read
+  5  an upstream could not be fetched
+"""
+
+PAGES['drift'] = """\
+Usage: patchkit drift [OPTIONS]
+
+Say which upstream commit broke which patch, and when.
+
+Looks at every commit of the tracked branch beyond the pin, without a checkout:
+its history is fetched without files, of which only those that patches touch are
+brought. The verdict on each commit is the one that apply would give, and a
+break that was mended meanwhile is told apart. The next run looks at new commits
+only.
+
+Options:
+  -m, --manifest MANIFEST
+                          A manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS; may be given several times.
+                          Default: all of manifests/.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --to REF            Look along this branch, tag or commit instead of the
+                          tracked branch.
+      --bisect            Try few commits only; a break that was mended
+                          meanwhile goes unseen.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit drift -m slime-npu-official -c megatron-lm
+      along the tracked branch
+  patchkit drift -m slime-npu-official -c megatron-lm --to main
+      along another one
+
+Exit codes:
+  0  every patch fits the newest commit
+  1  a patch does not fit the newest commit, or is superfluous there
+  2  the command line is wrong
+  4  a manifest, series or patch cannot be read; no branch is tracked
   5  an upstream could not be fetched
 """
 

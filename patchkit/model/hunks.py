@@ -52,11 +52,13 @@ def place_hunks(data: bytes, hunks: Sequence[Hunk]) -> Placement:
     image = _Image(data)
     offsets: list[int] = []
     misfits: list[Misfit] = []
+    lines: list[bytes] = []
     moved = 0
     for number, hunk in enumerate(hunks, 1):
         placed = image.place(hunk)
         if placed is None:
-            misfits.append(_misfit(data, hunk, number, moved))
+            lines = lines or data.split(b"\n")
+            misfits.append(_misfit(lines, hunk, number, moved))
         else:
             offset, moved = placed
             offsets.append(offset)
@@ -228,9 +230,10 @@ def _count_lines(data: bytes) -> int:
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-def _misfit(data: bytes, hunk: Hunk, number: int, moved: int) -> Misfit:
-    lines = [line + b"\n" for line in data.split(b"\n")]
-    lines[-1] = lines[-1][:-1]
+def _misfit(lines: Sequence[bytes], hunk: Hunk, number: int, moved: int) -> Misfit:
+    """What stands where the hunk should go; `lines` of the file are without their newlines."""
     first = max(hunk.old_start - 1 + moved, 0)
-    found = [line for line in lines[first : first + hunk.old_count] if line]
-    return Misfit(number, hunk, tuple(found), first + 1)
+    ended = [line + b"\n" for line in lines[first : first + hunk.old_count]]
+    if ended and first + len(ended) == len(lines):  # what follows the last newline
+        ended[-1] = lines[-1]
+    return Misfit(number, hunk, tuple(line for line in ended if line), first + 1)

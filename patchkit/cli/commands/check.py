@@ -23,16 +23,13 @@ from patchkit.cli.options import (
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
-from patchkit.errors import ExitCode, PatchkitError, UsageError
+from patchkit.errors import ExitCode
 from patchkit.model.lint import Severity, count_by_severity
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from patchkit.manifest.values import Component, Manifest
     from patchkit.model.lint import Finding
-    from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
+    from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
     from patchkit.ops.sharing import SharedPatch
 
 StrictOption = Annotated[
@@ -71,47 +68,18 @@ def check(
     hunk expects, what stands there, where its lines are now, and what to type next. Patches whose
     context fits but whose files were others when they were made are pointed out.
     """
-    from patchkit.cli.places import all_manifest_paths, cache_folder
+    from patchkit.cli.places import all_manifest_paths, cache_folder, open_manifests
     from patchkit.cli.progress import showing_progress
     from patchkit.ops.check import check_manifests
     from patchkit.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     paths = all_manifest_paths(manifest)
-    chosen, broken = _open(paths, component)
+    chosen, broken = open_manifests(paths, component)
     store = Store(cache_folder(cache), offline=offline)
     with showing_progress(terminal) as progress:
         report = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
     return terminal.report("check", report, report.exit_code, _render)
-
-
-def _open(
-    paths: Sequence[Path], names: Sequence[str] | None
-) -> tuple[list[tuple[Manifest, Sequence[Component]]], list[BrokenManifest]]:
-    """The manifests with the components asked for, and those that cannot be read."""
-    from patchkit.cli.places import load
-    from patchkit.ops.check_report import BrokenManifest
-
-    manifests, broken = [], []
-    for path in paths:
-        try:
-            manifests.append(load(path))
-        except PatchkitError as error:
-            broken.append(BrokenManifest(path.stem, error.exit_code, error.problems))
-    return _pick(manifests, names, complete=not broken), broken
-
-
-def _pick(
-    manifests: Sequence[Manifest], names: Sequence[str] | None, *, complete: bool
-) -> list[tuple[Manifest, Sequence[Component]]]:
-    if not names:
-        return [(manifest, manifest.components) for manifest in manifests]
-    unknown = [n for n in names if all(each.component(n) is None for each in manifests)]
-    if unknown and complete:
-        have = ", ".join(dict.fromkeys(c.name for m in manifests for c in m.components))
-        raise UsageError(*(f"{n}: no such component" for n in unknown), hint=f"there are {have}")
-    chosen = [(m, tuple(c for c in m.components if c.name in names)) for m in manifests]
-    return [(manifest, components) for manifest, components in chosen if components]
 
 
 def _render(terminal: Terminal, report: CheckReport) -> None:

@@ -1,0 +1,88 @@
+"""`patchkit drift`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    CacheOption,
+    ComponentsOption,
+    JsonOption,
+    ManifestsOption,
+    OfflineOption,
+    QuietOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from patchkit.ops.drift import DriftReport
+
+ToOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="REF",
+        help="Look along this branch, tag or commit instead of the tracked branch.",
+    ),
+]
+BisectOption = Annotated[
+    bool,
+    typer.Option(
+        "--bisect",
+        help="Try few commits only; a break that was mended meanwhile goes unseen.",
+    ),
+]
+
+
+@command(
+    examples=[
+        ("patchkit drift -m slime-npu-official -c megatron-lm", "along the tracked branch"),
+        ("patchkit drift -m slime-npu-official -c megatron-lm --to main", "along another one"),
+    ],
+    exits={
+        ExitCode.OK: "every patch fits the newest commit",
+        ExitCode.FINDING: "a patch does not fit the newest commit, or is superfluous there",
+        ExitCode.BAD_INPUT: "a manifest, series or patch cannot be read; no branch is tracked",
+        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
+    },
+    result="patchkit.ops.drift:DriftReport",
+)
+def drift(
+    *,
+    manifest: ManifestsOption = None,
+    component: ComponentsOption = None,
+    to: ToOption = None,
+    bisect: BisectOption = False,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Say which upstream commit broke which patch, and when.
+
+    Looks at every commit of the tracked branch beyond the pin, without a checkout: its history is
+    fetched without files, of which only those that patches touch are brought. The verdict on each
+    commit is the one that apply would give, and a break that was mended meanwhile is told apart.
+    The next run looks at new commits only.
+    """
+    from patchkit.cli.places import all_manifest_paths, cache_folder, open_manifests
+    from patchkit.cli.progress import showing_progress
+    from patchkit.ops.drift import look_for_drift
+    from patchkit.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen, broken = open_manifests(all_manifest_paths(manifest), component)
+    store = Store(cache_folder(cache), offline=offline)
+    with showing_progress(terminal) as progress:
+        report = look_for_drift(chosen, store, progress, to=to, bisect=bisect, broken=broken)
+    return terminal.report("drift", report, report.exit_code, _render)
+
+
+def _render(terminal: Terminal, report: DriftReport) -> None:
+    from patchkit.cli.drift_output import print_drift
+
+    print_drift(terminal, report)

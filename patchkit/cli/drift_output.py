@@ -1,0 +1,193 @@
+"""Drift as a person reads it: for each patch since when it is broken, by whom, and what clashes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
+
+from patchkit.cli.explanations import explanation_lines
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.text import Line, Paint, Painted, Piece
+from patchkit.cli.words import word
+from patchkit.errors import ExitCode
+from patchkit.model.outcome import Status
+
+if TYPE_CHECKING:
+    from patchkit.drift.values import Break, Landed, PatchDrift
+    from patchkit.ops.drift import ComponentDrift, DriftReport
+
+# Files with their hunks, breaks, absorbed hunks: so many are worth reading in a terminal.
+_SHOWN = 6
+_NARROW = 40
+
+
+def print_drift(terminal: Terminal, report: DriftReport) -> None:
+    """The whole report."""
+    for component in report.components:
+        _print_component(terminal, component)
+    problems = [problem for each in report.broken for problem in each.problems]
+    problems += [problem for each in report.components for problem in each.problems]
+    for problem in dict.fromkeys(problems):
+        terminal.problem(problem)
+    terminal.product(_summary(report))
+
+
+def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
+    terminal.product(_heading(component))
+    if component.tip is not None:
+        rows = [_row(patch) for patch in component.patches]
+        terminal.table(rows, indent=2)
+        for patch in component.patches:
+            for line in _patch_lines(patch):
+                terminal.product(line)
+    terminal.product()
+
+
+def _heading(component: ComponentDrift) -> Line:
+    name = Painted(f"{component.manifest}: {component.name}", Paint.STRONG)
+    if component.problems:
+        return [word("failed"), "  ", name, "  could not be looked at, see below"]
+    if component.tip is None:
+        return [word("skipped"), "  ", name, f"  {component.skipped}"]
+    where = "" if component.on_branch else f" (since {component.fork[:10]}: the pin is not on it)"
+    return [
+        name,
+        f"  {component.ref} to {component.tip.commit[:10]} of {_day(component.tip)}, ",
+        f"{_count(component.commits, 'commit')}{where}",
+    ]
+
+
+def _row(patch: PatchDrift) -> tuple[Line, Line, Line]:
+    return word(patch.status), patch.name, _verdict(patch)
+
+
+def _verdict(patch: PatchDrift) -> Line:
+    days = "" if patch.days is None else f" after {_count(patch.days, 'day')}"
+    match patch.status:
+        case Status.CONFLICTED if patch.broken_by is not None:
+            return f"since {_day(patch.broken_by)}{days}"
+        case Status.CONFLICTED:
+            return "fits no commit of the branch"
+        case Status.ABSORBED:
+            since = f" since {_day(patch.absorbed_by)}" if patch.absorbed_by else ""
+            return f"upstream has it{since}"
+        case Status.SHIFTED:
+            return "fits, at other lines"
+        case Status.EMPTY:
+            return "changes no file"
+        case _:
+            return "fits"
+
+
+def _patch_lines(patch: PatchDrift) -> Iterator[Line]:
+    body: list[Line] = [
+        *_break_lines(patch),
+        *_absorbed_lines(patch),
+        *_risk_lines(patch),
+    ]
+    if patch.explanation is not None:
+        where = "at that commit" if patch.broken_by else "at the tip"
+        body.append(["  ", Painted("clash", Paint.NOTICE), f"     {where}:"])
+        body += explanation_lines(patch.explanation)
+    if not body:
+        return
+    yield ""
+    yield ["  ", Painted(patch.name, Paint.STRONG)]
+    for line in body:
+        yield ["  ", *([line] if isinstance(line, str | Painted) else line)]
+
+
+def _break_lines(patch: PatchDrift) -> Iterator[Line]:
+    for each in patch.breaks[-_SHOWN:]:
+        yield from _one_break(each)
+    if patch.last_good is not None:
+        yield from _commit_lines("last good", Paint.GOOD, patch.last_good)
+
+
+def _one_break(each: Break) -> Iterator[Line]:
+    if each.by is None:
+        yield ["  ", Painted("broken", Paint.BAD), "  from the start of the branch on"]
+    else:
+        yield from _commit_lines("broken", Paint.BAD, each.by, _files(each))
+    if each.mended is not None:
+        yield from _commit_lines("reverted" if each.reverted else "mended", Paint.GOOD, each.mended)
+
+
+def _commit_lines(label: str, paint: Paint, commit: Landed, files: str = "") -> Iterator[Line]:
+    gap = " " * max(1, 10 - len(label))
+    yield ["  ", Painted(label, paint), gap, *_identity(commit)]
+    yield [" " * 12, Painted(_cut(commit.subject, _width() - 16), Paint.FAINT)]
+    if files:
+        yield " " * 12 + _cut(f"in {files}", _width() - 16)
+
+
+def _identity(commit: Landed) -> list[Piece]:
+    request = f" #{commit.request}" if commit.request is not None else ""
+    return [
+        Painted(commit.commit[:10], Paint.PLACE),
+        f" {_day(commit)}{request} {_cut(commit.author, 24)}",
+    ]
+
+
+def _files(each: Break) -> str:
+    paths = list(dict.fromkeys(fault.path for fault in each.faults))
+    names = ", ".join(path.rpartition("/")[2] for path in paths[:2])
+    return f"{names} and {len(paths) - 2} more" if len(paths) > 2 else names
+
+
+def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:
+    if patch.absorbed:
+        share = f"{len(patch.absorbed)} of {_count(patch.hunks, 'hunk')} upstream already"
+        yield ["  ", Painted("absorbed", Paint.NOTICE), f"  {share}"]
+    for each in patch.absorbed[:_SHOWN]:
+        by = _identity(each.by) if each.by is not None else ["before the branch begins here"]
+        yield [" " * 12, *by]
+        yield [" " * 14, f"patch line {each.line}: {_tail(each.path, _width() - 34)}"]
+    if len(patch.absorbed) > _SHOWN:
+        yield " " * 12 + f"and {len(patch.absorbed) - _SHOWN} more"
+
+
+def _risk_lines(patch: PatchDrift) -> Iterator[Line]:
+    if patch.risk is None or not patch.risk.commits:
+        return
+    often = f"{_count(patch.risk.commits, 'commit')}, {patch.risk.per_month:g} a month"
+    yield ["  ", Painted("risk", Paint.NOTICE), f"      its files change often: {often}"]
+    for file in patch.risk.files[:3]:
+        yield f"            {file.commits:4}  {_tail(file.path, _width() - 22)}"
+
+
+def _summary(report: DriftReport) -> Line:
+    patches = [patch for each in report.components for patch in each.patches]
+    broken = sum(patch.status is Status.CONFLICTED for patch in patches)
+    absorbed = sum(patch.status is Status.ABSORBED for patch in patches)
+    failed = sum(bool(each.problems) for each in report.components)
+    parts = [
+        _count(len(report.components), "component"),
+        _count(len(patches), "patch", "patches"),
+        *([f"{broken} broken at the tip"] if broken else []),
+        *([f"{absorbed} absorbed"] if absorbed else []),
+        *([f"{failed} not looked at"] if failed else []),
+    ]
+    good = report.exit_code is ExitCode.OK
+    return [word("ok" if good else "failed"), ": ", ", ".join(parts)]
+
+
+def _day(commit: Landed | None) -> str:
+    return commit.date[:10] if commit is not None else ""
+
+
+def _width() -> int:
+    return max(_NARROW, get_terminal_size().columns)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _tail(path: str, width: int) -> str:
+    return path if len(path) <= width else "…" + path[1 - width :]
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,66 @@
+"""What clashes at the commit that broke a patch, in the words of `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from patchkit.drift.walking import Bring
+from patchkit.explain import Terrain, explain_patch
+from patchkit.explain.terrain import Overlay
+from patchkit.explain.values import Origin, PatchExplanation
+from patchkit.gitcmd.firstparent import removed_and_added
+from patchkit.histories import History
+from patchkit.model.objects import SUBMODULE_MODE
+from patchkit.model.outcome import PatchOutcome, Reason, Status
+from patchkit.model.tree import ObjectSource
+from patchkit.stack import SeriesPatch, StackBuilder
+
+# So many files that a commit adds are looked into for one that it takes away.
+_CANDIDATES = 40
+
+
+def explain_clash(
+    history: History,
+    source: ObjectSource,
+    patches: Sequence[SeriesPatch],
+    number: int,
+    *,
+    commit: str,
+    bring: Bring,
+) -> PatchExplanation | None:
+    """Why patch `number` does not apply on `commit` after those before it; None if it does.
+
+    `bring` is asked for files into which one that vanished may have been renamed.
+    """
+    builder = StackBuilder(source, history.base(commit))
+    for patch in patches[:number]:
+        builder.push(patch)
+    outcome = builder.push(patches[number])
+    if outcome.status is not Status.CONFLICTED:
+        return None
+    _bring_renamed(history, commit, outcome, bring)
+    terrain = Terrain(Overlay(source, builder.objects), builder.tree_id)
+    explained = explain_patch(terrain, patches[number], outcome, base=commit)
+    # which files were others when the patch was made is no news: the branch moves on
+    return replace(explained, origin=Origin(0, ()))
+
+
+def _bring_renamed(history: History, commit: str, outcome: PatchOutcome, bring: Bring) -> None:
+    """Bring what the commit adds that looks like a file which it takes away."""
+    gone = [clash.path for clash in outcome.clashes if clash.reason is Reason.MISSING]
+    if not gone:
+        return
+    removed, added = removed_and_added(history.repository, commit)
+    wanted: list[str] = []
+    for path in gone:
+        if path in removed:
+            like = [other for other in added if _kind(other) == _kind(path)]
+            like.sort(key=lambda other: PurePosixPath(other).name != PurePosixPath(path).name)
+            wanted += like[:_CANDIDATES]
+    bring(added[path].oid for path in wanted if added[path].mode != SUBMODULE_MODE)
+
+
+def _kind(path: str) -> str:
+    return PurePosixPath(path).suffix

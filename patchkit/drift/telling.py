@@ -1,0 +1,182 @@
+"""From a walk to what a person wants to know of each patch: since when, by whom, was it mended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from patchkit.drift.judging import HunkFault
+from patchkit.drift.values import (
+    AbsorbedHunk,
+    Break,
+    FileRisk,
+    Interval,
+    Landed,
+    PatchDrift,
+    Risk,
+)
+from patchkit.drift.walking import Change, Touch, Walk
+from patchkit.gitcmd.firstparent import Commit, describe_commits
+from patchkit.histories import History
+from patchkit.model.landing import commit_page, is_revert, page_of, request_number, request_page
+from patchkit.model.outcome import Status
+from patchkit.series import LoadedPatch
+from patchkit.stack import patch_changes
+
+_MONTH = 30.0
+_GONE = (Status.ABSORBED, Status.EMPTY)
+
+
+def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[PatchDrift, ...]:
+    """What the walk says about each patch of the series."""
+    touches = {touch.position: touch for touch in walk.touches}
+    changed = (change.position for changes in walk.changes for change in changes)
+    before = sorted({touches[each].parent for each in changed if each in touches})
+    commits = describe_commits(history.repository, [history.pin, walk.start, walk.tip, *before])
+    teller = _Teller(walk, touches, page_of(history.source.url), commits, history.pin)
+    return tuple(
+        teller.patch(patch, verdict.status, changes)
+        for patch, verdict, changes in zip(patches, walk.at_pin, walk.changes, strict=True)
+    )
+
+
+def landed_of(history: History, ids: Sequence[str]) -> list[Landed]:
+    """Commits of the history, each with its links."""
+    page = page_of(history.source.url)
+    commits = describe_commits(history.repository, ids)
+    return [_landed(commits[each], page) for each in ids]
+
+
+@dataclass(slots=True)
+class _Teller:
+    walk: Walk
+    touches: Mapping[int, Touch]
+    page: str | None
+    commits: Mapping[str, Commit]
+    pin: str
+
+    def patch(self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Change]) -> PatchDrift:
+        """All about one patch."""
+        status = changes[-1].status
+        breaks = tuple(self._breaks(changes))
+        last_break = _last_start(changes) if _is_broken(status) else None
+        broken_by = self._at(last_break.position) if last_break is not None else None
+        file_changes = patch_changes(patch.series_patch)
+        return PatchDrift(
+            name=patch.name,
+            where=patch.where,
+            at_pin=at_pin,
+            status=status,
+            last_good=self._before(last_break),
+            broken_by=broken_by,
+            days=self._days(at_pin, broken_by, status),
+            absorbed_by=self._at(changes[-1].position) if status is Status.ABSORBED else None,
+            breaks=breaks,
+            absorbed=tuple(self._absorbed(changes)),
+            risk=self._risk({p for c in file_changes for p in (c.old_path, c.new_path) if p}),
+            intervals=tuple(self._intervals(changes)),
+            hunks=sum(max(1, len(change.hunks)) for change in file_changes),
+        )
+
+    def _at(self, position: int) -> Landed | None:
+        touch = self.touches.get(position)
+        return _landed(touch.commit, self.page) if touch is not None else None
+
+    def _before(self, change: Change | None) -> Landed | None:
+        """The last commit where the patch fits, for one that is broken for good."""
+        touch = self.touches.get(change.position) if change is not None else None
+        return _landed(self.commits[touch.parent], self.page) if touch is not None else None
+
+    def _breaks(self, changes: Sequence[Change]) -> Iterable[Break]:
+        start: Change | None = None
+        for change in changes:
+            if _is_broken(change.status):
+                start = start or change
+            elif start is not None:
+                mended = self._at(change.position)
+                reverted = mended is not None and is_revert(mended.subject)
+                yield Break(self._at(start.position), mended, reverted, start.faults)
+                start = None
+        if start is not None:
+            yield Break(self._at(start.position), None, False, start.faults)
+
+    def _intervals(self, changes: Sequence[Change]) -> Iterable[Interval]:
+        """Runs of one state; what merely changes in which hunks do not fit makes no new one."""
+        runs: list[list[Change]] = []
+        for change in changes:
+            if runs and runs[-1][0].status is change.status:
+                runs[-1].append(change)
+            else:
+                runs.append([change])
+        ends = [run[0].position - 1 for run in runs[1:]] + [self.walk.length]
+        for run, last in zip(runs, ends, strict=True):
+            first = run[0].position
+            yield Interval(run[0].status, first, last, self._at(first), run[-1].faults)
+
+    def _absorbed(self, changes: Sequence[Change]) -> Iterable[AbsorbedHunk]:
+        """The hunks that are upstream at the tip, each with the commit since which it is."""
+        for fault in changes[-1].faults:
+            if fault.absorbed:
+                since = changes[-1].position
+                for change in reversed(changes):
+                    if not any(_same(each, fault) and each.absorbed for each in change.faults):
+                        break
+                    since = change.position
+                yield AbsorbedHunk(fault.path, fault.hunk, fault.line, self._at(since))
+
+    def _risk(self, paths: set[str]) -> Risk:
+        counts: Counter[str] = Counter()
+        commits = 0
+        for touch in self.walk.touches:
+            touched = paths.intersection(touch.paths)
+            counts.update(touched)
+            commits += bool(touched)
+        days = _days_between(self.commits[self.walk.start].date, self.commits[self.walk.tip].date)
+        files = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        rate = commits * _MONTH / max(days, 1.0)
+        return Risk(commits, round(rate, 1), tuple(FileRisk(*each) for each in files))
+
+    def _days(self, at_pin: Status, broken_by: Landed | None, status: Status) -> int | None:
+        if not at_pin.applies or (broken_by is None and _is_broken(status)):
+            return None
+        end = broken_by.date if broken_by else self.commits[self.walk.tip].date
+        return max(0, int(_days_between(self.commits[self.pin].date, end)))
+
+
+def _landed(commit: Commit, page: str | None) -> Landed:
+    number = request_number(commit.subject)
+    return Landed(
+        commit.id,
+        commit.date,
+        commit.author,
+        commit.subject,
+        number,
+        commit_page(page, commit.id),
+        request_page(page, number),
+    )
+
+
+def _is_broken(status: Status) -> bool:
+    return not status.applies and status not in _GONE
+
+
+def _last_start(changes: Sequence[Change]) -> Change | None:
+    """Where the last break began."""
+    start: Change | None = None
+    for change in changes:
+        if not _is_broken(change.status):
+            start = None
+        elif start is None:
+            start = change
+    return start
+
+
+def _same(one: HunkFault, other: HunkFault) -> bool:
+    return (one.path, one.hunk, one.line) == (other.path, other.hunk, other.line)
+
+
+def _days_between(start: str, end: str) -> float:
+    one, other = (datetime.fromisoformat(each.replace("Z", "+00:00")) for each in (start, end))
+    return (other - one).total_seconds() / 86400

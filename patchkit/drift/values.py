@@ -1,0 +1,113 @@
+"""What became of each patch along a tracked branch, as values that `patchkit drift` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from patchkit.drift.judging import HunkFault
+from patchkit.explain.values import PatchExplanation
+from patchkit.model.outcome import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """An upstream commit: when it landed (UTC), whose it is, and where to look at it.
+
+    `request` is the pull or merge request that its subject names. The links are None where no web
+    page of the upstream is known.
+    """
+
+    commit: str
+    date: str
+    author: str
+    subject: str
+    request: int | None = None
+    link: str | None = None
+    request_link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From `first` to `last` (commits of the line, 0 is where it starts) the patch was in `status`.
+
+    `since` is the commit that brought it into that state, None at the start of the line. Of the
+    hunks without a place `faults` are those at the end of the interval.
+    """
+
+    status: Status
+    first: int
+    last: int
+    since: Landed | None
+    faults: tuple[HunkFault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A time in which a patch did not fit: `by` broke it (None: from the start of the line).
+
+    `mended` is the commit after which it fits again, None if it never does; `reverted` says that
+    this commit calls itself a revert. `faults` are the hunks that `by` left without a place.
+    """
+
+    by: Landed | None
+    mended: Landed | None
+    reverted: bool
+    faults: tuple[HunkFault, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AbsorbedHunk:
+    """A hunk, or a whole file change (hunk 0), that the upstream has made as well.
+
+    `line` is where it stands in the patch file, `by` the commit that brought it, None if it was
+    there before the line starts.
+    """
+
+    path: str
+    hunk: int
+    line: int
+    by: Landed | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRisk:
+    """How many commits of the line changed a file that the patch changes."""
+
+    path: str
+    commits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """How often the patch's files change upstream: commits, per 30 days, and for each file."""
+
+    commits: int
+    per_month: float
+    files: tuple[FileRisk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchDrift:
+    """One patch along the line: its state on the pin and at the tip, and what happened between.
+
+    `last_good` is the last commit where it fits, `broken_by` the one that broke it for good; both
+    None if it never fits, or fits at the tip. `days` is for how long after the pin it fits, not
+    counting breaks that were mended. `absorbed_by` made all of it superfluous. `explanation` says
+    what clashes at `broken_by`, or at the tip for one that never fits. `risk` is None where only
+    some commits were tried.
+    """
+
+    name: str
+    where: str
+    at_pin: Status
+    status: Status
+    last_good: Landed | None
+    broken_by: Landed | None
+    days: int | None
+    absorbed_by: Landed | None
+    breaks: tuple[Break, ...]
+    absorbed: tuple[AbsorbedHunk, ...]
+    risk: Risk | None
+    intervals: tuple[Interval, ...]
+    hunks: int = 0
+    explanation: PatchExplanation | None = field(default=None)

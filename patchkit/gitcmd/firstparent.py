@@ -1,0 +1,187 @@
+"""What a branch did to some paths, commit by commit along first parents, from trees alone.
+
+One `git log --raw` names the blobs before and after each change, so that no blob is read, nor even
+has to be here, to know when a file changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from patchkit.gitcmd.repository import ZERO, Repository
+from patchkit.model.objects import TreeEntry, decode_path
+
+#: Path -> what stands there; a path that is not in it holds nothing.
+Entries = Mapping[str, TreeEntry]
+
+_FORM = "%x00commit %H%x00%P%x00%ct%x00%an%x00%s%x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of the line; `date` is when it landed (the committer's), in UTC, ISO 8601."""
+
+    id: str
+    date: str
+    author: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """A commit that changes watched paths.
+
+    `parent` is the commit of the line before it; `touches` maps each path that it changes to what
+    stands there afterwards, None for nothing.
+    """
+
+    commit: Commit
+    parent: str
+    touches: Mapping[str, TreeEntry | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """First-parent commits, oldest first, after the commit `start`."""
+
+    start: str
+    commits: tuple[str, ...]
+
+
+def first_parents(repository: Repository, since: str, tip: str) -> Line:
+    """The commits of the line of `tip` that `since` does not have."""
+    arguments = ["rev-list", "--first-parent", "--reverse", "--parents", tip, f"^{since}"]
+    rows = [row.split() for row in repository.git(*arguments).out.decode().splitlines()]
+    if not rows:
+        return Line(tip, ())
+    start = rows[0][1] if len(rows[0]) > 1 else since
+    return Line(start, tuple(row[0] for row in rows))
+
+
+def merge_base(repository: Repository, one: str, other: str) -> str | None:
+    """A best common ancestor, None if the histories have nothing in common."""
+    done = repository.git("merge-base", one, other, accept=(0, 1))
+    return done.out.decode().strip() or None
+
+
+def landings(
+    repository: Repository, since: str, tip: str, paths: Collection[str]
+) -> tuple[Landing, ...]:
+    """The commits of the line that change any of `paths`, oldest first."""
+    if not paths:
+        return ()
+    done = repository.git(
+        "--literal-pathspecs",
+        "log",
+        "--first-parent",
+        "-m",
+        "--reverse",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        "--no-show-signature",
+        "--encoding=UTF-8",
+        "-z",
+        f"--format={_FORM}",
+        tip,
+        f"^{since}",
+        "--",
+        *paths,
+    )
+    return tuple(_parse_log(done.out))
+
+
+def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[str, Commit]:
+    """Each commit by its id."""
+    wanted = list(dict.fromkeys(ids))
+    if not wanted:
+        return {}
+    arguments = ["log", "--no-walk=unsorted", "--no-show-signature", "--encoding=UTF-8", "--stdin"]
+    stdin = "".join(f"{each}\n" for each in wanted).encode()
+    out = repository.git(*arguments, f"--format={_FORM}", stdin=stdin).out
+    return {each.commit.id: each.commit for each in _parse_log(out)}
+
+
+def entries_at(repository: Repository, revision: str, paths: Collection[str]) -> Entries:
+    """What stands at `paths` in a commit: files, symlinks and submodules, never folders."""
+    if not paths:
+        return {}
+    out = repository.git("--literal-pathspecs", "ls-tree", "-z", revision, "--", *paths).out
+    rows = [row.split(b"\t", 1) for row in out.split(b"\0") if row]
+    facts = {decode_path(path): meta.split() for meta, path in rows}
+    return {
+        path: TreeEntry(int(mode, 8), oid.decode())
+        for path, (mode, kind, oid) in facts.items()
+        if kind != b"tree"
+    }
+
+
+def removed_and_added(
+    repository: Repository, commit: str
+) -> tuple[dict[str, TreeEntry], dict[str, TreeEntry]]:
+    """The files that a commit takes away from its first parent, and those that it adds."""
+    arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", f"{commit}^", commit]
+    fields = iter(repository.git(*arguments).out.split(b"\0"))
+    removed: dict[str, TreeEntry] = {}
+    added: dict[str, TreeEntry] = {}
+    for facts in fields:
+        if facts:
+            old_mode, new_mode, old, new, status = facts.lstrip(b":").split()
+            path = decode_path(next(fields))
+            if status == b"D":
+                removed[path] = TreeEntry(int(old_mode, 8), old.decode())
+            else:
+                added[path] = TreeEntry(int(new_mode, 8), new.decode())
+    return removed, added
+
+
+def missing_blobs(repository: Repository, blobs: Iterable[str]) -> frozenset[str]:
+    """Those of `blobs` that are not in the repository."""
+    wanted = list(dict.fromkeys(blobs))
+    if not wanted:
+        return frozenset()
+    stdin = "".join(f"{each}\n" for each in wanted).encode()
+    out = repository.git("cat-file", "--batch-check", stdin=stdin).out
+    rows = (line.split() for line in out.decode().splitlines())
+    return frozenset(row[0] for row in rows if row[-1] == "missing")
+
+
+def _parse_log(out: bytes) -> Iterator[Landing]:
+    # "commit ID" and its four facts, then pairs of ":modes ids status" and path
+    fields = iter(out.split(b"\0"))
+    landing: Landing | None = None
+    touches: dict[str, TreeEntry | None] = {}
+    for each in fields:
+        field = each.strip(b"\n")
+        if field.startswith(b"commit "):
+            if landing is not None:
+                yield landing
+            touches = {}
+            landing = _landing(field[7:], [next(fields) for _ in range(4)], touches)
+        elif field.startswith(b":"):
+            path = decode_path(next(fields))
+            touches[path] = _entry_after(field)
+    if landing is not None:
+        yield landing
+
+
+def _landing(oid: bytes, facts: list[bytes], touches: dict[str, TreeEntry | None]) -> Landing:
+    parents, date, author, subject = facts
+    commit = Commit(oid.decode(), _iso(date), _text(author), _text(subject))
+    return Landing(commit, parents.decode().split(" ")[0], touches)
+
+
+def _entry_after(facts: bytes) -> TreeEntry | None:
+    _, mode, _, oid, _ = facts[1:].split()
+    return None if oid.decode() == ZERO else TreeEntry(int(mode, 8), oid.decode())
+
+
+def _iso(seconds: bytes) -> str:
+    moment = datetime.fromtimestamp(int(seconds), tz=timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,199 @@
+"""Look along tracked branches: which patches will not survive the next bump, and who broke them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from patchkit.drift.bisecting import bisect_history
+from patchkit.drift.clashes import explain_clash
+from patchkit.drift.judging import SeriesJudge
+from patchkit.drift.remembering import memory_path, recall, remember
+from patchkit.drift.telling import landed_of, tell
+from patchkit.drift.values import Landed, PatchDrift
+from patchkit.drift.walking import Bring, Walk, walk_history
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
+from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
+from patchkit.histories import History, bring_blobs, open_history
+from patchkit.manifest.values import Component, GitSource, Manifest
+from patchkit.model.outcome import Status
+from patchkit.model.progress import Progress
+from patchkit.ops.check_report import BrokenManifest
+from patchkit.ops.parallel import in_parallel
+from patchkit.series import LoadedSeries, load_series
+from patchkit.store import Store
+
+# They wait for git and for the network; the judging itself is one at a time in any case.
+_JOBS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentDrift:
+    """One component along the branch that it tracks.
+
+    `ref` is the branch, tag or commit looked at; from `fork`, the newest commit that the pin and it
+    have in common, to `tip` it has `commits` first-parent commits, of which `touching` change files
+    of the patches. `on_branch`: the pin is on it. `bisected`: only some commits were tried, so that
+    breaks which were mended may be missing. `skipped` says why there was nothing to look at.
+    """
+
+    manifest: str
+    name: str
+    pin: str
+    exit_code: ExitCode
+    ref: str = ""
+    fork: str = ""
+    on_branch: bool = True
+    start: Landed | None = None
+    tip: Landed | None = None
+    commits: int = 0
+    touching: int = 0
+    bisected: bool = False
+    patches: tuple[PatchDrift, ...] = ()
+    skipped: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DriftReport:
+    """Every component that was looked at, and the manifests that could not be read."""
+
+    components: tuple[ComponentDrift, ...]
+    broken: tuple[BrokenManifest, ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all."""
+        codes = [each.exit_code for each in self.components]
+        return worst([*codes, *(each.exit_code for each in self.broken)])
+
+
+def look_for_drift(
+    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
+    store: Store,
+    progress: Progress,
+    *,
+    to: str | None = None,
+    bisect: bool = False,
+    broken: Sequence[BrokenManifest] = (),
+) -> DriftReport:
+    """Judge every commit of the components' tracked branches, or of `to`, beyond their pins.
+
+    One component's error stops no other. On disk: the history and what was found, in the cache.
+    """
+
+    def look(pair: tuple[Manifest, Component]) -> ComponentDrift:
+        manifest, component = pair
+        blank = ComponentDrift(manifest.name, component.name, str(component.pin), ExitCode.OK)
+        try:
+            found = _look(blank, manifest, component, _Tools(store, progress, to, bisect))
+        except PatchkitError as error:
+            found = replace(blank, exit_code=error.exit_code, problems=error.problems)
+        progress.finish(component.name, "failed" if found.problems else "looked at")
+        return found
+
+    pairs = [(manifest, component) for manifest, each in chosen for component in each]
+    return DriftReport(
+        in_parallel(look, pairs, jobs=_JOBS, stop=store.stop.ask), broken=tuple(broken)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    store: Store
+    progress: Progress
+    to: str | None
+    bisect: bool
+
+
+def _look(
+    blank: ComponentDrift, manifest: Manifest, component: Component, tools: _Tools
+) -> ComponentDrift:
+    ref = tools.to or component.track
+    if not isinstance(component.source, GitSource):
+        return replace(blank, skipped="comes from no git repository")
+    if not component.patches:
+        return replace(blank, skipped="no patches")
+    if ref is None:
+        hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
+        raise BadInputError(Problem("tracks no branch", str(component.where), hint))
+    series = load_series(manifest, component, tools.store, tools.progress)
+    history = open_history(tools.store, component, ref, tools.progress)
+    tools.progress.step(component.name, f"looking along {ref}", local=True)
+    with ObjectReader(history.repository) as reader:
+        return _judged(blank, _Looking(component, series, history, reader, tools))
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    component: Component
+    series: LoadedSeries
+    history: History
+    reader: ObjectReader
+    tools: _Tools
+
+    @property
+    def bring(self) -> Bring:
+        def bring(blobs: Iterable[str]) -> None:
+            store, progress = self.tools.store, self.tools.progress
+            bring_blobs(store, self.component, self.history, blobs, progress)
+
+        return bring
+
+
+def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
+    history, patches = looking.history, looking.series.patches
+    walk = _walk(looking)
+    told = tell(history, walk, patches)
+    if looking.tools.bisect:
+        told = tuple(replace(each, risk=None) for each in told)
+    ends = landed_of(history, [walk.start, walk.tip])
+    return replace(
+        blank,
+        ref=history.ref,
+        fork=history.fork,
+        on_branch=history.on_branch,
+        start=ends[0],
+        tip=ends[1],
+        commits=walk.length,
+        touching=len(walk.touches),
+        bisected=looking.tools.bisect,
+        patches=tuple(_explained(each, n, looking) for n, each in enumerate(told)),
+        exit_code=_exit_code(told),
+    )
+
+
+def _walk(looking: _Looking) -> Walk:
+    history, patches = looking.history, looking.series.patches
+    judge = SeriesJudge(looking.reader, looking.series.series_patches)
+    if looking.tools.bisect:
+        return bisect_history(history, judge, looking.bring)
+    path = memory_path(looking.tools.store.cache, history, patches)
+    earlier = recall(path)
+    walk = walk_history(history, judge, looking.bring, earlier)
+    if walk != earlier:
+        remember(path, walk)
+    return walk
+
+
+def _explained(patch: PatchDrift, number: int, looking: _Looking) -> PatchDrift:
+    if patch.status is not Status.CONFLICTED:
+        return patch
+    commit = patch.broken_by.commit if patch.broken_by else looking.history.tip
+    try:
+        explanation = explain_clash(
+            looking.history,
+            looking.reader,
+            looking.series.series_patches,
+            number,
+            commit=commit,
+            bring=looking.bring,
+        )
+    except MissingObjectError:  # a file that no server gives
+        return patch
+    return replace(patch, explanation=explanation)
+
+
+def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:
+    bad = any(each.status in (Status.CONFLICTED, Status.ABSORBED) for each in patches)
+    return ExitCode.FINDING if bad else ExitCode.OK

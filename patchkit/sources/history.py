@@ -1,0 +1,143 @@
+"""The history of a tracked branch: commits and trees, and single blobs when they are asked for.
+
+To say when a patch stopped fitting takes every tree and very few files. So the branch comes without
+blobs where the server allows that, and what is then looked at is asked for by id, many at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from patchkit.errors import Problem, SurroundingsError
+from patchkit.gitcmd.partial import make_partial, note_absent
+from patchkit.gitcmd.remote import RemoteError, Trouble, run_network, speaks_v2
+from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.staging import adopt, staging
+from patchkit.manifest.values import GitSource
+from patchkit.model.names import COMMIT_ID
+from patchkit.sources.fetching import Fetching
+from patchkit.sources.git import Server, fetch_some_blobs
+
+Answer = TypeVar("Answer")
+
+_ALL = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """Where a tracked branch is now: its full ref name ("" for a commit id), and the commit."""
+
+    ref: str
+    commit: str
+
+
+def fetch_history(
+    source: GitSource, ref: str, pin: str, target: Repository, fetching: Fetching
+) -> Tip:
+    """Bring the history of `ref` and of the commit `pin` into `target`, and say where `ref` is.
+
+    `ref` is a branch, a tag, a pattern of tags (the highest version counts) or a commit id. What
+    `target` has is not asked for again. On disk: packs in `target`, no ref.
+    """
+
+    def bring(server: Server) -> Tip:
+        tip = _find_tip(server, ref)
+        lacking = [each for each in (tip.commit, pin) if target.commit(each) is None]
+        if lacking:
+            _bring_commits(server, tip, lacking)
+            adopt(server.stage, target)
+        return tip
+
+    return _from_first(source, target, fetching, bring)
+
+
+def fetch_file_contents(
+    source: GitSource, blobs: Collection[str], target: Repository, fetching: Fetching
+) -> frozenset[str]:
+    """Bring blobs of commits whose history is here; the ids of those that no server gives.
+
+    On disk: packs in `target`, and a note of what can't be had.
+    """
+
+    def bring(server: Server) -> frozenset[str]:
+        remote = make_partial(server.stage, server.url)
+        absent = fetch_some_blobs(server, remote, blobs)
+        adopt(server.stage, target)
+        note_absent(target, absent)
+        return absent
+
+    return _from_first(source, target, fetching, bring)
+
+
+def _from_first(
+    source: GitSource,
+    target: Repository,
+    fetching: Fetching,
+    bring: Callable[[Server], Answer],
+) -> Answer:
+    """What `bring` answers for the URL or the first mirror that has it."""
+    problems: list[Problem] = []
+    for url in (source.url, *source.mirrors):
+        with staging(target, fetching.scratch) as stage:
+            try:
+                return bring(Server(url, stage, fetching.advance, fetching.stop))
+            except RemoteError as error:
+                problems += error.problems
+    raise SurroundingsError(*problems)
+
+
+def _bring_commits(server: Server, tip: Tip, lacking: Collection[str]) -> None:
+    whole = not speaks_v2(server.stage, server.url, stop=server.stop)
+    options = [] if whole else ["--filter=blob:none"]
+    remote = None if whole else make_partial(server.stage, server.url)
+    # a server that gives no commit by its id still gives the branch
+    names = {tip.commit: tip.ref} if tip.ref else {}
+    wanted = [f"+{names.get(each, each)}:refs/fetched/{each}" for each in lacking]
+    try:
+        server.fetch(wanted, *options, remote=remote)
+    except RemoteError as error:
+        if error.trouble is not Trouble.REFUSED:
+            raise
+        server.fetch(_ALL, *options, remote=remote)  # a server that gives out branches only
+    absent = [each for each in lacking if server.stage.commit(each) is None]
+    if absent:
+        raise RemoteError(Trouble.ABSENT, server.url, f"does not have commit {absent[0]}")
+
+
+def _find_tip(server: Server, ref: str) -> Tip:
+    if COMMIT_ID.fullmatch(ref):
+        return Tip("", ref)
+    short = ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
+    patterns = [f"refs/tags/{short}"] if "*" in short else _spellings(short)
+    listed = run_network(
+        server.stage,
+        ["ls-remote", "--quiet", "--end-of-options", server.url, *patterns],
+        url=server.url,
+        stop=server.stop,
+    )
+    rows = (line.split("\t", 1) for line in listed.decode("utf-8", "surrogateescape").splitlines())
+    found = {name: oid for oid, name in rows}
+    names = [name for name in found if not name.endswith("^{}")]
+    if "*" in short:
+        matching = [name for name in names if fnmatchcase(name, f"refs/tags/{short}")]
+        name = max(matching, key=_version, default=None)
+    else:
+        name = next((each for each in patterns if each in found), None)
+    if name is None:
+        raise RemoteError(Trouble.ABSENT, server.url, f"has no branch or tag {ref}")
+    return Tip(name, found.get(name + "^{}", found[name]))
+
+
+def _spellings(short: str) -> list[str]:
+    return [f"refs/heads/{short}", f"refs/tags/{short}", f"refs/tags/{short}^{{}}"]
+
+
+def _version(name: str) -> tuple[bool, list[tuple[int, str]]]:
+    """Orders tags by the numbers in them; one that is final comes after its candidates."""
+    parts = re.findall(r"\d+|[a-z]+", name.rpartition("/")[2].lower())
+    numbers = [(int(part), "") if part.isdigit() else (-1, part) for part in parts if part != "v"]
+    return not any(text in ("rc", "a", "b", "alpha", "beta", "dev") for _, text in numbers), numbers

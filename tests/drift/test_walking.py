@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import random
+import shutil
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from patchkit.drift.judging import SeriesJudge
+from patchkit.drift.walking import judge_commit
+from patchkit.errors import ExitCode
+from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.repository import Repository
+from patchkit.histories import History
+from patchkit.manifest.values import GitSource
+from patchkit.model.mail import parse_patch
+from patchkit.model.outcome import Reason, Status
+from patchkit.stack import SeriesPatch, build_stack
+from tests.drift.lines import edit, look, numbered
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+BASE = numbered()
+OURS = edit("a.py", BASE, l6="ours")
+
+
+def test_a_break_that_is_reverted_and_one_that_lasts(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE, "other.py": "x\n"}, "Start")
+    upstream.commit({"other.py": "y\n"}, "Something else")
+    broke = upstream.commit({"a.py": numbered(l5="theirs")}, "Rework it (#12)")
+    mended = upstream.commit({"a.py": BASE}, 'Revert "Rework it (#12)" (#13)')
+    upstream.commit({"other.py": "z\n"}, "Something else again")
+    good = upstream.commit({"a.py": "new\n" + BASE}, "A line above")
+    last = upstream.commit({"a.py": "new\n" + numbered(l6="other")}, "Rework it again (#20)")
+    upstream.commit({"other.py": "end\n"}, "The end")
+
+    found = look(project, upstream, pin, {"ours.patch": OURS})
+
+    (patch,) = found.patches
+    assert (found.exit_code, found.commits, found.touching) == (ExitCode.FINDING, 7, 4)
+    assert (patch.at_pin, patch.status, patch.hunks) == (Status.UNCHANGED, Status.CONFLICTED, 1)
+    assert patch.broken_by is not None
+    assert patch.last_good is not None
+    assert (patch.broken_by.commit, patch.broken_by.request) == (last, 20)
+    assert patch.last_good.commit == good
+    first, second = patch.breaks
+    assert first.by is not None
+    assert first.mended is not None
+    assert (first.by.commit, first.mended.commit, first.reverted) == (broke, mended, True)
+    assert (second.mended, second.reverted) == (None, False)
+    states = [(each.status.value, each.first, each.last) for each in patch.intervals]
+    assert states == [
+        ("unchanged", 0, 1),
+        ("conflicted", 2, 2),
+        ("unchanged", 3, 4),
+        ("shifted", 5, 5),
+        ("conflicted", 6, 7),
+    ]
+    assert patch.risk is not None
+    assert [(each.path, each.commits) for each in patch.risk.files] == [("a.py", 4)]
+    assert patch.explanation is not None
+    assert patch.explanation.files[0].hunks[0].mismatches[0].found == (b"other\n",)
+
+
+def test_a_later_patch_is_judged_on_what_the_earlier_one_gives(
+    project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    second = edit("a.py", numbered(l6="ours"), ours="ours again")
+    upstream.commit({"a.py": numbered(l12="theirs")}, "Far away")
+    broke = upstream.commit({"a.py": numbered(l4="theirs", l12="theirs")}, "Near")
+
+    found = look(project, upstream, pin, {"one.patch": OURS, "two.patch": second})
+
+    assert [each.status for each in found.patches] == [Status.CONFLICTED, Status.CONFLICTED]
+    assert [each.broken_by and each.broken_by.commit for each in found.patches] == [broke, broke]
+    assert [len(each.intervals) for each in found.patches] == [2, 2]
+
+
+def test_what_upstream_makes_as_well_is_absorbed(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": numbered(l1="first")}, "Something")
+    took = upstream.commit({"a.py": numbered(l1="first", l6="ours")}, "The same (!7)")
+    upstream.commit({"a.py": "more\n" * 9 + numbered(l1="first", l6="ours")}, "Lines above")
+
+    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+
+    assert patch.status is Status.ABSORBED
+    assert patch.absorbed_by is not None
+    assert (patch.absorbed_by.commit, patch.absorbed_by.request) == (took, 7)
+    assert patch.breaks == ()
+
+
+def test_single_hunks_that_upstream_makes_are_named(project: Project, upstream: Upstream) -> None:
+    base = numbered(40)
+    pin = upstream.commit({"a.py": base})
+    ours = edit("a.py", base, l6="ours", l30="also ours")
+    took = upstream.commit({"a.py": numbered(40, l6="ours")}, "Half of it")
+    upstream.commit({"a.py": numbered(40, l6="ours", l31="x")}, "And against the other half")
+
+    (patch,) = look(project, upstream, pin, {"ours.patch": ours}).patches
+
+    assert patch.status is Status.CONFLICTED
+    assert [(each.hunk, each.by and each.by.commit) for each in patch.absorbed] == [(1, took)]
+    assert patch.broken_by is not None
+    assert patch.broken_by.commit == took
+
+
+def test_a_pin_on_another_branch_is_seen_from_where_they_part(
+    project: Project, upstream: Upstream
+) -> None:
+    fork = upstream.commit({"a.py": BASE})
+    pin = upstream.commit({"b.py": "x\n"}, "Only here", branch="release", parents=(fork,))
+    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break", parents=(fork,))
+
+    found = look(project, upstream, pin, {"ours.patch": OURS})
+
+    assert (found.fork, found.on_branch, found.commits) == (fork, False, 1)
+    assert found.patches[0].broken_by is not None
+    assert found.patches[0].broken_by.commit == broke
+
+
+def test_a_patch_that_fits_only_for_a_while(project: Project, upstream: Upstream) -> None:
+    fork = upstream.commit({"a.py": "nothing\n"})
+    pin = upstream.commit({"a.py": BASE}, branch="release", parents=(fork,))
+    fits = upstream.commit({"a.py": BASE}, "There now", parents=(fork,))
+    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Gone again")
+
+    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+
+    first, second = patch.breaks
+    assert (first.by, first.mended and first.mended.commit) == (None, fits)
+    assert second.by is not None
+    assert second.by.commit == broke
+
+
+def test_merges_count_as_one_step_of_the_line(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    side = upstream.commit({"a.py": numbered(l6="theirs")}, "On the side", branch="side")
+    side = upstream.commit({"a.py": numbered(l6="more")}, "More", branch="side", parents=(side,))
+    merge = upstream.commit(
+        {"a.py": numbered(l6="more")}, "Merge pull request #5 from x/side", parents=(pin, side)
+    )
+
+    found = look(project, upstream, pin, {"ours.patch": OURS})
+
+    assert found.commits == 1
+    assert found.patches[0].broken_by is not None
+    assert (found.patches[0].broken_by.commit, found.patches[0].broken_by.request) == (merge, 5)
+
+
+def test_a_renamed_file_is_found_again(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    body = numbered(l12="last")
+    broke = upstream.commit({"a.py": None, "lib/moved.py": body, "b.py": "x\n"}, "Move it")
+
+    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+
+    assert patch.broken_by is not None
+    assert patch.broken_by.commit == broke
+    assert patch.explanation is not None
+    (file,) = patch.explanation.files
+    assert (file.reason, [move.path for move in file.moves]) == (Reason.MISSING, ["lib/moved.py"])
+
+
+def test_a_file_of_ours_that_upstream_adds(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    ours = make_patch({}, {"lib/new.py": "ours\n"})
+    same = make_patch({}, {"lib/same.py": "the same\n"})
+    broke = upstream.commit({"lib/new.py": "theirs\n", "lib/same.py": "the same\n"}, "Add them")
+
+    new, equal = look(project, upstream, pin, {"new.patch": ours, "same.patch": same}).patches
+
+    assert new.broken_by is not None
+    assert (new.status, new.broken_by.commit) == (Status.CONFLICTED, broke)
+    assert (equal.status, equal.absorbed_by and equal.absorbed_by.commit) == (
+        Status.ABSORBED,
+        broke,
+    )
+
+
+def test_nothing_new_upstream(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    found = look(project, upstream, pin, {"ours.patch": OURS})
+    assert (found.exit_code, found.commits) == (ExitCode.OK, 0)
+    assert found.patches[0].status is Status.UNCHANGED
+
+
+def test_bisecting_finds_a_lasting_break(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE, "n": "0\n"})
+    for number in range(1, 9):
+        upstream.commit({"n": f"{number}\n"}, f"Step {number}")
+    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    for number in range(1, 9):
+        upstream.commit({"n": f"{number}{number}\n"}, f"Step {number}")
+
+    walked = look(project, upstream, pin, {"ours.patch": OURS}).patches[0]
+    halved = look(project, upstream, pin, {"ours.patch": OURS}, bisect=True).patches[0]
+
+    assert halved.broken_by is not None
+    assert halved.broken_by.commit == broke
+    assert (halved.broken_by, halved.last_good) == (walked.broken_by, walked.last_good)
+    assert halved.intervals == walked.intervals
+    assert halved.risk is None
+
+
+def test_only_what_is_new_is_looked_at_the_next_time(
+    project: Project, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    for number in range(5):
+        upstream.commit({"a.py": numbered(l12=f"v{number}")}, f"Step {number}")
+    look(project, upstream, pin, {"ours.patch": OURS})
+    judged: list[int] = []
+    update = SeriesJudge.update
+
+    def counting(judge: SeriesJudge, touches: object) -> object:
+        judged.append(1)
+        return update(judge, touches)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SeriesJudge, "update", counting)
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    again = look(project, upstream, pin, {"ours.patch": OURS})
+    assert sum(judged) == 2  # where the first walk ended, and the new commit
+    shutil.rmtree(project.root / "cache" / "drift")
+    assert look(project, upstream, pin, {"ours.patch": OURS}) == again
+
+
+@pytest.mark.parametrize("harm", ["cut", "flip", "lie", "empty"])
+def test_a_damaged_memory_is_not_believed(project: Project, upstream: Upstream, harm: str) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    right = look(project, upstream, pin, {"ours.patch": OURS})
+    (memory,) = (project.root / "cache" / "drift").iterdir()
+    _harm(memory, harm)
+    upstream.commit({"b.py": "x\n"}, "More")
+
+    found = look(project, upstream, pin, {"ours.patch": OURS})
+
+    assert found.commits == 2
+    assert found.patches[0].broken_by == right.patches[0].broken_by
+
+
+def _harm(memory: Path, how: str) -> None:
+    data = memory.read_bytes()
+    if how == "cut":
+        memory.write_bytes(data[: len(data) // 2])
+    elif how == "flip":
+        memory.write_bytes(data.replace(b"conflicted", b"unchanged "))
+    elif how == "empty":
+        memory.write_bytes(b"")
+    else:  # well made, and wrong
+        body = data.partition(b"\n")[2].replace(b'"conflicted"', b'"unchanged"')
+        memory.write_bytes(sha256(body).hexdigest().encode() + b"\n" + body)
+
+
+def test_a_branch_that_was_rewritten_is_walked_anew(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    look(project, upstream, pin, {"ours.patch": OURS})
+    upstream.branch("main", pin)
+    upstream.commit({"b.py": "x\n"}, "Another history")
+
+    found = look(project, upstream, pin, {"ours.patch": OURS})
+
+    assert (found.exit_code, found.commits, len(found.patches[0].breaks)) == (ExitCode.OK, 1, 0)
+
+
+def test_offline_sees_the_branch_as_it_was(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    nothing = look(project, upstream, pin, {"ours.patch": OURS}, offline=True)
+    assert nothing.exit_code is ExitCode.ENVIRONMENT
+    assert "not in the cache" in nothing.problems[0].what
+    online = look(project, upstream, pin, {"ours.patch": OURS})
+    shutil.rmtree(upstream.path)
+    assert look(project, upstream, pin, {"ours.patch": OURS}, offline=True) == online
+
+
+def test_a_history_comes_without_files_and_stays_out_of_the_bases(
+    project: Project, upstream: Upstream
+) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    pin = upstream.commit({"a.py": BASE, "big.bin": "x" * 50_000})
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    look(project, upstream, pin, {"ours.patch": OURS})
+    (repository,) = (project.root / "cache" / "histories").iterdir()
+    arguments = ["cat-file", "--batch-all-objects", "--batch-check"]
+    listed = Repository(repository).git(*arguments).out.decode()
+    kinds = [row.split()[1:] for row in listed.splitlines()]
+    assert max(int(size) for kind, size in kinds if kind == "blob") < 1000
+    assert not (project.root / "cache" / "repos").exists()
+
+
+def test_a_component_without_a_branch_says_what_to_do(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    found = look(project, upstream, pin, {"ours.patch": OURS}, track="nowhere")
+    assert found.exit_code is ExitCode.ENVIRONMENT
+    assert "has no branch or tag nowhere" in found.problems[0].what
+
+
+def test_a_pattern_means_the_highest_version(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.tag("v0.9.1", pin)
+    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    upstream.tag("v0.10.0", broke)
+    upstream.commit({"a.py": BASE}, "Mended, not yet released")
+    upstream.tag("v0.11.0rc1", upstream.commit({"b.py": "x\n"}))
+
+    found = look(project, upstream, pin, {"ours.patch": OURS}, track="v0.*")
+
+    assert found.tip is not None
+    assert found.tip.commit == broke
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_walk_agrees_with_the_engine_on_every_commit(tmp_path: Path, seed: int) -> None:
+    """Law: what the walk says of a commit is what building the stack there says."""
+    dice = random.Random(seed)
+    upstream = Upstream.create(tmp_path / f"up-{seed}-{dice.random()}.git")
+    names = ["a.py", "b.py", "lib/c.py"]
+    files = {name: numbered(20).splitlines() for name in names}
+    pin = upstream.commit({name: "\n".join(lines) + "\n" for name, lines in files.items()})
+    patches = [_random_patch(dice, files, number) for number in range(3)]
+    for number in range(10):
+        name = dice.choice(names)
+        lines = files[name]
+        at = dice.randrange(len(lines))
+        lines[at : at + dice.choice((0, 1))] = [dice.choice(["new", f"l{at}", f"ours{number % 3}"])]
+        gone = dice.random() < 0.1
+        upstream.commit({name: None if gone else "\n".join(lines) + "\n"}, f"Step {number}")
+    repository = Repository(upstream.path)
+    tip = upstream.resolve("main") or ""
+    history = History(repository, GitSource(upstream.url), "main", pin, tip, pin)
+    with reading(repository) as reader:
+        judge = SeriesJudge(reader, patches)
+        for commit in (pin, *history.line().commits):
+            stack = build_stack(reader, history.base(commit), patches, stop_at_conflict=False)
+            verdicts = judge_commit(history, judge, lambda blobs: None, commit)
+            for verdict, outcome in zip(verdicts, stack.outcomes, strict=True):
+                if verdict.status is not Status.ABSORBED:
+                    assert (verdict.status, len(verdict.faults)) == (
+                        outcome.status,
+                        len(outcome.clashes),
+                    )
+            if any(verdict.status is Status.ABSORBED for verdict in verdicts):
+                break  # from here on the two series are others
+
+
+def _random_patch(dice: random.Random, files: dict[str, list[str]], number: int) -> SeriesPatch:
+    chosen = dice.sample(sorted(files), dice.choice((1, 2)))
+    before = {name: "\n".join(files[name]) + "\n" for name in chosen}
+    after = {}
+    for name in chosen:
+        lines = list(files[name])
+        lines[dice.randrange(len(lines))] = f"ours{number}"
+        after[name] = "\n".join(lines) + "\n"
+    data = make_patch(before, after, subject=f"Patch {number}")
+    return SeriesPatch(f"p{number}.patch", parse_patch(data, name="p"))
