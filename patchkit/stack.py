@@ -16,7 +16,7 @@ from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.base import Base
 from patchkit.model.diff import parse_diff
 from patchkit.model.objects import GitObject, make_commit
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.patch import FileChange, Header, Identity, PatchFile
 from patchkit.model.trailers import add_patch_trailer, split_patch_trailer
 from patchkit.model.tree import ObjectSource, Tree
@@ -174,13 +174,20 @@ class StackBuilder:
         status = Status.SHIFTED if shifted else Status.UNCHANGED
         return PatchOutcome(patch.name, status, applied.files, self.commit, self._tree_id)
 
-    def place(self, patch: SeriesPatch, tree: Tree, objects: Sequence[GitObject]) -> PatchOutcome:
+    def place(
+        self,
+        patch: SeriesPatch,
+        tree: Tree,
+        objects: Sequence[GitObject],
+        status: Status = Status.REGENERATED,
+        files: tuple[FileOutcome, ...] = (),
+    ) -> PatchOutcome:
         """Commit a tree, with its new objects, as what the patch makes, whatever its diff says."""
         for each in objects:
             if each.kind == "blob":
                 self.blobs.add(each)
         self._land(patch, tree, list(objects))
-        return PatchOutcome(patch.name, Status.REGENERATED, (), self.commit, self._tree_id)
+        return PatchOutcome(patch.name, status, files, self.commit, self._tree_id)
 
     @property
     def tree_id(self) -> str:

@@ -21,6 +21,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "refresh": "refresh:refresh",
         "new": "new:new",
         "export": "export:export",
+        "carry": "carry:carry",
     },
     "From manifest to machine": {
         "render": "render:render",

@@ -17,6 +17,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'refresh': 'Bring edits in the checkouts back into the patch files',
  'new': 'Record the edits of a checkout as a new patch',
  'export': 'Write a stack as a quilt series or a mailbox',
+ 'carry': 'Carry patches from one commit of a repository to another',
  'render': 'Make the files that a machine is set up from',
  'diff': 'Show what the checkouts have beyond their stacks',
  'log': "List each component's patches, in order",
@@ -244,6 +245,20 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              '',
              False,
              'Print only what is wrong; the exit code says the rest')),
+ 'carry': ((('--repo',), 'DIR', False, 'A git repository, bare or not'),
+           (('--old-base',), 'REV', False, 'The commit that the patches apply to'),
+           (('--new-base',), 'REV', False, 'The commit to carry them to'),
+           (('--patch',), 'FILE', True, 'A patch; may be given several times, in order'),
+           (('--series',), 'FILE', False, 'A series file; its patches lie beside it'),
+           (('-p', '--strip'), 'N', False, 'Leading folders off the paths'),
+           (('--out',), 'DIR', False, 'Write carried patches and conflicts there'),
+           (('--tree',), '', False, 'Write the resulting files, too: DIR/tree, DIR/deleted.txt'),
+           (('--careful',), '', False, 'Leave in conflict what a person would have to check'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'),
+            '',
+            False,
+            'Print only what is wrong; the exit code says the rest')),
  'render': (((), 'WHAT', True, 'What to make: env, install, dockerfile, launch or versions'),
             (('-m', '--manifest'),
              'MANIFEST',
@@ -347,6 +362,7 @@ Work with stacks:
   refresh           Bring edits in the checkouts back into the patch files
   new               Record the edits of a checkout as a new patch
   export            Write a stack as a quilt series or a mailbox
+  carry             Carry patches from one commit of a repository to another
 
 From manifest to machine:
   render            Make the files that a machine is set up from
@@ -916,6 +932,42 @@ Exit codes:
   2  the command line is wrong
   4  a patch does not apply, or cannot be written in that form
   5  the upstream cannot be had, or the disk is full
+"""
+
+PAGES['carry'] = """\
+Usage: patchkit carry [OPTIONS]
+
+Carry patches from one commit of a repository to another.
+
+Works on any repository, without a manifest, and changes nothing in it. Each
+file says how it came through and how sure that is; what is flagged for review
+is applied, and should be read.
+
+Options:
+      --repo DIR          A git repository, bare or not. [required]
+      --old-base REV      The commit that the patches apply to. [required]
+      --new-base REV      The commit to carry them to. [required]
+      --patch FILE        A patch; may be given several times, in order.
+      --series FILE       A series file; its patches lie beside it.
+  -p, --strip N           Leading folders off the paths. [default: 1]
+      --out DIR           Write carried patches and conflicts there.
+      --tree              Write the resulting files, too: DIR/tree,
+                          DIR/deleted.txt.
+      --careful           Leave in conflict what a person would have to check.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit carry --repo upstream.git --old-base v1.0 --new-base v1.1 --patch fix.patch
+      would it carry, and how surely?
+  patchkit carry --repo src --old-base v1.0 --new-base main --series series --out new
+      write the carried patches
+
+Exit codes:
+  0  every patch is carried, or upstream has it
+  2  the command line is wrong
+  3  a patch is in conflict; the others are carried
+  4  a patch or the series cannot be read
 """
 
 PAGES['render'] = """\

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.alignment import Index, index_lines
@@ -12,30 +12,13 @@ from patchkit.model.objects import (
     FILE_MODE,
     SYMLINK_MODE,
     TREE_MODE,
-    GitObject,
     TreeEntry,
     parse_tree,
 )
+from patchkit.model.overlay import Overlay
 from patchkit.model.tree import ObjectSource, Tree
 
-
-class Overlay:
-    """Objects that are in memory only, and behind them those of a repository."""
-
-    def __init__(self, source: ObjectSource, objects: Iterable[GitObject]) -> None:
-        self._source = source
-        self._objects = {each.oid: each.payload for each in objects}
-
-    def read(self, oid: str, kind: str) -> bytes:
-        """See ObjectSource."""
-        payload = self._objects.get(oid)
-        return self._source.read(oid, kind) if payload is None else payload
-
-    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        """See ObjectSource."""
-        behind = dict(self._source.read_many([o for o in oids if o not in self._objects], kind))
-        for oid in oids:
-            yield oid, self._objects[oid] if oid in self._objects else behind[oid]
+__all__ = ["Overlay", "Terrain"]
 
 
 class Terrain:

@@ -64,13 +64,21 @@ class Clash:
 
 @dataclass(frozen=True, slots=True)
 class FileOutcome:
-    """What became of one file change; `offsets` has one entry per hunk, 0: its recorded place."""
+    """What became of one file change; `offsets` has one entry per hunk, 0: its recorded place.
+
+    A carried file says more: `confidence`, from 0 to 1, with the `reasons` for it; `review` asks a
+    person to look at it; `carried_to` is its path on the new base where that is another one.
+    """
 
     path: str
     status: Status
     preimage: Preimage = Preimage.UNKNOWN
     offsets: tuple[int, ...] = ()
     clashes: tuple[Clash, ...] = ()
+    confidence: float = 1.0
+    reasons: tuple[str, ...] = ()
+    review: bool = False
+    carried_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,11 @@ class PatchOutcome:
     def clashes(self) -> tuple[Clash, ...]:
         """Every clash of every file, in the patch's order."""
         return tuple(clash for file in self.files for clash in file.clashes)
+
+    @property
+    def review(self) -> bool:
+        """Whether a person should look at what became of it."""
+        return any(file.review for file in self.files)
 
     @property
     def made_for_another_base(self) -> bool:

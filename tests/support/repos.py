@@ -131,9 +131,9 @@ class Upstream:
             new,
         )
 
-    def git(self, *args: str, stdin: bytes = b"") -> bytes:
-        """The output of a git command in this repository."""
-        return git_in(self.path, *args, stdin=stdin)
+    def git(self, *args: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
+        """The output of a git command in this repository; asserts the exit code."""
+        return git_in(self.path, *args, stdin=stdin, accept=accept)
 
 
 def git_in(folder: Path, *args: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:

@@ -59,8 +59,21 @@ def test_onto_a_base_that_contains_it(upstream: Upstream) -> None:
     }
     patch = make_patch(before, after)
     assert statuses(carry(upstream, before, after, patch)) == [Status.ABSORBED]
-    partly = {**after, "new": None}
-    assert statuses(carry(upstream, before, partly, patch)) == [Status.CONFLICTED]
+
+
+def test_onto_a_base_that_contains_a_part_of_it(upstream: Upstream) -> None:
+    before: Files = {"f": TEXT, "gone": "x\n", "r": TEXT, "b": b"\x00"}
+    after: Files = {
+        "f": TEXT.replace("15", "x"),
+        "new": "n\n",
+        "gone": None,
+        "r": None,
+        "s": TEXT.replace("3", "4"),
+        "b": b"\x00\x01",
+    }
+    report = carry(upstream, before, {**after, "new": None}, make_patch(before, after))
+    assert statuses(report) == [Status.MERGED]  # what is left of it: one file
+    assert [f.path for f in report.outcomes[0].files if f.status.applies] == ["new"]
 
 
 def test_a_second_place_does_not_hide_that_it_is_contained(upstream: Upstream) -> None:
@@ -74,7 +87,7 @@ def test_a_conflict_leaves_the_others_alone(upstream: Upstream) -> None:
     one = make_patch({"f": TEXT}, {"f": TEXT.replace("15", "x")})
     two = make_patch({"g": TEXT}, {"g": TEXT.replace("15", "x")})
     old: Files = {"f": TEXT, "g": TEXT}
-    report = carry(upstream, old, {"f": TEXT.replace("14", "?")}, one, two)
+    report = carry(upstream, old, {"f": TEXT.replace("line 15", "other")}, one, two)
     assert statuses(report) == [Status.CONFLICTED, Status.UNCHANGED]
     assert not report.clean
 

@@ -1,0 +1,218 @@
+"""The patches of a stack, one after the other, from the old base onto the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from patchkit.carry.files import Ground, carry_file
+from patchkit.carry.values import CarriedFile, CarryReport, Generate, NoPast, PartialResult, Past
+from patchkit.model.apply import Applied, Blobs, apply_changes
+from patchkit.model.merging.conflicts import Labels
+from patchkit.model.objects import GitObject
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Reason, Status
+from patchkit.model.overlay import Overlay
+from patchkit.model.patch import FileChange
+from patchkit.model.reverse import reverse_changes
+from patchkit.model.tree import ObjectSource, ObstructedError, Tree
+from patchkit.stack import Base, SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
+
+# What a file change may come to, from what weighs most in a patch to what weighs least.
+_WEIGHT = (
+    Status.CONFLICTED,
+    Status.MERGED,
+    Status.SHIFTED,
+    Status.UNCHANGED,
+    Status.ABSORBED,
+)
+_SHORT = 12
+
+
+def carry_stack(
+    source: ObjectSource,
+    old_base: Base,
+    new_base: Base,
+    patches: Sequence[SeriesPatch],
+    generate: Generate | None = None,
+    *,
+    past: Past | None = None,
+    careful: bool = False,
+) -> CarryReport:
+    """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
+
+    A patch that conflicts is left out and the next one is tried without it. `generate` is asked
+    first for each patch. `past` is what is known of upstream between the bases; without it renamed
+    files are not followed. `careful`: what would be flagged for review is a conflict.
+    """
+    before = build_stack(source, old_base, patches, stop_at_conflict=False)
+    carrying = _Carrying(source, before, new_base, past or NoPast(), careful)
+    carrying.builder.preload(patches)
+    outcomes = []
+    for patch, old in zip(patches, before.outcomes, strict=True):
+        generated = generate(carrying.builder, patch) if generate is not None else None
+        outcome = carrying.carry(patch, old) if generated is None else generated
+        outcomes.append(_as_on_old_base(outcome, old))
+        carrying.passed(old)
+    stack = carrying.builder.finish(outcomes)
+    return CarryReport(old_base, new_base, stack, carrying.carried, carrying.marked)
+
+
+def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> bool:
+    """Whether `tree` holds the changes already: undoing all of them applies exactly, in place."""
+    undone = apply_changes(tree, blobs, reverse_changes(changes))
+    return bool(changes) and undone.tree is not None and not _shifted(undone.files)
+
+
+@dataclass(slots=True)
+class _Carrying:
+    """A stack on its way; `old_tree` is where the old stack has got to."""
+
+    source: ObjectSource
+    before: Stack
+    new_base: Base
+    past: Past
+    careful: bool
+    builder: StackBuilder = field(init=False)
+    old_tree: Tree = field(init=False)
+    old_blobs: Blobs = field(init=False)
+    carried: dict[str, PartialResult] = field(default_factory=dict)
+    marked: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        old = Overlay(self.source, self.before.objects)
+        self.builder = StackBuilder(self.source, self.new_base)
+        self.old_tree = Tree(old, self.before.base.tree)
+        self.old_blobs = Blobs(old)
+
+    def passed(self, old: PatchOutcome) -> None:
+        """The old stack is one patch further."""
+        self.old_tree = self._after(old) or self.old_tree
+
+    def carry(self, patch: SeriesPatch, old: PatchOutcome) -> PatchOutcome:
+        """Carry one patch; `old` is what it comes to on the old base."""
+        changes = patch_changes(patch)
+        after = self._after(old)
+        exact = apply_changes(self.builder.tree, self.builder.blobs, changes)
+        if not changes or after is None or _names_a_path_twice(changes):
+            return self._strictly(patch, changes, exact)
+        if any(clash.reason is Reason.UNSAFE for file in exact.files for clash in file.clashes):
+            return PatchOutcome(patch.name, Status.CONFLICTED, exact.files)
+        ground = Ground(
+            self.old_tree,
+            after,
+            self.builder.tree,
+            self.old_blobs,
+            self.builder.blobs,
+            self.past,
+            self.careful,
+            self._labels(patch),
+        )
+        files = [
+            carry_file(ground, change, outcome)
+            for change, outcome in zip(changes, exact.files, strict=True)
+        ]
+        self._note(patch, files)
+        return self._land(patch, files)
+
+    def _after(self, old: PatchOutcome) -> Tree | None:
+        if old.tree is None:
+            return None
+        return Tree(Overlay(self.source, self.before.objects), old.tree)
+
+    def _labels(self, patch: SeriesPatch) -> Labels:
+        header = patch.file.header
+        subject = header.subject if header is not None and header.subject else patch.name
+        return Labels(
+            f"upstream {self.new_base.commit[:_SHORT]}",
+            f"base {self.before.base.commit[:_SHORT]}",
+            f"{patch.name}: {subject}" if subject != patch.name else patch.name,
+        )
+
+    def _strictly(
+        self, patch: SeriesPatch, changes: Sequence[FileChange], exact: Applied
+    ) -> PatchOutcome:
+        """For a patch that says nothing about the old base: it applies exactly, or not at all."""
+        elsewhere = exact.tree is None or _shifted(exact.files)
+        if changes and elsewhere and is_contained(self.builder.tree, self.builder.blobs, changes):
+            return PatchOutcome(patch.name, Status.ABSORBED, exact.files)
+        return self.builder.push(patch)
+
+    def _note(self, patch: SeriesPatch, files: Sequence[CarriedFile]) -> None:
+        results: dict[str, bytes | None] = {}
+        for file in files:
+            if file.carried and file.leaves is not None:
+                results[file.leaves] = None
+            if file.carried:
+                results[file.path] = self._contents(file)
+        self.carried[patch.name] = results
+        marked = {f.path: f.marked for f in files if f.marked is not None and not f.carried}
+        if marked:
+            self.marked[patch.name] = marked
+
+    def _contents(self, file: CarriedFile) -> bytes | None:
+        if file.blob is not None:
+            return file.blob.payload
+        if file.entry is None or file.entry.mode == 0o160000:
+            return None
+        known = self.builder.tree.entry(file.path)
+        blobs = self.builder.blobs if known == file.entry else self.old_blobs
+        return blobs.contents(file.entry.oid)
+
+    def _land(self, patch: SeriesPatch, files: Sequence[CarriedFile]) -> PatchOutcome:
+        outcomes = tuple(file.outcome for file in files)
+        status = min((each.status for each in outcomes), key=_WEIGHT.index)
+        if status is Status.CONFLICTED:
+            return PatchOutcome(patch.name, status, outcomes)
+        try:
+            tree = _edited(self.builder.tree, files)
+        except ObstructedError as error:
+            failed = tuple(
+                replace(each, status=Status.CONFLICTED, reasons=(str(error),))
+                if each.path == error.path
+                else each
+                for each in outcomes
+            )
+            return PatchOutcome(patch.name, Status.CONFLICTED, failed)
+        if tree.write([]) == self.builder.tree_id:
+            return PatchOutcome(patch.name, Status.ABSORBED, outcomes)
+        if any(each.status is Status.ABSORBED for each in outcomes):
+            status = Status.MERGED  # what is left of it is another patch
+        return self.builder.place(patch, tree, _new_blobs(files), status, outcomes)
+
+
+def _edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
+    for file in files:
+        gone = file.leaves if file.leaves is not None else file.path if not file.entry else None
+        if gone is not None and tree.entry(gone) is not None:
+            tree = tree.remove(gone)
+    for file in files:
+        if file.entry is not None:
+            tree = tree.put(file.path, file.entry)
+    return tree
+
+
+def _new_blobs(files: Sequence[CarriedFile]) -> list[GitObject]:
+    return [file.blob for file in files if file.blob is not None]
+
+
+def _names_a_path_twice(changes: Sequence[FileChange]) -> bool:
+    paths = [path for c in changes for path in {c.old_path, c.new_path} if path is not None]
+    return len(paths) != len(set(paths))
+
+
+def _as_on_old_base(outcome: PatchOutcome, before: PatchOutcome) -> PatchOutcome:
+    """Unchanged means: just as it applied on the old base, offsets and all."""
+    if outcome.status is not Status.SHIFTED or not before.status.applies:
+        return outcome
+    files: tuple[FileOutcome, ...] = tuple(
+        replace(now, status=Status.UNCHANGED)
+        if now.offsets == then.offsets and not now.review
+        else now
+        for now, then in zip(outcome.files, before.files, strict=True)
+    )
+    status = Status.SHIFTED if any(f.status is Status.SHIFTED for f in files) else Status.UNCHANGED
+    return replace(outcome, status=status, files=files)
+
+
+def _shifted(files: Sequence[FileOutcome]) -> bool:
+    return any(each.status is Status.SHIFTED for each in files)

@@ -1,0 +1,258 @@
+"""Carry one file of a patch: from (old, patched) and what upstream has now to what it will be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from patchkit.carry.reasons import absorbed_reasons, merge_reasons
+from patchkit.carry.values import CarriedFile, Past
+from patchkit.model.apply import Blobs
+from patchkit.model.hunks import place_hunks
+from patchkit.model.merging.confidence import CERTAIN, confidence_of
+from patchkit.model.merging.conflicts import Labels, conflict_text
+from patchkit.model.merging.file import FileMerge, merge_file
+from patchkit.model.objects import GitObject, TreeEntry, make_object
+from patchkit.model.outcome import FileOutcome, Status
+from patchkit.model.patch import FileChange, Kind
+from patchkit.model.tree import Tree
+
+_TYPE = 0o170000
+_REGULAR = 0o100000
+
+# An exact place that a three-way comparison does not come to by itself.
+_EXACT_ELSEWHERE = 0.7
+_IN_RENAMED_FOLDER = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The trees that a patch is carried between: old base, old base with it, new base so far."""
+
+    before: Tree
+    after: Tree
+    here: Tree
+    old_blobs: Blobs
+    blobs: Blobs
+    past: Past
+    careful: bool
+    labels: Labels
+
+
+def carry_file(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile:
+    """Carry one change; `exact` is what applying it as it is would come to."""
+    before = ground.before.entry(change.old_path) if change.old_path is not None else None
+    after = ground.after.entry(change.new_path) if change.new_path is not None else None
+    if before is None or change.kind is Kind.COPY:
+        return _added(ground, change, exact, after)
+    place, renamed = _locate(ground, change)
+    here = ground.here.entry(place)
+    if here is None:
+        return _gone(ground, change, exact)
+    if after is None:
+        return _deleted(ground, exact, place, here, before)
+    carried = _changed(_Change(ground, change, exact, place, before, after, here))
+    if renamed and carried.carried:
+        reason = f"upstream renamed {change.old_path} to {place}"
+        outcome = carried.outcome
+        outcome = replace(outcome, reasons=(reason, *outcome.reasons), carried_to=carried.path)
+        status = Status.MERGED if outcome.status.applies else outcome.status
+        return replace(carried, outcome=replace(outcome, status=status))
+    return carried
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A changed file: its entries on the old base, patched there, and on the new base."""
+
+    ground: Ground
+    change: FileChange
+    exact: FileOutcome
+    place: str
+    before: TreeEntry
+    after: TreeEntry
+    here: TreeEntry
+
+    @property
+    def target(self) -> str:
+        """Where the result goes."""
+        moves = self.change.new_path != self.change.old_path
+        return str(self.change.new_path) if moves else self.place
+
+    @property
+    def texts(self) -> tuple[bytes, bytes, bytes]:
+        """The contents: before, here, after."""
+        old, new = self.ground.old_blobs, self.ground.blobs
+        return (
+            old.contents(self.before.oid),
+            new.contents(self.here.oid),
+            old.contents(self.after.oid),
+        )
+
+
+def _locate(ground: Ground, change: FileChange) -> tuple[str, bool]:
+    """Where the file of the old base is, and whether upstream alone took it there."""
+    old, new = str(change.old_path), change.new_path
+    if ground.here.entry(old) is not None:
+        return old, False
+    renamed = ground.past.renamed(old)
+    if new not in (None, old):
+        there = ground.here.entry(str(new))
+        known = (ground.before.entry(old), ground.after.entry(str(new)))
+        if there is not None and (renamed == new or there in known):
+            return str(new), False  # renamed by both sides alike
+    return (renamed, True) if renamed is not None else (old, False)
+
+
+def _added(
+    ground: Ground, change: FileChange, exact: FileOutcome, after: TreeEntry | None
+) -> CarriedFile:
+    path = change.path
+    if after is None:
+        return _conflict(exact, path, "the patch does not make it on the old base")
+    here = ground.here.entry(path)
+    if here == after:
+        return CarriedFile(replace(exact, status=Status.ABSORBED, clashes=()), path, here)
+    if here is not None or ground.here.leaf_above(path) is not None:
+        return _conflict(exact, path, "upstream has a file there already")
+    folder, _, name = path.rpartition("/")
+    moved = ground.past.folder_renamed(folder) if folder else None
+    if moved is not None and ground.here.entry(f"{moved}/{name}") is None:
+        reason = f"upstream renamed the folder {folder} to {moved}"
+        status = replace(exact, status=Status.MERGED, clashes=(), carried_to=f"{moved}/{name}")
+        outcome = _judged(status, _IN_RENAMED_FOLDER, (reason,))
+        return _carried(
+            ground, CarriedFile(outcome, f"{moved}/{name}", after, _blob(ground, after))
+        )
+    outcome = replace(exact, status=Status.UNCHANGED, clashes=())
+    return CarriedFile(outcome, path, after, _blob(ground, after))
+
+
+def _gone(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile:
+    path = str(change.old_path)
+    commit = ground.past.deleted_by(path)
+    by = f" ({commit})" if commit else ""
+    if change.new_path is None:
+        outcome = replace(
+            exact, status=Status.ABSORBED, clashes=(), reasons=(f"upstream deleted it, too{by}",)
+        )
+        return CarriedFile(outcome, path)
+    return _conflict(exact, path, f"upstream deleted the file{by}")
+
+
+def _deleted(
+    ground: Ground, exact: FileOutcome, place: str, here: TreeEntry, before: TreeEntry
+) -> CarriedFile:
+    if here.oid == before.oid:
+        return CarriedFile(replace(exact, status=Status.UNCHANGED, clashes=()), place)
+    commits = ground.past.changed_by(place)
+    by = f" ({commits[0]})" if commits else ""
+    return _conflict(exact, place, f"the patch deletes the file, upstream changed it{by}")
+
+
+def _changed(it: _Change) -> CarriedFile:
+    mode = _mode(it)
+    leaves = it.place if it.target != it.place else None
+    if leaves is not None and it.ground.here.entry(it.target) is not None:
+        return _conflict(it.exact, it.target, "upstream has a file there already")
+    if mode is None:
+        return _conflict(it.exact, it.place, "both sides change the kind of the file")
+    plain = replace(it.exact, clashes=())
+    entry = TreeEntry(mode, it.after.oid)
+    if it.before.oid in (it.here.oid, it.after.oid):
+        oid = it.after.oid if it.here.oid == it.before.oid else it.here.oid
+        entry = TreeEntry(mode, oid)
+        nothing = entry == it.here and leaves is None
+        status = Status.ABSORBED if nothing else Status.UNCHANGED
+        # offsets that it has on the old base, too, are no news
+        status = it.exact.status if it.exact.status is Status.SHIFTED and not nothing else status
+        blob = _blob(it.ground, entry)
+        return CarriedFile(replace(plain, status=status), it.target, entry, blob, leaves)
+    if it.here.oid == it.after.oid:
+        status = Status.UNCHANGED if leaves is not None or mode != it.here.mode else Status.ABSORBED
+        outcome = replace(plain, status=status, reasons=absorbed_reasons(it.ground.past, it.place))
+        return CarriedFile(outcome, it.target, entry, None, leaves)
+    if not all(each.mode & _TYPE == _REGULAR for each in (it.before, it.here, it.after)):
+        return _conflict(it.exact, it.place, "both sides change a link or a submodule")
+    return _merged(it, mode, leaves)
+
+
+def _mode(it: _Change) -> int | None:
+    """The three-way merge of the modes; None where both changed it, each to another one."""
+    if it.here.mode == it.before.mode:
+        return it.after.mode
+    return it.here.mode if it.after.mode in (it.before.mode, it.here.mode) else None
+
+
+def _merged(it: _Change, mode: int, leaves: str | None) -> CarriedFile:
+    before, here, after = it.texts
+    merge = merge_file(it.target, before, here, after)
+    if merge is None:
+        return _conflict(it.exact, it.place, "both sides change a binary file")
+    placed = place_hunks(here, it.change.hunks)
+    exact = placed.data
+    marked = conflict_text(merge, it.ground.labels)
+    if merge.data is None:
+        return _by_place(it, merge, exact, mode, leaves)
+    reasons = merge_reasons(merge, it.ground.past, it.place)
+    confidence = confidence_of(merge)
+    if merge.data == exact and merge.clean:
+        status = Status.SHIFTED if any(placed.offsets) else Status.UNCHANGED
+        outcome = replace(it.exact, status=status, offsets=placed.offsets, clashes=())
+        if not merge.doubts:
+            confidence = 1.0
+    else:
+        absorbed = merge.data == here and leaves is None and mode == it.here.mode
+        status = Status.ABSORBED if absorbed else Status.MERGED
+        outcome = replace(it.exact, status=status, clashes=())
+        if exact is not None:
+            reasons = (*reasons, "its lines also fit at another place")
+    blob = make_object("blob", merge.data, it.here.oid)
+    outcome = _judged(outcome, confidence, reasons)
+    carried = CarriedFile(outcome, it.target, TreeEntry(mode, blob.oid), blob, leaves, marked)
+    return _carried(it.ground, carried)
+
+
+def _by_place(
+    it: _Change, merge: FileMerge, exact: bytes | None, mode: int, leaves: str | None
+) -> CarriedFile:
+    """Where merging gives up: the exact lines elsewhere, if there is one such place only."""
+    marked = conflict_text(merge, it.ground.labels)
+    reasons = merge_reasons(merge, it.ground.past, it.place)
+    if exact is None or not _stands_once(it):
+        conflict = _conflict(it.exact, it.place, *reasons)
+        return replace(conflict, marked=marked)
+    blob = make_object("blob", exact, it.here.oid)
+    outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
+    outcome = _judged(outcome, _EXACT_ELSEWHERE, ("its lines stand at one other place", *reasons))
+    carried = CarriedFile(outcome, it.target, TreeEntry(mode, blob.oid), blob, leaves, marked)
+    return _carried(it.ground, carried)
+
+
+def _stands_once(it: _Change) -> bool:
+    here = b"\n" + it.texts[1]
+    return all(here.count(b"\n" + b"".join(hunk.preimage)) == 1 for hunk in it.change.hunks)
+
+
+def _judged(outcome: FileOutcome, confidence: float, reasons: tuple[str, ...]) -> FileOutcome:
+    review = confidence < CERTAIN
+    return replace(outcome, confidence=confidence, reasons=reasons, review=review)
+
+
+def _carried(ground: Ground, carried: CarriedFile) -> CarriedFile:
+    """The result, or a conflict if it is not certain and the user wants only what is."""
+    if not (ground.careful and carried.outcome.review):
+        return carried
+    outcome = replace(carried.outcome, status=Status.CONFLICTED, review=False)
+    return CarriedFile(outcome, carried.path, marked=carried.marked)
+
+
+def _conflict(exact: FileOutcome, path: str, *reasons: str) -> CarriedFile:
+    outcome = replace(exact, status=Status.CONFLICTED, confidence=0.0, reasons=reasons)
+    return CarriedFile(outcome, path)
+
+
+def _blob(ground: Ground, entry: TreeEntry) -> GitObject | None:
+    """The object of an entry of the old stack, which the new base may not have."""
+    if entry.mode & _TYPE not in (_REGULAR, 0o120000):
+        return None
+    return make_object("blob", ground.old_blobs.contents(entry.oid))

@@ -1,0 +1,61 @@
+"""Say in a few words why a carried file is what it is, and who upstream had to do with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from patchkit.carry.values import Past
+from patchkit.model.merging.file import FileMerge
+from patchkit.model.merging.regions import Region
+from patchkit.model.merging.values import Doubt, Rule
+
+_TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
+_SHOWN = 3
+
+_DOUBTS = {
+    Doubt.UPSTREAM_HAS_MOST: "most of the lines that it adds are new upstream, too",
+    Doubt.DOES_NOT_PARSE: "merged, the file would not parse any more",
+    Doubt.DEFINED_TWICE: "merged, the file would define a name twice",
+    Doubt.LINES_LOST: "merged, a line would be lost or doubled",
+}
+
+
+def merge_reasons(merge: FileMerge, past: Past, path: str) -> tuple[str, ...]:
+    """What a reviewer should know of a merge; nothing of one that is clean and beyond doubt."""
+    return tuple(dict.fromkeys(_reasons(merge, past, path)))
+
+
+def absorbed_reasons(past: Past, path: str) -> tuple[str, ...]:
+    """For a file that upstream has just as the patch makes it."""
+    commits = past.changed_by(path)
+    return (f"upstream has the file as the patch makes it{_by(commits[0] if commits else '')}",)
+
+
+def _reasons(merge: FileMerge, past: Past, path: str) -> Iterator[str]:
+    for region, resolution in merge.steps:
+        line = f"line {region.upstream_at + 1}"
+        if resolution is None:
+            yield f"{line}: both sides change the same lines{_by(_who(region, past, path))}"
+        elif resolution.rule is Rule.CONTAINED:
+            yield f"{line}: {resolution.detail}{_by(_who(region, past, path))}"
+        elif resolution.rule is not Rule.CLEAN:
+            rewritten = Doubt.REWRITTEN in resolution.doubts
+            yield f"{line}: {resolution.detail}{', and rewrote them' if rewritten else ''}"
+    for doubt in merge.doubts:
+        if doubt in _DOUBTS:
+            yield _DOUBTS[doubt]
+    if merge.names:
+        names = ", ".join(merge.names[:_SHOWN])
+        more = f" and {len(merge.names) - _SHOWN} more" if len(merge.names) > _SHOWN else ""
+        yield f"names that it uses are gone from the file upstream: {names}{more}"
+
+
+def _who(region: Region, past: Past, path: str) -> str:
+    """The commit that brought the most telling line of upstream's side."""
+    new = [line for line in region.upstream if line not in region.base and _TELLING.search(line)]
+    return past.brought_by(path, max(new, key=len)) if new else ""
+
+
+def _by(commit: str) -> str:
+    return f" ({commit})" if commit else ""

@@ -1,0 +1,108 @@
+"""What carrying starts from and comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from patchkit.model.objects import GitObject, TreeEntry
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.stack import Base, SeriesPatch, Stack, StackBuilder
+
+#: Puts a patch that is made from a recipe onto what is built so far; None: it is an ordinary one.
+Generate: TypeAlias = Callable[[StackBuilder, SeriesPatch], PatchOutcome | None]
+
+
+class Past(Protocol):
+    """What upstream's history tells about the range from the old base to the new one."""
+
+    def renamed(self, path: str) -> str | None:
+        """Where a file of the old base is on the new one; None if it was not renamed."""
+
+    def folder_renamed(self, folder: str) -> str | None:
+        """Where most files of a folder of the old base are on the new one."""
+
+    def deleted_by(self, path: str) -> str:
+        """The commit that took the file away, as "ID subject"; "" if it is not known."""
+
+    def brought_by(self, path: str, line: bytes) -> str:
+        """The commit that brought a line into the file, as "ID subject"; "" if it is not known."""
+
+    def changed_by(self, path: str) -> tuple[str, ...]:
+        """The last commits that changed the file, newest first, as "ID subject"."""
+
+
+class NoPast:
+    """A Past that knows nothing: there is no history at hand."""
+
+    def renamed(self, path: str) -> str | None:
+        """See Past."""
+        return None
+
+    def folder_renamed(self, folder: str) -> str | None:
+        """See Past."""
+        return None
+
+    def deleted_by(self, path: str) -> str:
+        """See Past."""
+        return ""
+
+    def brought_by(self, path: str, line: bytes) -> str:
+        """See Past."""
+        return ""
+
+    def changed_by(self, path: str) -> tuple[str, ...]:
+        """See Past."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFile:
+    """One file of a patch, carried.
+
+    `entry` stands at `path` afterwards, nothing if it is None; `leaves` is another path that the
+    change vacates. `blob` is a new object for `entry`. In a conflict `entry` is None, and
+    `marked` the file with conflict markers where there is one to show.
+    """
+
+    outcome: FileOutcome
+    path: str
+    entry: TreeEntry | None = None
+    blob: GitObject | None = None
+    leaves: str | None = None
+    marked: bytes | None = None
+
+    @property
+    def carried(self) -> bool:
+        """Whether it is through."""
+        return self.outcome.status is not Status.CONFLICTED
+
+
+#: Path -> contents (None: no file there) of what was carried of a patch, also if not all was.
+PartialResult: TypeAlias = Mapping[str, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class CarryReport:
+    """What became of a stack on a new base; `stack` holds what landed there.
+
+    `carried` has, per patch, the files that came through, whether or not the whole patch did;
+    `marked` the contents with conflict markers of those that did not.
+    """
+
+    old_base: Base
+    new_base: Base
+    stack: Stack
+    carried: Mapping[str, PartialResult] = field(default_factory=dict, repr=False)
+    marked: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
+
+    @property
+    def outcomes(self) -> tuple[PatchOutcome, ...]:
+        """One outcome per patch, in the order of the series."""
+        return self.stack.outcomes
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is left for a person to do before the stack is whole."""
+        return all(each.status not in (Status.CONFLICTED, Status.SKIPPED) for each in self.outcomes)

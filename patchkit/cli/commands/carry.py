@@ -1,0 +1,127 @@
+"""`patchkit carry`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import JsonOption, QuietOption
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.text import Paint, Painted
+from patchkit.cli.words import word
+from patchkit.errors import ExitCode
+from patchkit.model.outcome import Status
+
+if TYPE_CHECKING:
+    from patchkit.ops.carry import CarriedFileRow, CarriedPatchRow, PlainCarryReport
+
+_SHORT = 12
+
+
+@command(
+    examples=[
+        (
+            "patchkit carry --repo upstream.git --old-base v1.0 --new-base v1.1 --patch fix.patch",
+            "would it carry, and how surely?",
+        ),
+        (
+            "patchkit carry --repo src --old-base v1.0 --new-base main --series series --out new",
+            "write the carried patches",
+        ),
+    ],
+    exits={
+        ExitCode.OK: "every patch is carried, or upstream has it",
+        ExitCode.HALTED: "a patch is in conflict; the others are carried",
+        ExitCode.BAD_INPUT: "a patch or the series cannot be read",
+    },
+    result="patchkit.ops.carry:PlainCarryReport",
+)
+def carry(
+    *,
+    repo: Annotated[
+        Path, typer.Option("--repo", metavar="DIR", help="A git repository, bare or not.")
+    ],
+    old_base: Annotated[
+        str,
+        typer.Option("--old-base", metavar="REV", help="The commit that the patches apply to."),
+    ],
+    new_base: Annotated[
+        str, typer.Option("--new-base", metavar="REV", help="The commit to carry them to.")
+    ],
+    patch: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--patch", metavar="FILE", help="A patch; may be given several times, in order."
+        ),
+    ] = None,
+    series: Annotated[
+        Path | None,
+        typer.Option("--series", metavar="FILE", help="A series file; its patches lie beside it."),
+    ] = None,
+    strip: Annotated[
+        int, typer.Option("--strip", "-p", metavar="N", help="Leading folders off the paths.")
+    ] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write carried patches and conflicts there."),
+    ] = None,
+    tree: Annotated[
+        bool,
+        typer.Option("--tree", help="Write the resulting files, too: DIR/tree, DIR/deleted.txt."),
+    ] = False,
+    careful: Annotated[
+        bool, typer.Option("--careful", help="Leave in conflict what a person would have to check.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Carry patches from one commit of a repository to another.
+
+    Works on any repository, without a manifest, and changes nothing in it. Each file says how it
+    came through and how sure that is; what is flagged for review is applied, and should be read.
+    """
+    from patchkit.errors import UsageError
+    from patchkit.ops.carry import CarryWish, carry_patches
+
+    terminal = Terminal(quiet=quiet, json=json)
+    if tree and out is None:
+        raise UsageError("--tree needs --out DIR")
+    wish = CarryWish(
+        old_base, new_base, tuple(patch or ()), series, strip, out, tree=tree, careful=careful
+    )
+    report = carry_patches(repo, wish)
+    return terminal.report("carry", report, report.exit_code, _render)
+
+
+def _render(terminal: Terminal, report: PlainCarryReport) -> None:
+    terminal.say(f"{report.old_base[:_SHORT]} -> {report.new_base[:_SHORT]}")
+    for patch in report.patches:
+        _print_patch(terminal, patch)
+    review = sum(patch.review for patch in report.patches)
+    failed = sum(patch.status is Status.CONFLICTED for patch in report.patches)
+    terminal.product()
+    parts = [f"{len(report.patches)} patch{'es' * (len(report.patches) != 1)}"]
+    parts += [f"{review} to review"] if review else []
+    parts += [f"{failed} in conflict"] if failed else []
+    good = report.exit_code is ExitCode.OK
+    terminal.product([word("ok" if good else "failed"), ": ", ", ".join(parts)])
+
+
+def _print_patch(terminal: Terminal, patch: CarriedPatchRow) -> None:
+    notes = "  review" if patch.review else ""
+    terminal.product([word(patch.status), "  ", patch.name, Painted(notes, Paint.NOTICE)])
+    for file in patch.files:
+        if file.reasons or file.offset or file.review:
+            _print_file(terminal, file)
+
+
+def _print_file(terminal: Terminal, file: CarriedFileRow) -> None:
+    sure = f", {file.confidence:.0%} sure" if file.review else ""
+    offset = f", {file.offset:+} lines" if file.offset and file.status is Status.SHIFTED else ""
+    place = f" -> {file.carried_to}" if file.carried_to else ""
+    terminal.product(["    ", word(file.status), f"  {file.path}{place}{offset}{sure}"])
+    for reason in file.reasons:
+        terminal.product(["        ", Painted(reason, Paint.FAINT)])

@@ -1,0 +1,103 @@
+"""What happened to files between two commits: renames, deletions, the commits to name for it.
+
+Every answer costs a git process, so nothing is asked before it is wanted, and each only once. A
+repository without that stretch of history answers "unknown".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from patchkit.gitcmd.history import find_rename
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import decode_path
+
+_FAILS = (0, 1, 128)
+_SHORT = 12
+_SHOWN = "3"  # commits that changed a file
+_MOST = 0.5  # of a folder's files must have gone to one other folder
+
+
+@dataclass(slots=True)
+class Between:
+    """The range of commits from `old` (exclusive) to `new`."""
+
+    repository: Repository
+    old: str
+    new: str
+    _direct: dict[str, str] | None = None
+    _known: dict[str, str | None] = field(default_factory=dict)
+    _commits: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+
+    def renamed(self, path: str) -> str | None:
+        """Where a file of the old commit is at the new one.
+
+        By git's comparison of both trees; where they have grown too unlike, by the commit that
+        moved the file, and the next one, to the end of the chain.
+        """
+        if path not in self._known:
+            self._known[path] = self._renames().get(path) or self._by_chain(path)
+        return self._known[path]
+
+    def folder_renamed(self, folder: str) -> str | None:
+        """Where most renamed files of a folder that is gone went to."""
+        if self._has(self.new, folder) or not self._has(self.old, folder):
+            return None
+        homes = Counter(
+            new.rpartition("/")[0]
+            for old, new in self._renames().items()
+            if old.rpartition("/")[0] == folder
+        )
+        if not homes:
+            return None
+        home, count = homes.most_common(1)[0]
+        return home if count > sum(homes.values()) * _MOST else None
+
+    def deleted_by(self, path: str) -> str:
+        """The last commit that deleted the file, as "ID subject"; "" if unknown."""
+        return next(iter(self._log("-1", "--no-renames", "--diff-filter=D", path=path)), "")
+
+    def brought_by(self, path: str, line: bytes) -> str:
+        """The first commit that brought the line into the file, as "ID subject"; "" if unknown."""
+        text = line.strip().decode("utf-8", "surrogateescape")
+        found = self._log("--no-renames", f"-S{text}", path=path) if text else ()
+        return found[-1] if found else ""
+
+    def changed_by(self, path: str) -> tuple[str, ...]:
+        """The last commits that changed the file, newest first, as "ID subject"."""
+        return self._log("-n", _SHOWN, "--no-renames", path=path)
+
+    def _renames(self) -> dict[str, str]:
+        if self._direct is None:
+            self._direct = self._compare()
+        return self._direct
+
+    def _compare(self) -> dict[str, str]:
+        done = self.repository.git(
+            *("diff-tree", "-r", "-z", "-M50%", "-l5000", "--diff-filter=R", "--name-status"),
+            *(self.old, self.new),
+            accept=_FAILS,
+        )
+        fields = done.out.split(b"\0")
+        names = [decode_path(each) for each in fields]
+        return {names[at + 1]: names[at + 2] for at in range(0, len(names) - 2, 3)}
+
+    def _by_chain(self, path: str) -> str | None:
+        found = find_rename(self.repository, self.new, path)
+        return found.path if found is not None and self._has(self.new, found.path) else None
+
+    def _has(self, commit: str, path: str) -> bool:
+        return self.repository.resolve(f"{commit}:{path}") is not None
+
+    def _log(self, *options: str, path: str) -> tuple[str, ...]:
+        key = (*options, path)
+        if key not in self._commits:
+            done = self.repository.git(
+                *("--literal-pathspecs", "log", f"--abbrev={_SHORT}", "--format=%h %s", *options),
+                *(f"{self.old}..{self.new}", "--", path),
+                accept=_FAILS,
+            )
+            text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
+            self._commits[key] = tuple(text.splitlines())
+        return self._commits[key]

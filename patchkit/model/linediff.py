@@ -1,0 +1,241 @@
+"""Which lines of two texts are the same ones: the edits that lead from one to the other.
+
+The lines that stand least often on the old side anchor the comparison, as in git's histogram
+diff, so that what three-way merging compares is what git's own compares. Where lines repeat too
+often for that, the shortest edit script decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+# A line that stands more often than this on the old side anchors nothing (git's own limit).
+_COMMON = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Old lines start..end become new lines new_start..new_end; counted from 0, ends excluded."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+
+    @property
+    def inserts_only(self) -> bool:
+        """Whether no old line goes."""
+        return self.start == self.end
+
+
+def diff_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[Edit, ...]:
+    """The edits that make `new` of `old`, in order; neighbours have a common line between them."""
+    numbers: dict[bytes, int] = {}
+    a = [numbers.setdefault(line, len(numbers)) for line in old]
+    b = [numbers.setdefault(line, len(numbers)) for line in new]
+    gone, come = bytearray(len(a)), bytearray(len(b))
+    _compare(a, b, gone, come)
+    _slide(a, gone, come)
+    _slide(b, come, gone)
+    return tuple(_edits(gone, come))
+
+
+def matched_lines(edits: Sequence[Edit], length: int) -> dict[int, int]:
+    """Old line -> new line, of those that stayed; `length` is the number of old lines."""
+    pairs: dict[int, int] = {}
+    at = shift = 0
+    for edit in edits:
+        pairs.update((line, line + shift) for line in range(at, edit.start))
+        at, shift = edit.end, edit.new_end - edit.end
+    pairs.update((line, line + shift) for line in range(at, length))
+    return pairs
+
+
+def _edits(gone: bytearray, come: bytearray) -> Iterator[Edit]:
+    i = j = 0
+    while i < len(gone) or j < len(come):
+        start, new_start = i, j
+        while i < len(gone) and gone[i]:
+            i += 1
+        while j < len(come) and come[j]:
+            j += 1
+        if i > start or j > new_start:
+            yield Edit(start, i, new_start, j)
+        i += 1
+        j += 1
+
+
+def _compare(a: Sequence[int], b: Sequence[int], gone: bytearray, come: bytearray) -> None:
+    todo = [(0, len(a), 0, len(b))]
+    while todo:
+        a_low, a_high, b_low, b_high = todo.pop()
+        if a_low == a_high or b_low == b_high:
+            gone[a_low:a_high] = b"\x01" * (a_high - a_low)
+            come[b_low:b_high] = b"\x01" * (b_high - b_low)
+            continue
+        anchor, common = _anchor(a, b, (a_low, a_high, b_low, b_high))
+        if anchor is not None:
+            begin, end, new_begin, new_end = anchor
+            todo.append((a_low, begin, b_low, new_begin))
+            todo.append((end, a_high, new_end, b_high))
+        elif common:
+            _shortest(a, b, (a_low, a_high, b_low, b_high), gone, come)
+        else:
+            gone[a_low:a_high] = b"\x01" * (a_high - a_low)
+            come[b_low:b_high] = b"\x01" * (b_high - b_low)
+
+
+def _anchor(
+    a: Sequence[int], b: Sequence[int], window: tuple[int, int, int, int]
+) -> tuple[tuple[int, int, int, int] | None, bool]:
+    """The run of common lines whose rarest line is rarest of all, the longest of those.
+
+    The second answer is whether there are common lines at all, however often they stand there.
+    """
+    a_low, a_high, b_low, b_high = window
+    places: dict[int, list[int]] = {}
+    for i in range(a_low, a_high):
+        places.setdefault(a[i], []).append(i)
+    best: tuple[int, int, int, int] | None = None
+    best_count, best_length = _COMMON + 1, 0
+    common = False
+    j = b_low
+    while j < b_high:
+        following = j + 1
+        known = places.get(b[j])
+        if known is None or len(known) > best_count:
+            common = common or known is not None
+            j = following
+            continue
+        common = True
+        past = a_low
+        for i in known:
+            if i < past:
+                continue
+            begin, new_begin, end, new_end = i, j, i + 1, j + 1
+            rarest = len(known)
+            while begin > a_low and new_begin > b_low and a[begin - 1] == b[new_begin - 1]:
+                begin, new_begin = begin - 1, new_begin - 1
+                if rarest > 1:
+                    rarest = min(rarest, len(places[a[begin]]))
+            while end < a_high and new_end < b_high and a[end] == b[new_end]:
+                if rarest > 1:
+                    rarest = min(rarest, len(places[a[end]]))
+                end, new_end = end + 1, new_end + 1
+            following = max(following, new_end)
+            if end - begin > best_length or rarest < best_count:
+                best, best_length, best_count = (
+                    (begin, end, new_begin, new_end),
+                    end - begin,
+                    rarest,
+                )
+            past = end
+        j = following
+    return (best if best_count <= _COMMON else None), common
+
+
+def _shortest(
+    a: Sequence[int],
+    b: Sequence[int],
+    window: tuple[int, int, int, int],
+    gone: bytearray,
+    come: bytearray,
+) -> None:
+    """Myers' greedy comparison of a window in which every common line repeats a lot."""
+    a_low, a_high, b_low, b_high = window
+    n, m = a_high - a_low, b_high - b_low
+    reach = {1: 0}
+    trace: list[dict[int, int]] = []
+    for cost in range(n + m + 1):
+        trace.append(dict(reach))
+        for k in range(-cost, cost + 1, 2):
+            down = k == -cost or (k != cost and reach[k - 1] < reach[k + 1])
+            x = reach[k + 1] if down else reach[k - 1] + 1
+            y = x - k
+            while x < n and y < m and a[a_low + x] == b[b_low + y]:
+                x, y = x + 1, y + 1
+            reach[k] = x
+            if x >= n and y >= m:
+                _walk_back(trace, (n, m), (a_low, b_low), gone, come)
+                return
+
+
+def _walk_back(
+    trace: list[dict[int, int]],
+    end: tuple[int, int],
+    origin: tuple[int, int],
+    gone: bytearray,
+    come: bytearray,
+) -> None:
+    x, y = end
+    for cost in range(len(trace) - 1, 0, -1):
+        reach, k = trace[cost], x - y
+        down = k == -cost or (k != cost and reach[k - 1] < reach[k + 1])
+        x = reach[k + 1] if down else reach[k - 1]
+        y = x - (k + 1 if down else k - 1)
+        if down:
+            come[origin[1] + y] = 1
+        else:
+            gone[origin[0] + x] = 1
+
+
+def _slide(lines: Sequence[int], changed: bytearray, other: bytearray) -> None:
+    """Move each run of changed lines to where git puts it.
+
+    A run may stand as well one line up or down where the line that it gains equals the one that it
+    loses. It goes down as far as it can, or to the last place beside which the other side has
+    changes, too. A gap is numbered by the unchanged lines before it, on both sides alike.
+    """
+    filled = _filled_gaps(other)
+    at = gap = 0
+    while at < len(lines):
+        if changed[at]:
+            at, gap = _slide_run(lines, changed, filled, at, gap)
+        at, gap = at + 1, gap + 1
+
+
+def _slide_run(
+    lines: Sequence[int], changed: bytearray, filled: bytearray, start: int, gap: int
+) -> tuple[int, int]:
+    """Move the run that begins at `start`; its end and its gap afterwards."""
+    size = len(lines)
+    end = start
+    while end < size and changed[end]:
+        end += 1
+    length = -1
+    highest = matching = gap
+    while length != end - start:  # it may have run into neighbours, and slide further with them
+        length = end - start
+        matching = -1
+        while start and lines[start - 1] == lines[end - 1]:
+            start, end, gap = start - 1, end - 1, gap - 1
+            changed[start], changed[end] = 1, 0
+            while start and changed[start - 1]:
+                start -= 1
+        highest = gap
+        matching = gap if filled[gap] else -1
+        while end < size and lines[start] == lines[end]:
+            changed[start], changed[end] = 0, 1
+            start, end, gap = start + 1, end + 1, gap + 1
+            while end < size and changed[end]:
+                end += 1
+            matching = gap if filled[gap] else matching
+    if gap != highest and matching >= 0:
+        while gap > matching:
+            start, end, gap = start - 1, end - 1, gap - 1
+            changed[start], changed[end] = 1, 0
+            while start and changed[start - 1]:
+                start -= 1
+    return end, gap
+
+
+def _filled_gaps(changed: bytearray) -> bytearray:
+    """For each gap between unchanged lines, before the first and after the last: is it filled?"""
+    filled = bytearray(1)
+    for flag in changed:
+        if flag:
+            filled[-1] = 1
+        else:
+            filled.append(0)
+    return filled

@@ -1,0 +1,61 @@
+"""How sure a merge is: measured on what maintainers did with the conflicts of real bumps.
+
+A number is the share of conflicting places, of those that the rule settles, where the maintainers
+kept just that result (docs/carry.md has the table and how it was counted). Maintainers also drop
+and rework changes, so even a merge that loses no line is far from certain: what is below `CERTAIN`
+is for a person to look at.
+"""
+
+from __future__ import annotations
+
+from patchkit.model.merging.file import FileMerge
+from patchkit.model.merging.regions import Region
+from patchkit.model.merging.values import Doubt, Resolution, Rule
+
+#: From here on nobody needs to look.
+CERTAIN = 0.95
+
+_CLEAN = 0.99
+_BY_RULE = {
+    Rule.CLEAN: _CLEAN,
+    Rule.CONTAINED: 0.9,
+    Rule.MOVED: 0.7,
+    Rule.BESIDE: 0.55,
+    Rule.BOTH_INSERT: 0.4,
+    Rule.IMPORTS: 0.5,
+    Rule.WORDS: 0.3,
+}
+_SHORT_INSERTION = 0.65  # of a few lines only, which mostly are entries of a list
+_SHORT = 3
+_REWRITTEN = 0.35
+
+# Upstream changed a file in so many places of the patch that it is more than in passing.
+_MANY = 3
+_IN_MANY_PLACES = 0.5
+_DOUBTED = {Doubt.UPSTREAM_HAS_MOST: 0.4, Doubt.NAME_GONE: 0.6}
+
+
+def confidence_of(merge: FileMerge) -> float:
+    """The confidence in a merged file, from 0 to 1: that of its least certain place."""
+    parts = [_place(region, resolution) for region, resolution in merge.steps if resolution]
+    confidence = min(parts, default=_CLEAN)
+    if not merge.clean and len(merge.three.conflicts) >= _MANY and confidence < CERTAIN:
+        confidence *= _IN_MANY_PLACES
+    for doubt in merge.doubts:
+        # that upstream has a change already is what a contained one says itself
+        if doubt is not Doubt.UPSTREAM_HAS_MOST or not _all_contained(merge):
+            confidence *= _DOUBTED.get(doubt, 1.0)
+    return round(confidence, 2)
+
+
+def _place(region: Region, resolution: Resolution) -> float:
+    if Doubt.REWRITTEN in resolution.doubts:
+        return _REWRITTEN
+    if resolution.rule is Rule.BOTH_INSERT:
+        added = sum(bool(line.strip()) for line in region.patch)
+        return _SHORT_INSERTION if added <= _SHORT else _BY_RULE[Rule.BOTH_INSERT]
+    return _BY_RULE[resolution.rule]
+
+
+def _all_contained(merge: FileMerge) -> bool:
+    return all(each is not None and each.rule is Rule.CONTAINED for _, each in merge.steps)

@@ -1,0 +1,125 @@
+"""One file, carried: what upstream made of it, with the patch's change, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from patchkit.model.diff import split_lines
+from patchkit.model.merging.checking import (
+    MOST,
+    file_doubts,
+    lines_lost,
+    names_gone,
+    upstream_share,
+)
+from patchkit.model.merging.regions import Region, ThreeWay, compare_three
+from patchkit.model.merging.resolving import resolve
+from patchkit.model.merging.values import Doubt, Edit, Resolution, Rule
+
+_NUL = b"\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class FileMerge:
+    """What became of one file.
+
+    `data` is the result, None if a region is left in conflict. `steps` has one entry per region
+    that the patch changes: the region and its resolution, None for a conflict. `clean` marks what
+    git's own three-way merge gives. `doubts` are what the checks of the whole file found, `names`
+    those that are gone.
+    """
+
+    data: bytes | None
+    three: ThreeWay
+    steps: tuple[tuple[Region, Resolution | None], ...]
+    clean: bool
+    doubts: tuple[Doubt, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def conflicts(self) -> tuple[Region, ...]:
+        """The regions that nobody could settle."""
+        return tuple(region for region, resolution in self.steps if resolution is None)
+
+
+def merge_file(path: str, base: bytes, upstream: bytes, patch: bytes) -> FileMerge | None:
+    """Merge three versions of a text; None for a binary file, which is never merged.
+
+    Where git's three-way merge is clean its result is taken; nothing else is accepted unless every
+    check passes.
+    """
+    if any(_NUL in each for each in (base, upstream, patch)):
+        return None
+    three = compare_three(split_lines(base), split_lines(upstream), split_lines(patch))
+    if not three.conflicts:
+        return _clean(path, three)
+    ends = [each.endswith(b"\n") for each in (base, upstream, patch)]
+    if not all(ends):
+        # as if all ended in a newline; whether the result does is a question of its own
+        full = [each.removesuffix(b"\n") + b"\n" for each in (base, upstream, patch)]
+        three = compare_three(*(split_lines(each) for each in full))
+    newline = ends[1] if ends[0] == ends[2] else ends[2]
+    merged = _merged(path, three, newline=newline, patch_first=False)
+    if Doubt.DOES_NOT_PARSE in merged.doubts:
+        # lines that both sides insert may stand in one order only
+        other = _merged(path, three, newline=newline, patch_first=True)
+        merged = other if not other.doubts else merged
+    fatal = [doubt for doubt in merged.doubts if doubt.forbids]
+    return replace(merged, data=None) if fatal else merged
+
+
+def _clean(path: str, three: ThreeWay) -> FileMerge:
+    regions = [region for region in three.regions if region.patch_edits]
+    steps = tuple((region, resolve(region, three, python=False)) for region in regions)
+    data = three.assemble([region.settled or () for region in three.regions])
+    return _with_doubts(FileMerge(data, three, steps, clean=True))
+
+
+def _merged(path: str, three: ThreeWay, *, newline: bool, patch_first: bool) -> FileMerge:
+    """The merge by our own rules, with all doubts."""
+    python = path.endswith(".py")
+    steps = tuple(
+        (region, resolve(region, three, python=python, patch_first=patch_first))
+        for region in three.regions
+        if region.patch_edits
+    )
+    settled = [resolution for _, resolution in steps if resolution is not None]
+    merge = FileMerge(None, three, steps, clean=False)
+    if len(settled) < len(steps):
+        return merge
+    lines = _edited(three.upstream, [edit for each in settled for edit in each.edits])
+    if lines is None:
+        return merge
+    doubts: list[Doubt] = []
+    by_line = all(each.rule not in (Rule.CONTAINED, Rule.IMPORTS, Rule.WORDS) for each in settled)
+    if by_line and lines_lost(three.base, three.upstream, three.patch, lines):
+        doubts.append(Doubt.LINES_LOST)
+    data = b"".join(lines)
+    doubts += file_doubts(path, [b"".join(three.upstream), b"".join(three.patch)], data)
+    data = data if newline else data.removesuffix(b"\n")
+    return _with_doubts(replace(merge, data=data, doubts=tuple(doubts)))
+
+
+def _with_doubts(merge: FileMerge) -> FileMerge:
+    """The merge with the doubts that concern clean ones, too."""
+    doubts = list(merge.doubts)
+    if upstream_share(merge.three) >= MOST:
+        doubts.append(Doubt.UPSTREAM_HAS_MOST)
+    names = names_gone(merge.three)
+    if names:
+        doubts.append(Doubt.NAME_GONE)
+    return replace(merge, doubts=tuple(doubts), names=names)
+
+
+def _edited(lines: Sequence[bytes], edits: Sequence[Edit]) -> list[bytes] | None:
+    """`lines` with all edits; None if two of them meet."""
+    result: list[bytes] = []
+    at = 0
+    for edit in sorted(edits, key=lambda each: (each.start, each.end)):
+        if edit.start < at:
+            return None
+        result += lines[at : edit.start]
+        result += edit.lines
+        at = edit.end
+    return [*result, *lines[at:]]

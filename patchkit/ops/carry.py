@@ -1,0 +1,266 @@
+"""Carry patch files from one commit of any repository to another one, without a manifest.
+
+Nothing in the repository changes; what comes of it goes into a folder of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.atomic import replace_file
+from patchkit.carry import CarryReport, carry_stack
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
+from patchkit.export import Deed, Original, Wanted, export_patches, layout_of
+from patchkit.gitcmd.between import Between
+from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.base import Base
+from patchkit.model.mail import parse_patch
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.patch import Identity
+from patchkit.model.paths import unsafe_path
+from patchkit.model.series import parse_series
+from patchkit.stack import SeriesPatch, Stack, build_stack
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFileRow:
+    """What became of one file of a patch.
+
+    `path` is where the patch has it, `carried_to` where it is on the new base if that is another
+    path. `confidence` is from 0 to 1, with `reasons`; `review`: a person should look at it.
+    `offset` is the farthest that a hunk was found from its place, in lines.
+    """
+
+    path: str
+    status: Status
+    confidence: float
+    review: bool
+    reasons: tuple[str, ...]
+    carried_to: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedPatchRow:
+    """What became of one patch; `written` is its file for the new base, None if there is none."""
+
+    name: str
+    status: Status
+    confidence: float
+    review: bool
+    files: tuple[CarriedFileRow, ...]
+    written: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlainCarryReport:
+    """A carry between two commits; `tree` is what the carried patches give on the new base."""
+
+    old_base: str
+    new_base: str
+    tree: str
+    patches: tuple[CarriedPatchRow, ...]
+    conflicts: tuple[str, ...]
+    exit_code: ExitCode = ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True)
+class CarryWish:
+    """What to carry, and where to: `out` None writes nothing.
+
+    `tree`: write the resulting files, too. `careful`: flag nothing, leave it in conflict.
+    """
+
+    old_base: str
+    new_base: str
+    patches: tuple[Path, ...] = ()
+    series: Path | None = None
+    strip: int = 1
+    out: Path | None = None
+    tree: bool = False
+    careful: bool = False
+
+
+def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
+    """Carry patch files in the repository at `folder`; UsageError or BadInputError if it can't be.
+
+    On disk: files below `wish.out`, nothing else.
+    """
+    repository = _repository(folder)
+    bases = _base(repository, wish.old_base), _base(repository, wish.new_base)
+    patches = _load(wish)
+    if wish.out is not None and wish.out.exists() and any(wish.out.iterdir()):
+        raise UsageError(f"{wish.out} is not empty", hint="name a new folder")
+    past = Between(repository, bases[0].commit, bases[1].commit)
+    with overlay(repository) as trial, reading(trial) as reader:
+        report = carry_stack(reader, *bases, patches, past=past, careful=wish.careful)
+        written: dict[str, Path] = {}
+        if wish.out is not None:
+            before = build_stack(reader, bases[0], patches, stop_at_conflict=False)
+            write_objects(trial, (*before.objects, *report.stack.objects))
+            written = _write_patches(trial, wish.out, patches, before, report.stack)
+            _write_results(wish.out, report, tree=wish.tree)
+    conflicts = tuple(sorted(_conflicts(report)))
+    return PlainCarryReport(
+        bases[0].commit,
+        bases[1].commit,
+        report.stack.tree,
+        tuple(_row(each, written.get(each.name)) for each in report.outcomes),
+        conflicts,
+        ExitCode.OK if report.clean else ExitCode.HALTED,
+    )
+
+
+def _repository(folder: Path) -> Repository:
+    for git_dir in (folder / ".git", folder):
+        repository = Repository(git_dir.absolute())
+        if git_dir.is_file() and git_dir.name == ".git":
+            named = git_dir.read_text().removeprefix("gitdir:").strip()
+            repository = Repository((folder / named).absolute())
+        if repository.exists:
+            return repository
+    raise UsageError(f"{folder} is no git repository")
+
+
+def _base(repository: Repository, revision: str) -> Base:
+    commit = repository.commit(revision)
+    if commit is None:
+        raise UsageError(
+            f"{revision}: no such commit in {repository.git_dir}",
+            hint="fetch it first: carry never asks a server",
+        )
+    return read_base(repository, commit)
+
+
+def _load(wish: CarryWish) -> list[SeriesPatch]:
+    named = list(_named(wish))
+    if not named:
+        raise UsageError("carry needs --patch FILE or --series FILE")
+    names = [path.name for path, _ in named]
+    double = sorted({name for name in names if names.count(name) > 1})
+    if double:
+        raise UsageError(*(f"{name} is given twice" for name in double))
+    patches, problems = [], list[Problem]()
+    for path, strip in named:
+        try:
+            data = path.read_bytes()
+            file = parse_patch(data, name=str(path), strip=strip)
+            patches.append(SeriesPatch(path.name, file, strip))
+        except PatchkitError as error:
+            problems += error.problems
+        except OSError as error:
+            problems.append(Problem(error.strerror or str(error), str(path)))
+    if problems:
+        raise BadInputError(*problems)
+    return patches
+
+
+def _named(wish: CarryWish) -> Iterator[tuple[Path, int]]:
+    """(file, strip) of every patch, in order."""
+    for path in wish.patches:
+        yield path, wish.strip
+    if wish.series is not None:
+        try:
+            data = wish.series.read_bytes()
+        except OSError as error:
+            raise BadInputError(Problem(error.strerror or str(error), str(wish.series))) from error
+        for entry in parse_series(data, name=str(wish.series)).entries:
+            strip = wish.strip if entry.strip is None else entry.strip
+            yield wish.series.parent / entry.name, strip
+
+
+def _write_patches(
+    repository: Repository, out: Path, patches: Sequence[SeriesPatch], before: Stack, after: Stack
+) -> dict[str, Path]:
+    old, new = _deeds(before, patches), _deeds(after, patches)
+    wanted, names = [], []
+    for patch in patches:
+        if patch.name in new:
+            original = Original(patch.file, old[patch.name]) if patch.name in old else None
+            layout = layout_of(patch.file, patch.strip, patch.subdirectory)
+            wanted.append(Wanted(new[patch.name], original, layout))
+            names.append(patch.name)
+    out.mkdir(parents=True, exist_ok=True)
+    written = {}
+    for name, data in zip(names, export_patches(repository, wanted), strict=True):
+        written[name] = out / name
+        replace_file(out / name, data)
+    return written
+
+
+def _deeds(stack: Stack, patches: Sequence[SeriesPatch]) -> dict[str, Deed]:
+    """What each patch does that landed; the words are the file's own."""
+    deeds = {}
+    at = stack.base.tree
+    for patch, outcome in zip(patches, stack.outcomes, strict=True):
+        header = patch.file.header
+        message = header.message if header is not None else ""
+        author = header.author if header is not None else None
+        if outcome.tree is not None:
+            deeds[patch.name] = Deed(at, outcome.tree, message, author or Identity("", ""))
+            at = outcome.tree
+    return deeds
+
+
+def _write_results(out: Path, report: CarryReport, *, tree: bool) -> None:
+    """The resulting files of touched paths, what is deleted, and what is left in conflict."""
+    conflicts = _conflicts(report)
+    results: dict[str, bytes | None] = {}
+    marked: dict[str, bytes] = {}
+    for outcome in report.outcomes:
+        results.update(report.carried.get(outcome.name, {}))
+        marked.update(report.marked.get(outcome.name, {}))
+    for path, text in marked.items():
+        _put(out / "conflicts", path, text)
+    _put(out, "conflicts.txt", "".join(f"{path}\n" for path in sorted(conflicts)).encode())
+    if not tree:
+        return
+    kept = {path: data for path, data in results.items() if path not in conflicts}
+    for path, data in kept.items():
+        if data is not None:
+            _put(out / "tree", path, data)
+    gone = sorted(path for path, data in kept.items() if data is None)
+    _put(out, "deleted.txt", "".join(f"{path}\n" for path in gone).encode())
+
+
+def _put(folder: Path, path: str, data: bytes) -> None:
+    if unsafe_path(path, None) is not None:
+        return
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+
+
+def _conflicts(report: CarryReport) -> set[str]:
+    return {
+        file.carried_to or file.path
+        for outcome in report.outcomes
+        if outcome.status is Status.CONFLICTED
+        for file in outcome.files
+        if file.status is Status.CONFLICTED
+    }
+
+
+def _row(outcome: PatchOutcome, written: Path | None) -> CarriedPatchRow:
+    files = tuple(map(_file_row, outcome.files))
+    confidence = min((each.confidence for each in files), default=1.0)
+    if outcome.status is Status.CONFLICTED:
+        confidence = 0.0
+    return CarriedPatchRow(outcome.name, outcome.status, confidence, outcome.review, files, written)
+
+
+def _file_row(file: FileOutcome) -> CarriedFileRow:
+    return CarriedFileRow(
+        file.path,
+        file.status,
+        0.0 if file.status is Status.CONFLICTED else file.confidence,
+        file.review,
+        file.reasons,
+        file.carried_to,
+        max(file.offsets, key=abs, default=0),
+    )

@@ -1,0 +1,191 @@
+"""What carrying makes of the kinds of file changes, against real histories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchkit.carry import CarryReport, carry_stack
+from patchkit.gitcmd.between import Between
+from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.mail import parse_patch
+from patchkit.model.outcome import FileOutcome, Status
+from patchkit.stack import SeriesPatch
+from tests.support.repos import Files, Upstream, executable, make_patch
+
+TEXT = "".join(f"def function_{number}():\n    return {number}\n\n" for number in range(12))
+
+
+def carry(
+    upstream: Upstream, old: str, new: str, *patches: bytes, careful: bool = False
+) -> CarryReport:
+    repository = Repository(upstream.path)
+    bases = read_base(repository, old), read_base(repository, new)
+    series = [
+        SeriesPatch(f"{number}.patch", parse_patch(data, name="x"))
+        for number, data in enumerate(patches)
+    ]
+    with reading(repository) as reader:
+        past = Between(repository, old, new)
+        return carry_stack(reader, *bases, series, past=past, careful=careful)
+
+
+def only_file(report: CarryReport) -> FileOutcome:
+    (outcome,) = report.outcomes
+    (file,) = outcome.files
+    return file
+
+
+PATCH = make_patch({"f.py": TEXT}, {"f.py": TEXT.replace("return 5", "return 50")})
+PATCHED = TEXT.replace("return 5", "return 50").encode()
+
+
+def test_beside_an_edit_of_upstream_s_it_is_flagged(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": TEXT.replace("function_5()", "function_5(value)")}, "Rename")
+    report = carry(upstream, old, new, PATCH)
+    file = only_file(report)
+    assert (file.status, file.review) == (Status.MERGED, True)
+    assert file.reasons == ("line 16: upstream changed the lines next to it",)
+    assert report.clean
+    assert report.carried["0.patch"]["f.py"] == PATCHED.replace(
+        b"function_5()", b"function_5(value)"
+    )
+
+
+def test_careful_leaves_it_in_conflict(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": TEXT.replace("function_5()", "function_5(value)")})
+    report = carry(upstream, old, new, PATCH, careful=True)
+    assert only_file(report).status is Status.CONFLICTED
+    assert not report.clean
+    assert report.carried["0.patch"] == {}
+    marked = report.marked["0.patch"]["f.py"]
+    assert b"<<<<<<< upstream" in marked
+    assert b"    return 50\n>>>>>>> 0.patch" in marked
+
+
+def test_a_renamed_file_is_followed(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT, "other": "x"})
+    new = upstream.commit({"f.py": None, "lib/g.py": TEXT + "# more\n"})
+    report = carry(upstream, old, new, PATCH)
+    file = only_file(report)
+    assert (file.status, file.carried_to) == (Status.MERGED, "lib/g.py")
+    assert "upstream renamed f.py to lib/g.py" in file.reasons
+    assert report.carried["0.patch"] == {"lib/g.py": PATCHED + b"# more\n"}
+
+
+def test_a_chain_of_renames_that_git_cannot_see_at_once(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    half = TEXT.replace("return 1", "result = 1").replace("def function", "def first_function")
+    upstream.commit({"f.py": None, "g.py": TEXT})
+    upstream.commit({"g.py": half})
+    upstream.commit({"g.py": None, "h.py": half})
+    new = upstream.commit({"h.py": half.replace("_function", "_operation").replace("result", "r")})
+    assert Between(Repository(upstream.path), old, new).renamed("f.py") == "h.py"
+
+
+def test_files_of_a_renamed_folder(upstream: Upstream) -> None:
+    before: Files = {f"old/{name}.py": TEXT.replace("function", name) for name in "abc"}
+    after: Files = {path.replace("old/", "new/"): text for path, text in before.items()}
+    old = upstream.commit(before)
+    new = upstream.commit({**after, **dict.fromkeys(before)})
+    report = carry(upstream, old, new, make_patch({}, {"old/d.py": "x = 1\n"}))
+    file = only_file(report)
+    assert (file.status, file.carried_to, file.review) == (Status.MERGED, "new/d.py", True)
+    assert report.carried["0.patch"] == {"new/d.py": b"x = 1\n"}
+
+
+def test_a_deleted_file_is_explained(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT, "x": "x"})
+    new = upstream.commit({"f.py": None}, "Drop the functions")
+    file = only_file(carry(upstream, old, new, PATCH))
+    assert file.status is Status.CONFLICTED
+    assert "Drop the functions" in file.reasons[0]
+    gone = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": None}))
+    assert gone.outcomes[0].status is Status.ABSORBED
+
+
+def test_an_absorbed_change_names_the_commit(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    upstream.commit({"f.py": PATCHED.decode()}, "Return fifty (#12)")
+    new = upstream.commit({"g.py": "x\n"})
+    file = only_file(carry(upstream, old, new, PATCH))
+    assert file.status is Status.ABSORBED
+    assert "Return fifty (#12)" in file.reasons[0]
+
+
+def test_a_hunk_that_upstream_has_leaves_the_patch(upstream: Upstream) -> None:
+    two = TEXT.replace("return 5", "return 50").replace("return 9", "return 90")
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": PATCHED.decode()})
+    report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": two}))
+    assert report.outcomes[0].status is Status.MERGED
+    assert report.carried["0.patch"]["f.py"] == two.encode()
+
+
+def test_the_mode_and_the_text_are_merged_apart(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": executable(TEXT.replace("return 9", "return 99"))})
+    report = carry(upstream, old, new, PATCH)
+    assert report.clean
+    patch = make_patch({"f.py": TEXT}, {"f.py": executable(TEXT)})
+    report = carry(upstream, old, new, patch)
+    assert report.outcomes[0].status is Status.ABSORBED
+
+
+@pytest.mark.parametrize(
+    ("upstream_has", "status"),
+    [(b"\0old", Status.UNCHANGED), (b"\0new", Status.ABSORBED), (b"\0x", Status.CONFLICTED)],
+)
+def test_binary_files_are_taken_whole_or_not(
+    upstream: Upstream, upstream_has: bytes, status: Status
+) -> None:
+    old = upstream.commit({"b": b"\0old"})
+    new = upstream.commit({"b": upstream_has, "x": "x"})
+    report = carry(upstream, old, new, make_patch({"b": b"\0old"}, {"b": b"\0new"}))
+    assert report.outcomes[0].status is status
+
+
+def test_a_file_that_both_add(upstream: Upstream) -> None:
+    old = upstream.commit({"x": "x"})
+    new = upstream.commit({"f.py": "upstream's\n"})
+    file = only_file(carry(upstream, old, new, make_patch({}, {"f.py": "ours\n"})))
+    assert file.status is Status.CONFLICTED
+    same = carry(upstream, old, new, make_patch({}, {"f.py": "upstream's\n"}))
+    assert same.outcomes[0].status is Status.ABSORBED
+
+
+def test_a_rename_by_the_patch_takes_upstream_s_edits_along(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": TEXT.replace("return 9", "return 99")})
+    patch = make_patch({"f.py": TEXT}, {"f.py": None, "g.py": PATCHED.decode()})
+    report = carry(upstream, old, new, patch)
+    assert report.clean
+    expected = PATCHED.replace(b"return 9\n", b"return 99\n")
+    assert report.carried["0.patch"] == {"f.py": None, "g.py": expected}
+
+
+def test_the_next_patch_builds_on_the_carried_one(upstream: Upstream) -> None:
+    later = PATCHED.decode().replace("return 50", "return 500")
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": "import os\n" + TEXT.replace("function_5()", "function_5(v)")})
+    report = carry(
+        upstream, old, new, PATCH, make_patch({"f.py": PATCHED.decode()}, {"f.py": later})
+    )
+    assert [each.status.applies for each in report.outcomes] == [True, True]
+    assert (
+        report.carried["1.patch"]["f.py"]
+        == b"import os\n" + later.replace("function_5()", "function_5(v)").encode()
+    )
+
+
+def test_unsafe_paths_are_refused(upstream: Upstream, tmp_path: Path) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    patch = make_patch({}, {"inside": "x\n"}).replace(b"inside", b"../outside")
+    report = carry(upstream, old, old, patch)
+    assert report.outcomes[0].status is Status.CONFLICTED
+    assert not (tmp_path / "outside").exists()

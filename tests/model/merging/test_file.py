@@ -1,0 +1,271 @@
+"""Whole files: which rule settles what, how sure it is, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from patchkit.model.merging.confidence import CERTAIN, confidence_of
+from patchkit.model.merging.conflicts import Labels, conflict_text
+from patchkit.model.merging.file import FileMerge, merge_file
+from patchkit.model.merging.values import Doubt, Rule
+
+BASE = """import os
+import sys
+
+MODES = {
+    "one": 1,
+    "two": 2,
+}
+
+
+def first(value):
+    check(value)
+    return value
+
+
+def second(value):
+    return prepare(value, strict=True)
+"""
+
+
+def merge(upstream: str, patch: str, base: str = BASE, path: str = "m.py") -> FileMerge:
+    merged = merge_file(path, base.encode(), upstream.encode(), patch.encode())
+    assert merged is not None
+    return merged
+
+
+def swapped(old: str, new: str, text: str = BASE) -> str:
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def rules(merged: FileMerge) -> list[Rule]:
+    return [resolution.rule for _, resolution in merged.steps if resolution is not None]
+
+
+def settled(merged: FileMerge) -> str:
+    assert merged.data is not None
+    return merged.data.decode()
+
+
+def test_changes_apart_are_git_s_and_certain() -> None:
+    merged = merge(swapped("import sys", "import re"), swapped("strict=True", "strict=False"))
+    assert merged.clean
+    assert settled(merged) == BASE.replace("sys", "re").replace("True", "False")
+    assert confidence_of(merged) >= CERTAIN
+
+
+def test_a_line_beside_one_that_upstream_edits() -> None:
+    upstream = swapped("    check(value)\n", "    check(value, deep=True)\n")
+    merged = merge(upstream, swapped("    return value\n", "    return copy(value)\n"))
+    assert rules(merged) == [Rule.BESIDE]
+    assert settled(merged) == upstream.replace("    return value\n", "    return copy(value)\n")
+    assert 0.5 < confidence_of(merged) < CERTAIN
+
+
+def test_a_neighbour_that_upstream_rewrote_is_less_sure() -> None:
+    upstream = swapped("    check(value)\n", "    for part in walk():\n        part.verify()\n")
+    merged = merge(upstream, swapped("    return value\n", "    return copy(value)\n"))
+    assert merged.steps[0][1] is not None
+    assert merged.steps[0][1].doubts == (Doubt.REWRITTEN,)
+    assert confidence_of(merged) < 0.5
+
+
+def test_both_insert_upstream_first() -> None:
+    entry = '    "two": 2,\n'
+    merged = merge(
+        swapped(entry, entry + '    "up": lambda: 0,\n'),
+        swapped(entry, entry + '    "own": [9],\n'),
+    )
+    assert rules(merged) == [Rule.BOTH_INSERT]
+    assert settled(merged) == swapped(entry, entry + '    "up": lambda: 0,\n    "own": [9],\n')
+
+
+def test_a_deeper_insertion_stays_in_its_scope() -> None:
+    line = "    return value\n"
+    upstream = swapped(line, line + "\n\ndef more():\n    pass\n")
+    merged = merge(
+        upstream.replace(line, "    log(value)\n" + line, 1),
+        swapped(line, "    log_all()\n" + line + "    # never reached\n"),
+    )
+    assert "    return value\n    # never reached\n\n\ndef more():" in settled(merged)
+
+
+def test_a_sorted_list_stays_sorted() -> None:
+    base = "".join(f"from package import {name}\n" for name in ("a", "c", "e", "g"))
+    upstream = swapped("import c\n", "import c\nfrom package import d2\n", base)
+    patch = swapped("import c\n", "import c\nfrom package import d1\n", base)
+    merged = merge(upstream, patch, base)
+    assert [line[-2:] for line in settled(merged).splitlines()] == [
+        " a",
+        " c",
+        "d1",
+        "d2",
+        " e",
+        " g",
+    ]
+
+
+def test_the_patch_s_lines_first_where_they_belong_to_the_line_above() -> None:
+    base = "class Outcome:\n    output_ids_value: list\n\n    def run(self):\n        return 1\n"
+    line = "    output_ids_value: list\n"
+    upstream = swapped(line, line + "    rust: bool = False\n", base)
+    merged = merge(upstream, swapped(line, line + "    output_ids_index: list\n", base), base)
+    assert settled(merged).split("\n")[2] == "    output_ids_index: list"
+
+
+def test_upstream_has_it_here_already() -> None:
+    line = "    check(value)\n"
+    upstream = swapped(line, line + "    guard(value)\n    trace(value)\n")
+    merged = merge(upstream, swapped(line, line + "    guard(value)\n"))
+    assert rules(merged) == [Rule.CONTAINED]
+    assert settled(merged) == upstream
+
+
+def test_a_short_line_that_upstream_has_elsewhere_is_not_the_patch_s() -> None:
+    line = "    return value\n"
+    upstream = swapped("strict=True)\n", "strict=True)\n    done = guard(1)\n")
+    upstream = swapped("    check(value)\n", "    check(value)\n    trace(value)\n", upstream)
+    merged = merge(upstream, swapped(line, "    done = guard(1)\n" + line))
+    assert settled(merged).count("done = guard(1)") == 2
+
+
+def test_most_of_it_is_upstream_in_another_form() -> None:
+    line = "    check(value)\n"
+    upstream = swapped(line, line + "    guard(value)\n    trace(value, 1)\n    count(value)\n")
+    patch = swapped(line, line + "    guard(value)\n    trace(value, 2)\n    count(value)\n")
+    merged = merge(upstream, patch)
+    assert merged.data is None
+    assert merged.conflicts
+
+
+def test_moved_surroundings_are_followed() -> None:
+    function = "def second(value):\n    return prepare(value, strict=True)\n"
+    inside = "    ready = lock(value)\n"
+    upstream = function + "\n\n" + BASE.replace("\n\n" + function, "")
+    patch = BASE.replace("def second(value):\n", "def second(value):\n" + inside)
+    merged = merge(upstream, patch)
+    assert rules(merged) == [Rule.MOVED]
+    assert settled(merged) == upstream.replace(
+        "def second(value):\n", "def second(value):\n" + inside
+    )
+
+
+def test_names_of_both_sides_are_imported() -> None:
+    base = swapped("import os\n", "from a import b\n")
+    up, own = (base.replace("import b", f"import b, {name}") for name in "cd")
+    merged = merge(up, own, base)
+    assert rules(merged) == [Rule.IMPORTS]
+    assert "from a import b, c, d\nimport sys\n" in settled(merged)
+
+
+def test_other_words_of_the_same_line() -> None:
+    line = "prepare(value, strict=True)"
+    merged = merge(
+        swapped(line, "prepare(item, strict=True)"), swapped(line, "prepare(value, strict=False)")
+    )
+    assert rules(merged) == [Rule.WORDS]
+    assert "prepare(item, strict=False)" in settled(merged)
+    assert confidence_of(merged) < 0.5
+
+
+def test_the_same_words_changed_differently() -> None:
+    line = "strict=True"
+    merged = merge(swapped(line, "strict=None"), swapped(line, "strict=False"))
+    assert merged.data is None
+    text = conflict_text(merged, Labels("theirs", "old", "ours")).decode()
+    assert text.count("<<<<<<< theirs\n") == text.count("||||||| old\n") == 1
+    assert "strict=None)\n||||||| old" in text
+    assert ">>>>>>> ours\n" in text
+
+
+def test_what_would_not_parse_is_refused() -> None:
+    base = "call(\n    one,\n    two,\n)\n"
+    upstream = swapped("    two,\n", "    two,\n    three=3,\n", base)
+    merged = merge(upstream, swapped("    two,\n", "    two,\n    three=4,\n", base), base)
+    assert merged.data is None  # an argument given twice
+    assert Doubt.DOES_NOT_PARSE in merged.doubts
+
+
+def test_the_only_order_that_parses() -> None:
+    base = "call(\n    one,\n)\n"
+    upstream = swapped("    one,\n", "    one,\n    **options,\n", base)
+    merged = merge(upstream, swapped("    one,\n", "    one,\n    *more_of_them,\n", base), base)
+    assert settled(merged) == "call(\n    one,\n    *more_of_them,\n    **options,\n)\n"
+
+
+def test_a_name_defined_by_both_is_refused() -> None:
+    end = "    return prepare(value, strict=True)\n"
+    up, own = (end + f"\n\ndef third():\n    return {number}\n" for number in (1, 2))
+    merged = merge(swapped(end, up), swapped(end, own))
+    assert merged.data is None
+    assert not merged.clean
+
+
+def test_a_name_that_upstream_took_away_is_pointed_out() -> None:
+    upstream = BASE.replace("MODES", "KINDS")
+    merged = merge(upstream, swapped("    return value\n", "    return MODES[value]\n"))
+    assert merged.clean
+    assert merged.names == ("MODES",)
+    assert confidence_of(merged) < CERTAIN
+
+
+def test_a_clean_merge_that_doubles_a_change_is_pointed_out() -> None:
+    added = "def third(value):\n    return prepare(value, loose=True)\n"
+    merged = merge(f"{added}\n\n{BASE}", f"{BASE}\n\n{added}")
+    assert merged.clean
+    assert Doubt.UPSTREAM_HAS_MOST in merged.doubts
+    assert confidence_of(merged) < CERTAIN
+
+
+@pytest.mark.parametrize("newline", ["", "\n"])
+def test_the_last_line_s_end_is_a_question_of_its_own(newline: str) -> None:
+    base = "a = 1\nb = 2"
+    merged = merge("a = 1\nb = 2\nc = 3" + newline, "a = 1\nb = 2\nd = 4", base)
+    assert settled(merged) == "a = 1\nb = 2\nc = 3\nd = 4" + newline
+    merged = merge(base + "\nc = 3", base + "\n", base)
+    assert settled(merged) == "a = 1\nb = 2\nc = 3\n"
+
+
+def test_line_ends_are_kept() -> None:
+    base = "".join(f"line {number}\r\n" for number in range(9))
+    merged = merge(
+        swapped("line 3", "LINE 3", base), swapped("line 4", "LINE 4", base), base, "a.txt"
+    )
+    assert settled(merged) == base.replace("line 3", "LINE 3").replace("line 4", "LINE 4")
+
+
+def test_binary_files_are_never_merged() -> None:
+    assert merge_file("x", b"\0a\nb\n", b"\0A\nb\n", b"\0a\nB\n") is None
+
+
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "    d\n", "\n"]), max_size=9).map("".join)
+
+
+@settings(max_examples=300)
+@given(LINES, LINES, LINES)
+def test_law_no_line_of_either_side_is_lost(base: str, upstream: str, patch: str) -> None:
+    merged = merge(upstream, patch, base, "x.txt")
+    if merged.data is None or merged.clean:
+        return
+    if {Rule.CONTAINED, Rule.WORDS} & set(rules(merged)):
+        return
+    gained = _counted(merged.data.decode(), upstream)
+    assert gained == _counted(patch, base)
+
+
+def _counted(after: str, before: str) -> dict[str, int]:
+    lines = {line.strip() for line in (*after.split("\n"), *before.split("\n"))} - {""}
+    counts = [[line.strip() for line in text.split("\n")] for text in (after, before)]
+    grown = {line: counts[0].count(line) - counts[1].count(line) for line in lines}
+    return {line: number for line, number in grown.items() if number}
+
+
+@settings(max_examples=200)
+@given(LINES, LINES)
+def test_law_onto_itself_and_onto_its_result(old: str, new: str) -> None:
+    assert settled(merge(old, new, old, "x.txt")) == new
+    assert settled(merge(new, new, old, "x.txt")) == new
+    assert settled(merge(new, old, old, "x.txt")) == new

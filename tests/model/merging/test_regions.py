@@ -1,0 +1,58 @@
+"""Our three-way merge against git's own: same regions, same bytes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from patchkit.gitcmd.process import git_version
+from patchkit.model.diff import split_lines
+from patchkit.model.merging.regions import compare_three
+from tests.support.repos import Upstream
+
+WORDS = ["alpha\n", "beta\n", "gamma\n", "delta\n", "\n", "    x = 1\n", "    return\n", "}\n"]
+
+
+def ours(base: bytes, upstream: bytes, patch: bytes) -> bytes | None:
+    three = compare_three(split_lines(base), split_lines(upstream), split_lines(patch))
+    texts = [region.settled for region in three.regions]
+    return None if None in texts else three.assemble([text or () for text in texts])
+
+
+def edited(lines: list[str], chance: random.Random) -> list[str]:
+    lines = list(lines)
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(len(lines) + 1)
+        gone = chance.choice([0, 0, 1, 2])
+        lines[at : at + gone] = chance.choices(WORDS, k=chance.randint(0, 3))
+    return lines
+
+
+def test_touching_changes_conflict_and_equal_ones_do_not() -> None:
+    base = b"a\nb\nc\nd\n"
+    assert ours(base, b"A\nb\nc\nd\n", b"a\nb\nc\nD\n") == b"A\nb\nc\nD\n"
+    assert ours(base, b"a\nB\nc\nd\n", b"a\nb\nC\nd\n") is None
+    assert ours(base, b"a\nB\nc\nd\n", b"a\nB\nc\nd\n") == b"a\nB\nc\nd\n"
+
+
+@pytest.mark.skipif(git_version() < (2, 38), reason="git merge-tree --write-tree")
+def test_law_as_git_merges(upstream: Upstream) -> None:
+    chance = random.Random(7)
+    texts: dict[str, dict[str, str]] = {"base": {}, "upstream": {}, "patch": {}}
+    for number in range(120):
+        name, lines = f"f{number}", chance.choices(WORDS, k=chance.randint(0, 25))
+        texts["base"][name] = "".join(lines) or "x\n"
+        for side in ("upstream", "patch"):
+            texts[side][name] = "".join(edited(lines, chance)) or "x\n"
+    base = upstream.commit(texts["base"], branch="base")
+    tips = [upstream.commit(texts[s], branch=s, parents=(base,)) for s in ("upstream", "patch")]
+    out = upstream.git("merge-tree", "--write-tree", "-z", "--name-only", *tips, accept=(0, 1))
+    tree, *rest = out.split(b"\0")
+    clashing = set(rest[: rest.index(b"")])
+    merged_files = upstream.files(tree.decode())
+    assert len(texts["base"]) > len(clashing) > 5
+    for name in texts["base"]:
+        merged = ours(*(texts[side][name].encode() for side in ("base", "upstream", "patch")))
+        assert (merged is None) == (name.encode() in clashing), name
+        assert merged is None or merged == merged_files[name], name

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from patchkit.model.linediff import Edit, diff_lines, matched_lines
+
+LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=14)
+
+
+def test_an_edit_names_both_ranges() -> None:
+    old, new = [b"a\n", b"b\n", b"c\n"], [b"a\n", b"x\n", b"y\n", b"c\n"]
+    assert diff_lines(old, new) == (Edit(1, 2, 1, 3),)
+    assert matched_lines(diff_lines(old, new), 3) == {0: 0, 2: 3}
+
+
+def test_a_run_slides_down_as_git_has_it() -> None:
+    old = [b"def f():\n", b"    x\n", b"\n"]
+    new = [b"def f():\n", b"    x\n", b"\n", b"def f():\n", b"    x\n", b"\n"]
+    assert diff_lines(old, new) == (Edit(3, 3, 3, 6),)
+
+
+def test_lines_that_repeat_too_often_to_anchor_are_compared_all_the_same() -> None:
+    old = [b"x\n"] * 70
+    assert diff_lines(old, [*old, b"x\n"]) == (Edit(70, 70, 70, 71),)
+    crowd = [b"x\n", b"y\n"] * 70
+    assert diff_lines(crowd[1:-1], crowd[:-1]) == (Edit(0, 0, 0, 1),)
+    shuffled = [b"p\n", *crowd[3:], b"q\n", b"x\n"]
+    edits = diff_lines(crowd, shuffled)
+    assert sum(each.new_end - each.new_start for each in edits) < 8
+
+
+@given(LINES, LINES)
+def test_law_the_edits_make_the_new_text(old: list[bytes], new: list[bytes]) -> None:
+    edits = diff_lines(old, new)
+    made: list[bytes] = []
+    at = 0
+    for edit in edits:
+        assert at <= edit.start
+        made += old[at : edit.start] + new[edit.new_start : edit.new_end]
+        at = edit.end
+    assert made + old[at:] == new
+    starts = [edit.start for edit in edits]
+    ends = [edit.end for edit in edits]
+    assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
