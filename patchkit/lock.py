@@ -5,17 +5,23 @@
        "megatron-lm": {
          "base": {"commit": "...", "tree": "..."},
          "patches": [{"name": "one.patch", "sha256": "...", "tree": "..."}],
-         "tree": "..."}}}
+         "tree": "..."}},
+     "overrides": {
+       "mindspeed": {"megatron-lm": {"<commit>": {
+         "megatron.core.utils.log": {"kind": "function", "signature": "(a)", "body": "..."}}}}}}
 
 Beside the manifest as `<name>.lock.json`. `tree` of a patch is the tree after it, the last one the
 result. `apply` compares with it and writes it where there is none; `refresh` and `bump` write it.
+`overrides` is what somebody has reviewed of another component's code that a component replaces, by
+the other's commit at which it was so; only `patchkit overrides --accept` writes it, everybody else
+keeps it. The key is there only if something is.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,10 +62,31 @@ class LockedComponent:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewedTarget:
+    """Code that another component replaces, as it was when somebody looked at it.
+
+    `commit` is the base commit at which it was so; the rest as in overrides.standing.Standing.
+    """
+
+    commit: str
+    kind: str
+    signature: str
+    body: str
+
+
+#: Dotted name -> what was reviewed.
+Reviewed = Mapping[str, ReviewedTarget]
+
+
+@dataclass(frozen=True, slots=True)
 class Lock:
-    """What a lock file says, by component."""
+    """What a lock file says, by component.
+
+    `overrides` maps (replacing component, target component) to what was reviewed of the target.
+    """
 
     components: Mapping[str, LockedComponent]
+    overrides: Mapping[tuple[str, str], Reviewed] = field(default_factory=dict)
 
 
 def lock_component(stack: Stack, series: LoadedSeries) -> LockedComponent:
@@ -98,10 +125,12 @@ def load_lock(path: Path) -> Lock | None:
 
 def lock_bytes(lock: Lock) -> bytes:
     """The lock as it stands in its file: the same bytes for the same lock."""
-    document = {
+    document: dict[str, object] = {
         "version": _VERSION,
         "components": {name: _plain(each) for name, each in lock.components.items()},
     }
+    if lock.overrides:
+        document["overrides"] = _plain_overrides(lock.overrides)
     return json.dumps(document, indent=2, sort_keys=True).encode() + b"\n"
 
 
@@ -118,8 +147,10 @@ def merge_lock(
     lock: Lock | None, done: Mapping[str, LockedComponent], *, drop: Collection[str] = ()
 ) -> Lock:
     """The lock with some components put in and others dropped; the rest stays."""
-    kept = {} if lock is None else lock.components
-    return Lock({name: each for name, each in {**kept, **done}.items() if name not in drop})
+    kept = Lock({}) if lock is None else lock
+    components = {n: c for n, c in {**kept.components, **done}.items() if n not in drop}
+    overrides = {pair: each for pair, each in kept.overrides.items() if not {*pair} & {*drop}}
+    return Lock(components, overrides)
 
 
 def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator[str]:
@@ -163,18 +194,57 @@ def _plain(component: LockedComponent) -> dict[str, object]:
     }
 
 
+def _plain_overrides(overrides: Mapping[tuple[str, str], Reviewed]) -> dict[str, object]:
+    document: dict[str, dict[str, dict[str, dict[str, object]]]] = {}
+    for (name, target), reviewed in overrides.items():
+        commits = document.setdefault(name, {}).setdefault(target, {})
+        for target_name, each in reviewed.items():
+            fields = {"kind": each.kind, "signature": each.signature, "body": each.body}
+            commits.setdefault(each.commit, {})[target_name] = fields
+    return dict(document)
+
+
 class _ShapeError(Exception):
     """Not a lock; says what and where."""
 
 
 def _parse(document: object) -> Lock:
-    top = _object(document, "the lock", {"version", "components"})
+    has_overrides = isinstance(document, dict) and "overrides" in document
+    keys = {"version", "components", *(["overrides"] if has_overrides else [])}
+    top = _object(document, "the lock", keys)
     if top["version"] != _VERSION:
         raise _ShapeError(f"version {top['version']} of the lock; this patchkit knows {_VERSION}")
     components = top["components"]
     if not isinstance(components, dict):
         raise _ShapeError("components is not an object")
-    return Lock({name: _component(name, each) for name, each in components.items()})
+    locked = {name: _component(name, each) for name, each in components.items()}
+    return Lock(locked, dict(_overrides(top.get("overrides", {}))))
+
+
+def _overrides(document: object) -> Iterator[tuple[tuple[str, str], Reviewed]]:
+    for name, targets in _entries(document, "overrides"):
+        for target, commits in _entries(targets, f"overrides.{name}"):
+            where = f"overrides.{name}.{target}"
+            reviewed: dict[str, ReviewedTarget] = {}
+            for commit, names in _entries(commits, where):
+                _hex(commit, where, 40)
+                for each, fields in _entries(names, where):
+                    reviewed[each] = _reviewed(f"{where}: {each}", commit, fields)
+            yield (name, target), reviewed
+
+
+def _reviewed(where: str, commit: str, document: object) -> ReviewedTarget:
+    fields = _object(document, where, {"kind", "signature", "body"})
+    kind, signature, body = (fields[key] for key in ("kind", "signature", "body"))
+    if not isinstance(kind, str) or not isinstance(signature, str) or not isinstance(body, str):
+        raise _ShapeError(f"{where}: kind, signature and body are strings")
+    return ReviewedTarget(commit, kind, signature, body)
+
+
+def _entries(document: object, where: str) -> Iterable[tuple[str, object]]:
+    if not isinstance(document, dict):
+        raise _ShapeError(f"{where} is not an object")
+    return document.items()
 
 
 def _component(name: str, document: object) -> LockedComponent:

@@ -35,6 +35,7 @@ FLOW = (
     "lock",
     "export",
     "recipes",
+    "overrides",
     "drift",
     "overrides",
     "refresh",

@@ -12,6 +12,7 @@ from patchkit.lock import (
     Lock,
     LockedComponent,
     LockedPatch,
+    ReviewedTarget,
     compare,
     load_lock,
     lock_bytes,
@@ -114,4 +115,36 @@ def test_a_torn_file_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "demo.lock.json"
     path.write_bytes(lock_bytes(Lock({"demo": DEMO}))[:-20])
     with pytest.raises(BadInputError, match=r"demo\.lock\.json:\d+: not JSON"):
+        load_lock(path)
+
+
+REVIEWED = {
+    ("speed", "core"): {
+        "core.scale": ReviewedTarget("a" * 40, "function", "(x, by=2)", "00ff"),
+        "core.ops.shift": ReviewedTarget("b" * 40, "function", "(x)", "11ff"),
+    }
+}
+
+
+def test_reviews_are_written_read_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "demo.lock.json"
+    lock = Lock({"demo": DEMO}, REVIEWED)
+    write_lock(path, lock)
+    assert load_lock(path) == lock
+    assert merge_lock(lock, {}).overrides == REVIEWED
+    assert merge_lock(lock, {}, drop=["core"]).overrides == {}
+
+
+def test_a_lock_without_reviews_has_no_word_of_them() -> None:
+    assert b"overrides" not in lock_bytes(Lock({"demo": DEMO}))
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [[], {"a": 1}, {"a": {"b": {"short": {}}}}, {"a": {"b": {"a" * 40: {"x": {"kind": "f"}}}}}],
+)
+def test_reviews_that_are_none_are_refused(tmp_path: Path, overrides: object) -> None:
+    path = tmp_path / "demo.lock.json"
+    path.write_text(json.dumps({"version": 1, "components": {}, "overrides": overrides}))
+    with pytest.raises(BadInputError):
         load_lock(path)

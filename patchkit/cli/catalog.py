@@ -32,6 +32,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "blame": "blame:blame",
         "graph": "graph:graph",
     },
+    "Guard": {
+        "overrides": "overrides:overrides",
+    },
     "Patchkit itself": {
         "completion": "completion:completion",
         "version": "version:version",

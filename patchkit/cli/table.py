@@ -23,6 +23,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'log': "List each component's patches, in order",
  'blame': 'Say which patch each line of a patched file comes from',
  'graph': 'Show which patches need which earlier ones',
+ 'overrides': 'Tell whether code that is replaced at run time has changed',
  'completion': 'Print the script that makes a shell complete patchkit',
  'version': 'Say which patchkit, git and Python run'}
 
@@ -335,6 +336,33 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)')),
+ 'overrides': (((), 'TARGET', True, 'Only these targets; * is any text'),
+               (('-m', '--manifest'),
+                'MANIFEST',
+                False,
+                'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+               (('-c', '--component'),
+                'COMPONENT',
+                True,
+                'Only this component; may be given several times'),
+               (('--since',),
+                'COMMIT',
+                False,
+                'Compare with this commit of the target instead of what was reviewed'),
+               (('--at',), 'COMMIT', False, 'Look at this commit of the target, not at its pin'),
+               (('--diff',), '', False, 'Show how the code of each target changed'),
+               (('--all',), '', False, 'List also targets that are as they were, and calls'),
+               (('--accept',),
+                '',
+                False,
+                'Record the targets as they are now as reviewed, in the lock'),
+               (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+               (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+               (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+               (('-q', '--quiet'),
+                '',
+                False,
+                'Print only what is wrong; the exit code says the rest')),
  'completion': (((), 'bash|zsh|fish|', False, 'The shell'),),
  'version': ((('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),)}
 
@@ -372,6 +400,9 @@ Look:
   log               List each component's patches, in order
   blame             Say which patch each line of a patched file comes from
   graph             Show which patches need which earlier ones
+
+Guard:
+  overrides         Tell whether code that is replaced at run time has changed
 
 Patchkit itself:
   completion        Print the script that makes a shell complete patchkit
@@ -1165,6 +1196,55 @@ Exit codes:
   0  drawn
   2  the command line is wrong
   4  a series or patch cannot be read, or does not apply
+  5  an upstream could not be fetched
+"""
+
+PAGES['overrides'] = """\
+Usage: patchkit overrides [OPTIONS] [TARGET...]
+
+Tell whether code that is replaced at run time has changed.
+
+The calls that replace it are found by a rule, the names that they give are
+looked up in the target's source; nothing is imported. What was reviewed is in
+the lock.
+
+Arguments:
+  TARGET...               Only these targets; * is any text. Default: all.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --since COMMIT      Compare with this commit of the target instead of what
+                          was reviewed.
+      --at COMMIT         Look at this commit of the target, not at its pin.
+      --diff              Show how the code of each target changed.
+      --all               List also targets that are as they were, and calls.
+      --accept            Record the targets as they are now as reviewed, in the
+                          lock.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit overrides -m qwen3-vl-npu
+      what changed since it was reviewed
+  patchkit overrides -m qwen3-vl-npu 'megatron.core.optimizer.*' --diff
+      and how
+  patchkit overrides -m qwen3-vl-npu --accept
+      all of that was looked at
+
+Exit codes:
+  0  every target is there and as it was reviewed
+  1  targets are gone, have changed or were never reviewed
+  2  the command line is wrong
+  4  a rule file, series, lock or patch cannot be read
   5  an upstream could not be fetched
 """
 

@@ -55,6 +55,15 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "exported": ("✓", Paint.GOOD),
     "refused": ("✗", Paint.BAD),
     "failed": ("✗", Paint.BAD),
+    # code that another component replaces (overrides.review.Verdict)
+    "gone": ("✗", Paint.BAD),
+    "not there": ("✗", Paint.BAD),
+    "signature": ("✗", Paint.BAD),
+    "body": ("!", Paint.NOTICE),
+    "new": ("+", Paint.NOTICE),
+    "declared": ("·", Paint.FAINT),
+    "same": ("✓", Paint.GOOD),
+    "uncertain": ("?", Paint.NOTICE),
     "error": ("✗", Paint.BAD),
     "warning": ("!", Paint.NOTICE),
 }

@@ -30,6 +30,7 @@ from patchkit.model.lint import Finding, Severity, lint_patch
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
+from patchkit.ops.guards import Guarded, guard_findings
 from patchkit.ops.sharing import PatchUse, find_shared
 from patchkit.recipes.checking import Place, check_generated
 from patchkit.series import LoadedPatch, LoadedSeries, load_series
@@ -116,6 +117,9 @@ def _check_stack(
         stack = build_stack(reader, base, series.series_patches)
         findings = (*_series_findings(series), *_lock_findings(task, stack, series))
         patches = _check_patches(reader, stack, task, series, tools)
+        source = Overlay(reader, stack.objects)
+        guarded = Guarded(task.manifest, task.component, stack, source)
+        findings = (*findings, *guard_findings(guarded, tools.store, tools.progress))
     check = replace(
         blank,
         base=base.commit,

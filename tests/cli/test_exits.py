@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +92,20 @@ class Scene:
         """A folder `outside` has a file that is no patch."""
         self.project.write({"outside/0001-end.patch": b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n"})
 
+    def overriding(self) -> None:
+        """Another component replaces a function of the upstream while it runs."""
+        pin = self.upstream.commit({"tool.py": "put('hello.hello', 1)\n"}, branch="tool")
+        rule = {"id": "put", "language": "python", "rule": {"pattern": "put($TARGET, $_)"}}
+        rules = {"version": 1, "description": "calls", "rules": [{**rule, "files": ["*.py"]}]}
+        self.project.write({"patches/calls.rules.yml": json.dumps(rules)})
+        overrides = {"target": "demo", "rule": "patches/calls.rules.yml", "packages": ["hello"]}
+        self.project.component("tool", self.upstream, pin, overrides=[overrides])
+
+    def overriding_unreachable(self) -> None:
+        """The same, and nothing can be fetched."""
+        self.overriding()
+        self.gone()
+
     def _edit(self, name: str, old: str, new: str) -> None:
         path = self.project.checkout("demo") / name
         assert old in path.read_text()
@@ -159,6 +174,10 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("graph", 0, Scene.applied, ("graph",)),
     ("graph", 4, Scene.corrupt, ("graph",)),
     ("graph", 5, Scene.gone, ("graph",)),
+    ("overrides", 0, Scene.overriding, ("overrides", "--accept")),
+    ("overrides", 1, Scene.overriding, ("overrides",)),
+    ("overrides", 4, Scene.misspelt, ("overrides",)),
+    ("overrides", 5, Scene.overriding_unreachable, ("overrides",)),
 ]
 
 #: Left out: long, not the same everywhere, or only after a lock was waited for.

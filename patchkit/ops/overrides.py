@@ -1,0 +1,240 @@
+"""Overrides: what components replace in each other, against what was reviewed or another commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from difflib import unified_diff
+
+from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
+from patchkit.gitcmd.objects import reading
+from patchkit.lock import Lock, Reviewed, load_lock, lock_bytes
+from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, Overrides
+from patchkit.model.names import COMMIT_ID
+from patchkit.model.progress import Progress
+from patchkit.ops.stacks import built_stack, require_clean
+from patchkit.overrides.calls import CallSite
+from patchkit.overrides.resolving import Resolver
+from patchkit.overrides.review import Target, Verdict, accepted, count_verdicts, is_chosen
+from patchkit.overrides.standing import source_of
+from patchkit.overrides.survey import TreeAt, as_it_was, read_replacements, resolver_of, survey
+from patchkit.store import Store
+from patchkit.transaction import write_set
+
+
+@dataclass(frozen=True, slots=True)
+class OverridesOptions:
+    """What to look at.
+
+    `names` are globs over targets, () for all. `since`: compare with that commit of the target
+    instead of what was reviewed; `at`: look at that commit instead of the pin. `diff`: show how
+    code changed. `accept`: record the chosen targets as reviewed.
+    """
+
+    names: tuple[str, ...] = ()
+    since: str = ""
+    at: str = ""
+    diff: bool = False
+    accept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TargetDiff:
+    """How a target's code changed since it was reviewed, as a unified diff."""
+
+    name: str
+    diff: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentOverrides:
+    """What `component` replaces in `target` while it runs.
+
+    `commit` is the target's that was looked at, `since` the one it is compared with, "" for what
+    was reviewed. `counts` are of all targets, `targets` those that were asked for. `uncertain` are
+    calls whose argument is not plain to see, `elsewhere` how many names are in other packages.
+    `accepted`: how many were recorded as reviewed.
+    """
+
+    component: str
+    target: str
+    commit: str
+    since: str
+    counts: Mapping[Verdict, int]
+    targets: tuple[Target, ...]
+    uncertain: tuple[CallSite, ...] = ()
+    elsewhere: int = 0
+    diffs: tuple[TargetDiff, ...] = ()
+    accepted: int = 0
+    recorded: Reviewed = field(default_factory=dict, metadata={"json": False}, repr=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to look at one of all its targets."""
+        return any(verdict.is_open for verdict in self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class OverridesReport:
+    """Every pair of components of which one replaces code of the other."""
+
+    manifest: str
+    overrides: tuple[ComponentOverrides, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """A finding where somebody has to look."""
+        return ExitCode.FINDING if any(each.is_open for each in self.overrides) else ExitCode.OK
+
+
+def review_overrides(
+    manifest: Manifest,
+    components: Sequence[Component],
+    options: OverridesOptions,
+    store: Store,
+    progress: Progress,
+) -> OverridesReport:
+    """Judge the targets of all overrides of the components.
+
+    On disk: with `accept` the lock, else nothing but what the store fetches. UsageError if no
+    component has overrides, BadInputError if a rule or lock cannot be read or a stack is broken.
+    """
+    chosen = [(component, each) for component in components for each in component.overrides]
+    if not chosen:
+        hint = "a component says so under `overrides:` (docs/howto/overrides.md)"
+        raise UsageError("no component replaces code of another", hint=hint)
+    _require_commits(options)
+    seen = _read(manifest)
+    lock = load_lock(manifest.lock_path) or Lock({})
+    reviewing = _Reviewing(manifest, options, store, progress)
+    report = tuple(reviewing.pair(*pair, lock) for pair in chosen)
+    if options.accept:
+        recorded = {(each.component, each.target): each.recorded for each in report}
+        data = lock_bytes(replace(lock, overrides={**lock.overrides, **recorded}))
+        write_set(manifest.root, {manifest.lock_path: data}, {manifest.lock_path: seen})
+    return OverridesReport(manifest.name, report)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reviewing:
+    manifest: Manifest
+    options: OverridesOptions
+    store: Store
+    progress: Progress
+
+    def pair(self, component: Component, declared: Overrides, lock: Lock) -> ComponentOverrides:
+        target = self.manifest.component(declared.target)
+        assert target is not None
+        options, name = self.options, component.name
+        with ExitStack() as stack:
+            built = stack.enter_context(
+                built_stack(self.manifest, component, self.store, self.progress)
+            )
+            require_clean(built, self.manifest)
+            own = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+            calls = read_replacements(declared, self.manifest.root, own)
+            now = self._tree(target, options.at, stack)
+            resolver = resolver_of(declared, now)
+            reviewed = lock.overrides.get((name, target.name), {})
+            if options.since:
+                then = self._tree(target, options.since, stack)
+                names = list(calls.below(declared.packages))
+                reviewed = as_it_was(resolver_of(declared, then), names, then.commit)
+            found = survey(declared, calls, resolver, reviewed)
+            asked = tuple(each for each in found.targets if is_chosen(each.name, options.names))
+            self._require_known(asked, component, target)
+            diffs = tuple(self._diffs(asked, declared, target, resolver, stack))
+        result = ComponentOverrides(
+            component=name,
+            target=target.name,
+            commit=now.commit,
+            since=options.since,
+            counts=count_verdicts(found.targets),
+            targets=asked,
+            uncertain=found.uncertain,
+            elsewhere=found.elsewhere,
+            diffs=diffs,
+        )
+        if not options.accept:
+            return result
+        recorded = accepted(found.targets, options.names, now.commit)
+        again = survey(declared, calls, resolver, recorded)
+        return replace(
+            result,
+            counts=count_verdicts(again.targets),
+            targets=tuple(each for each in again.targets if is_chosen(each.name, options.names)),
+            accepted=sum(each not in reviewed.items() for each in recorded.items()),
+            recorded=recorded,
+        )
+
+    def _tree(self, target: Component, commit: str, stack: ExitStack) -> TreeAt:
+        """The target's tree at its pin, or at another commit, without any patch."""
+        if commit:
+            if not isinstance(target.source, GitSource):
+                hint = "leave out --since and --at"
+                raise UsageError(f"{target.name} is no git repository", hint=hint)
+            target = replace(target, pin=GitPin(commit))
+        base = self.store.base(target, self.progress)
+        reader = stack.enter_context(reading(self.store.repository(target)))
+        return TreeAt(reader, base.tree, base.commit)
+
+    def _require_known(
+        self, asked: Sequence[Target], component: Component, target: Component
+    ) -> None:
+        for glob in self.options.names:
+            if not any(is_chosen(each.name, [glob]) for each in asked):
+                what = f"{component.name} replaces no {glob} in {target.name}"
+                raise UsageError(what, hint="names are dotted and full; * is any text")
+
+    def _diffs(
+        self,
+        targets: Sequence[Target],
+        declared: Overrides,
+        target: Component,
+        now: Resolver,
+        stack: ExitStack,
+    ) -> Iterator[TargetDiff]:
+        if not self.options.diff:
+            return
+        resolvers: dict[str, Resolver] = {}
+        for each in targets:
+            if each.reviewed is None or each.verdict in (Verdict.SAME, Verdict.DECLARED):
+                continue
+            commit = each.reviewed.commit
+            if commit not in resolvers:
+                resolvers[commit] = resolver_of(declared, self._tree(target, commit, stack))
+            before, after = _text(resolvers[commit], each.name), _text(now, each.name)
+            lines = unified_diff(before, after, f"a/{each.name}", f"b/{each.name}", lineterm="")
+            yield TargetDiff(each.name, tuple(lines))
+
+
+def _text(resolver: Resolver, name: str) -> list[str]:
+    """The source of a name's definitions, line by line."""
+    lines: list[str] = []
+    for code in source_of(resolver, name):
+        if code.node is None:
+            continue
+        data = resolver.modules.text(code.module)
+        decorators = getattr(code.node, "decorator_list", [])
+        first = min([code.node.lineno, *(each.lineno for each in decorators)])
+        lines += data.splitlines()[first - 1 : code.node.end_lineno]
+    return lines
+
+
+def _require_commits(options: OverridesOptions) -> None:
+    for word in (options.since, options.at):
+        if word and not COMMIT_ID.fullmatch(word):
+            hint = "40 hex digits: git rev-parse, or ask the upstream"
+            raise UsageError(f"{word} is no full commit id", hint=hint)
+    if options.accept and (options.since or options.at):
+        raise UsageError("--accept records what stands at the pin: leave out --since and --at")
+
+
+def _read(manifest: Manifest) -> bytes | None:
+    try:
+        return manifest.lock_path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadInputError(Problem(str(error.strerror), str(manifest.lock_path))) from error

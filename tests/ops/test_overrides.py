@@ -1,0 +1,233 @@
+"""`patchkit overrides`, and what `check` says about code that one component replaces in another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from patchkit.lock import load_lock
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+CORE = {
+    "core/__init__.py": "from .ops import scale\n",
+    "core/ops.py": (
+        "def scale(x, by=2):\n    return x * by\n\n\ndef shift(x):\n    return x + 1\n\n\n"
+        "def norm(x):\n    return x\n"
+    ),
+    "core/layer.py": "class Layer:\n    def forward(self, x):\n        return x\n",
+}
+#: `scale` takes more, `shift` does something else, `norm` looks otherwise, `forward` is gone.
+MOVED = {
+    "core/ops.py": (
+        "def scale(x, by=2, group=None):\n    return x * by\n\n\n"
+        "def shift(x):\n    return x - 1\n\n\n"
+        'def norm(x):\n    """The same."""\n    return x  # as before\n'
+    ),
+    "core/layer.py": "class Layer:\n    def run(self, x):\n        return x\n",
+}
+SPEED = {
+    "speed/features.py": (
+        "def register(manager):\n"
+        "    manager.replace('core.scale', fast_scale)\n"
+        "    manager.replace('core.ops.norm', fast_norm)\n"
+        "    for name in ['shift']:\n"
+        "        manager.replace(f'core.ops.{name}', fast_shift)\n"
+        "    manager.replace('core.layer.Layer.forward', fast_forward)\n"
+        "    manager.replace('core.ops.fused', fused)\n"
+        "    manager.replace('torch.add', fast_add)\n"
+    ),
+}
+RULES = {
+    "version": 1,
+    "description": "calls that replace something",
+    "rules": [
+        {
+            "id": "replace-call",
+            "language": "python",
+            "files": ["speed/**"],
+            "rule": {"pattern": "$_.replace($TARGET, $$$)"},
+        }
+    ],
+}
+REASON = {"name": "core.ops.fused", "reason": "speed adds it"}
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Upstream:
+    return Upstream.create(tmp_path / "core.git")
+
+
+@pytest.fixture
+def pair(project: Project, upstream: Upstream, core: Upstream) -> Project:
+    """A component `speed` that replaces functions of a component `core`."""
+    project.write({"patches/calls.rules.yml": yaml.safe_dump(RULES)})
+    project.component("core", core, core.commit(CORE, "one"))
+    declare(project, upstream, REASON)
+    return project
+
+
+def declare(project: Project, speed: Upstream, *absent: dict[str, str]) -> None:
+    pin = speed.commit(SPEED, "speed")
+    project.component("speed", speed, pin, overrides=[overriding(*absent)])
+
+
+def overriding(*absent: dict[str, str]) -> dict[str, object]:
+    declared: dict[str, object] = {"target": "core", "rule": "patches/calls.rules.yml"}
+    return declared | {"packages": ["core"], "absent": list(absent)}
+
+
+def move(project: Project, core: Upstream) -> str:
+    pin = core.commit(MOVED, "two")
+    project.component("core", core, pin)
+    return pin
+
+
+def verdicts(ran: object) -> dict[str, str]:
+    found = ran.json["overrides"][0]["targets"]  # type: ignore[attr-defined]
+    return {each["name"]: each["verdict"] for each in found}
+
+
+def codes(project: Project, *argv: str) -> list[tuple[str, str]]:
+    checked = project.run("check", "-c", "speed", "--json", *argv).json["components"][0]
+    return [(each["code"], each["severity"]) for each in checked["findings"]]
+
+
+def test_what_nobody_has_looked_at_is_new(pair: Project, golden: Golden) -> None:
+    ran = pair.run("overrides")
+    golden("overrides-new", ran)
+    assert ran.code == 1
+    assert codes(pair) == [("override-new", "warning")]
+    assert pair.run("check").code == 0
+    assert pair.run("check", "--strict").code == 1
+
+
+def test_accepting_records_and_is_done(pair: Project) -> None:
+    accepted = pair.run("overrides", "--accept")
+    assert "recorded 4 as reviewed" in accepted.ok().err
+    assert codes(pair) == []
+    assert pair.run("overrides", "--quiet").ok().out == ""
+    before = pair.files("manifests")
+    pair.run("overrides", "--accept").ok()
+    assert pair.files("manifests") == before
+
+
+def test_what_changed_since_is_told(pair: Project, core: Upstream, golden: Golden) -> None:
+    pair.run("overrides", "--accept").ok()
+    move(pair, core)
+    ran = pair.run("overrides", "--json")
+    assert ran.code == 1
+    assert verdicts(ran) == {
+        "core.layer.Layer.forward": "gone",
+        "core.ops.fused": "declared",
+        "core.ops.norm": "same",
+        "core.ops.shift": "body",
+        "core.scale": "signature",
+    }
+    golden("overrides-moved", pair.run("overrides"))
+    golden("overrides-diff", pair.run("overrides", "core.ops.*", "--diff"))
+    golden("check-overrides", pair.run("check", "-c", "speed", "--jobs", "1"))
+    assert codes(pair) == [
+        ("override-gone", "error"),
+        ("override-signature", "error"),
+        ("override-body", "warning"),
+    ]
+
+
+def test_one_can_be_accepted_by_itself(pair: Project, core: Upstream) -> None:
+    pair.run("overrides", "--accept").ok()
+    move(pair, core)
+    assert "recorded 1 as" in pair.run("overrides", "core.scale", "--accept").err
+    left = verdicts(pair.run("overrides", "--json"))
+    assert (left["core.scale"], left["core.ops.shift"]) == ("same", "body")
+
+
+def test_what_is_gone_cannot_be_accepted_but_explained(
+    pair: Project, core: Upstream, upstream: Upstream
+) -> None:
+    pair.run("overrides", "--accept").ok()
+    move(pair, core)
+    assert pair.run("overrides", "--accept").code == 1
+    assert codes(pair) == [("override-gone", "error")]
+    declare(pair, upstream, REASON, {"name": "core.layer.*", "reason": "we do not use it"})
+    assert pair.run("overrides", "--accept").code == 0
+    assert codes(pair, "--strict") == []
+
+
+def test_a_reason_that_nothing_needs_is_told(pair: Project, upstream: Upstream) -> None:
+    declare(pair, upstream, REASON, {"name": "core.ops.shift", "reason": "gone, we thought"})
+    pair.run("overrides", "--accept")
+    assert codes(pair) == [("override-unused", "warning")]
+
+
+def test_the_lock_keeps_reviews_whoever_writes_it(pair: Project, core: Upstream) -> None:
+    pair.run("overrides", "--accept").ok()
+    lock = pair.root / "manifests" / "demo.lock.json"
+    reviewed = load_lock(lock)
+    assert reviewed is not None
+    pair.run("apply").ok()
+    move(pair, core)
+    pair.run("apply", "--update-lock").ok()
+    after = load_lock(lock)
+    assert after is not None
+    assert after.overrides == reviewed.overrides
+    assert set(after.components) == {"core", "speed"}
+
+
+def test_two_commits_are_compared_without_a_review(pair: Project, core: Upstream) -> None:
+    old = core.git("rev-parse", "main").decode().strip()
+    new = move(pair, core)
+    before = pair.files("manifests")
+    since = verdicts(pair.run("overrides", "--since", old, "--json"))
+    assert since["core.layer.Layer.forward"] == "gone"
+    back = verdicts(pair.run("overrides", "--since", new, "--at", old, "--json"))
+    assert back["core.layer.Layer.forward"] == "new"
+    assert back["core.scale"] == "signature"
+    assert pair.files("manifests") == before
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--since", "v1"], "v1 is no full commit id"),
+        (["--since", "0" * 40, "--accept"], "leave out --since and --at"),
+        (["core.nothing"], "speed replaces no core.nothing in core"),
+        (["-c", "core"], "no component replaces code of another"),
+    ],
+)
+def test_what_cannot_be_asked(pair: Project, argv: list[str], message: str) -> None:
+    ran = pair.run("overrides", *argv)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_a_rule_that_edits_is_refused(pair: Project) -> None:
+    rules = json.loads(json.dumps(RULES))
+    rules["rules"][0]["fix"] = "pass"
+    pair.write({"patches/calls.rules.yml": yaml.safe_dump(rules)})
+    ran = pair.run("overrides")
+    assert ran.code == 4
+    assert "patches/calls.rules.yml:6: replace-call would edit" in ran.err
+
+
+def test_a_call_that_is_not_plain_is_told(pair: Project, upstream: Upstream) -> None:
+    more = SPEED | {"speed/more.py": "def go(m, name):\n    m.replace(name, 1)\n"}
+    pin = upstream.commit(more, "more")
+    pair.component("speed", upstream, pin, overrides=[overriding(REASON)])
+    pair.run("overrides", "--accept")
+    assert codes(pair) == [("override-uncertain", "warning")]
+
+
+def test_calls_that_a_patch_adds_count(pair: Project, upstream: Upstream) -> None:
+    text = SPEED["speed/features.py"]
+    more = text.replace("fast_add)\n", "fast_add)\n    manager.replace('core.ops.fold', fold)\n")
+    patch = make_patch(
+        SPEED, {"speed/features.py": more}, body="Because.\n\nUpstream-Status: Pending"
+    )
+    pin = upstream.commit(SPEED, "speed")
+    pair.component("speed", upstream, pin, {"fold.patch": patch}, overrides=[overriding()])
+    assert verdicts(pair.run("overrides", "--json"))["core.ops.fold"] == "not there"
