@@ -12,13 +12,13 @@ from patchkit.gitcmd.repository import Repository
 
 
 @contextmanager
-def overlay(repository: Repository) -> Iterator[Repository]:
-    """A bare repository with all objects of `repository`; gone at the end of the block."""
+def overlay(*repositories: Repository) -> Iterator[Repository]:
+    """A bare repository with all objects of others; gone at the end of the block."""
     with TemporaryDirectory(prefix="patchkit-") as folder:
         git_dir = Path(folder)
         (git_dir / "refs").mkdir()
         (git_dir / "objects" / "info").mkdir(parents=True)
         (git_dir / "HEAD").write_bytes(b"ref: refs/heads/none\n")
-        borrowed = bytes(objects_directory(repository)) + b"\n"
+        borrowed = b"".join(bytes(objects_directory(each)) + b"\n" for each in repositories)
         (git_dir / "objects" / "info" / "alternates").write_bytes(borrowed)
         yield Repository(git_dir)

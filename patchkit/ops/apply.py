@@ -176,7 +176,7 @@ class _Applying:
 
     def component(self, component: Component, lock: Lock | None) -> AppliedComponent:
         """One component from its pin to its checkout; never raises what concerns it alone."""
-        place = checkout_of(self.workspace, component).path
+        place = checkout_of(self.workspace, self.manifest, component).path
         blank = AppliedComponent(component.name, place, Result.FAILED)
         try:
             applied = self._apply(component, lock, blank)
@@ -255,7 +255,7 @@ class _Applying:
         self, component: Component, stack: Stack, built: AppliedComponent
     ) -> AppliedComponent:
         self.progress.step(component.name, "looking at the checkout", local=True)
-        checkout = checkout_of(self.workspace, component)
+        checkout = checkout_of(self.workspace, self.manifest, component)
         stacked = Stacked(
             stack.base.commit, stack.commit, stack.objects, self.store.repository(component)
         )

@@ -109,7 +109,7 @@ def _blame(
     store: Store,
     progress: Progress,
 ) -> BlameReport | None:
-    path = _in_tree(spot.path, component, workspace)
+    path = _in_tree(spot.path, manifest, component, workspace)
     with built_stack(manifest, component, store, progress) as built:
         if built.tip.data(path) is None:
             return None
@@ -127,9 +127,9 @@ def _blame(
         return BlameReport(component.name, path, blamed, _patches(built, blamed))
 
 
-def _in_tree(path: str, component: Component, workspace: Path) -> str:
+def _in_tree(path: str, manifest: Manifest, component: Component, workspace: Path) -> str:
     """The path in the tree; one that leads into the component's checkout loses that part."""
-    folder = checkout_of(workspace, component).path
+    folder = checkout_of(workspace, manifest, component).path
     try:
         return Path(path).absolute().relative_to(folder.absolute()).as_posix()
     except ValueError:

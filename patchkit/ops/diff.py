@@ -72,11 +72,13 @@ def diff_components(
     manifest: Manifest, components: Sequence[Component], workspace: Path
 ) -> DiffReport:
     """Compare each checkout with the stack that patchkit last made there; writes nothing."""
-    return DiffReport(manifest.name, tuple(_diff(each, workspace) for each in components))
+    return DiffReport(manifest.name, tuple(_diff(manifest, each, workspace) for each in components))
 
 
-def _diff(component: Component, workspace: Path) -> ComponentDiff:
-    checkout = checkout_of(workspace, component)
+def _diff(manifest: Manifest, component: Component, workspace: Path) -> ComponentDiff:
+    checkout = checkout_of(workspace, manifest, component)
+    if not checkout.path.exists():
+        return ComponentDiff(component.name, State.ABSENT)
     state = State.FOREIGN
     try:
         with locked(checkout):

@@ -98,7 +98,7 @@ def _log(
 ) -> ComponentLog:
     blank = ComponentLog(component.name, str(component.pin))
     try:
-        commits = _commits(checkout_of(workspace, component))
+        commits = _commits(checkout_of(workspace, manifest, component))
         with built_stack(manifest, component, store, progress) as built:
             return _logged(blank, built, commits)
     except PatchkitError as error:

@@ -92,7 +92,7 @@ def refresh_components(
     refreshing = _Refreshing(manifest, store, workspace, options, progress)
     with ExitStack() as held:
         for component in components:
-            checkout = checkout_of(workspace, component)
+            checkout = checkout_of(workspace, manifest, component)
             if checkout.path.exists():
                 held.enter_context(locked(checkout))
         lock = manifest.lock_path
@@ -129,7 +129,7 @@ class _Refreshing:
 
     def _component(self, component: Component, lock: Lock | None) -> Thought:
         """One component; never raises what concerns it alone."""
-        checkout = checkout_of(self._workspace, component)
+        checkout = checkout_of(self._workspace, self._manifest, component)
         self._progress.step(component.name, "comparing the checkout with the patches", local=True)
         blank = RefreshedComponent(component.name, checkout.path, Result.FAILED)
         try:

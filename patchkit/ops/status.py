@@ -68,7 +68,7 @@ def status_of(manifest: Manifest, components: Sequence[Component], workspace: Pa
 def _status(
     manifest: Manifest, component: Component, lock: Lock | None, workspace: Path
 ) -> ComponentStatus:
-    checkout = checkout_of(workspace, component)
+    checkout = checkout_of(workspace, manifest, component)
     recorded = lock.components.get(component.name) if lock is not None else None
     status = ComponentStatus(
         component.name,

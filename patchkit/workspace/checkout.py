@@ -9,7 +9,9 @@ from pathlib import Path
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository
-from patchkit.manifest.values import Component
+from patchkit.manifest.values import Component, Manifest
+from patchkit.sources.identity import upstream_key
+from patchkit.workspace.purpose import Purpose
 
 #: The branch that a checkout is on.
 BRANCH = "refs/heads/patchkit"
@@ -28,11 +30,15 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """The place of a component's checkout; nothing need be there yet. `path` is absolute."""
+    """The place of a component's checkout; nothing need be there yet. `path` is absolute.
+
+    `purpose` is what it is to be, None if anything will do.
+    """
 
     workspace: Path
     path: Path
     name: str
+    purpose: Purpose | None = None
 
     @property
     def git_dir(self) -> Path:
@@ -55,11 +61,12 @@ class Checkout:
         return self.workspace / OWN_FOLDER / f"{self.name}.new"
 
 
-def checkout_of(workspace: Path, component: Component) -> Checkout:
-    """The checkout of a component in a workspace."""
+def checkout_of(workspace: Path, manifest: Manifest, component: Component) -> Checkout:
+    """The checkout of a manifest's component in a workspace."""
     workspace = workspace.absolute()
     folder = component.checkout or component.name
-    return Checkout(workspace, workspace / folder, folder.replace("/", "+"))
+    purpose = Purpose(manifest.name, upstream_key(component.source))
+    return Checkout(workspace, workspace / folder, folder.replace("/", "+"), purpose)
 
 
 @contextmanager

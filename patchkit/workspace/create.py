@@ -17,6 +17,7 @@ from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout
 from patchkit.workspace.contents import is_there
 from patchkit.workspace.move import Moved, Target
 from patchkit.workspace.plan import absent_objects
+from patchkit.workspace.purpose import write_purpose
 from patchkit.workspace.staging import leave_out, refresh_index
 
 # How much older than its index a new file is, in nanoseconds; git compares whole seconds.
@@ -61,6 +62,7 @@ def create_checkout(
         left_out = _write_files(repository, target.tip)
         _age(draft)
         refresh_index(repository, repository.git_dir / "index")
+        write_purpose(repository.git_dir / checkout.own_folder.name, checkout.purpose)
         count = _file_count(repository)
         checkout.path.parent.mkdir(parents=True, exist_ok=True)
         _put_in_place(draft, checkout.path, aside)

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import GitObject
 from patchkit.workspace.checkout import Checkout, locked
@@ -15,6 +16,7 @@ from patchkit.workspace.contents import SPECIAL, contents_at, files_below, is_th
 from patchkit.workspace.create import bring_objects, create_checkout
 from patchkit.workspace.move import Target, move_checkout
 from patchkit.workspace.plan import TreeChange, absent_objects, obstacles, tree_changes
+from patchkit.workspace.purpose import write_purpose
 from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.save import Saved, end_operation, read_worktree, save_work, stamp
 from patchkit.workspace.staging import edited_in_secret
@@ -95,11 +97,15 @@ def enter_stack(checkout: Checkout, stack: Stacked, *, when: int, force: bool = 
     marks = _marks(checkout)
     before = inspect(checkout)
     if _is_there(before, stack) and not has_leftovers(checkout):
+        write_purpose(checkout.own_folder, checkout.purpose)
         return Entered(Action.UNCHANGED, before)
     with locked(checkout):
         if _marks(checkout) != marks:
             before = inspect(checkout)  # another patchkit was here meanwhile
-        return _enter(checkout, stack, before, when=when, force=force)
+        entered = _enter(checkout, stack, before, when=when, force=force)
+        if entered.action is not Action.REFUSED:
+            write_purpose(checkout.own_folder, checkout.purpose)
+        return entered
 
 
 def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Entered:
@@ -110,9 +116,24 @@ def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Enter
     if _is_there(before, stack):
         return Entered(Action.UNCHANGED, before)
     refusal = _refusal(before, stack)
-    if refusal is not None and not force:
+    if before.state.movable:
+        refusal = _foreseen(checkout, stack, str(before.head))
+    if refusal is not None and (not force or refusal.cause is Cause.UNSAVABLE):
         return Entered(Action.REFUSED, before, refusal=refusal)
-    return Entered(Action.MOVED, before)
+    anew = before.state is State.FOREIGN and not before.ours
+    return Entered(Action.CREATED if anew else Action.MOVED, before)
+
+
+def _foreseen(checkout: Checkout, stack: Stacked, head: str) -> Refusal | None:
+    """What of the user's would be overwritten, told by objects that the checkout need not have."""
+    with overlay(checkout.repository, stack.source) as trial:
+        write_objects(trial, stack.objects)
+        changes = tree_changes(trial, head, stack.tip)
+    refusal = _endangered(checkout, changes)
+    if refusal is not None and refusal.cause is Cause.IN_THE_WAY:
+        lost = tuple(each for each in refusal.paths if _cannot_be_saved(checkout.path, each))
+        return Refusal(Cause.UNSAVABLE, paths=lost) if lost else refusal
+    return refusal
 
 
 def _enter(

@@ -12,6 +12,7 @@ from patchkit.model.objects import decode_path
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, SAVED_REFS, Checkout
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.journal import read_journal
+from patchkit.workspace.purpose import Purpose, read_purpose
 
 _STATUS = (
     "status",
@@ -65,7 +66,8 @@ class Snapshot:
     `applied` what patchkit's refs say; None where there is none. `edited` are tracked paths that
     differ from `head` in the index or on disk, `untracked` paths that git neither tracks nor
     ignores (a folder ends in "/"). `ahead` counts commits of `head` that are not in the stack,
-    `dropped` those of the stack that are not in `head`.
+    `dropped` those of the stack that are not in `head`. `manifest` names the one that the checkout
+    was last made for.
     """
 
     state: State
@@ -80,6 +82,7 @@ class Snapshot:
     dropped: int = 0
     operation: str = ""
     saved: tuple[str, ...] = ()
+    manifest: str | None = None
     # the tree of `applied`
     applied_tree: str | None = field(default=None, metadata={"json": False})
     ours: bool = field(default=False, metadata={"json": False})  # a repository that patchkit made
@@ -124,7 +127,10 @@ class _Status:
 
 def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> Snapshot:
     operation = _operation(checkout) or ("merge" if status.unmerged else "")
+    purpose = read_purpose(checkout.own_folder)
     state, detail = _place(status, refs, operation)
+    if stranger := _stranger(checkout, purpose):
+        state, detail = State.FOREIGN, stranger
     ahead = dropped = 0
     if state is State.AHEAD:
         ahead, dropped = _distance(checkout.repository, refs[APPLIED_REF].commit)
@@ -145,7 +151,8 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
         dropped=dropped,
         operation=operation,
         saved=tuple(name for name in sorted(refs) if name.startswith(SAVED_REFS)),
-        ours=BASE_REF in refs and APPLIED_REF in refs,
+        ours=BASE_REF in refs and APPLIED_REF in refs and not stranger,
+        manifest=purpose.manifest if purpose is not None else None,
     )
 
 
@@ -162,6 +169,13 @@ def _place(status: _Status, refs: dict[str, CommitRef], operation: str) -> tuple
     if status.edited:
         return State.EDITED, ""
     return (State.PRISTINE if status.head == base else State.APPLIED), ""
+
+
+def _stranger(checkout: Checkout, purpose: Purpose | None) -> str:
+    """What the checkout is if another manifest made it of another upstream, else nothing."""
+    if purpose is None or checkout.purpose is None or not purpose.clashes(checkout.purpose):
+        return ""
+    return f"manifest {purpose.manifest} made it, of another upstream: {purpose.upstream}"
 
 
 def _commit(refs: dict[str, CommitRef], name: str) -> str | None:

@@ -103,7 +103,7 @@ def apply(
 
 
 def _render(terminal: Terminal, report: ApplyReport) -> None:
-    terminal.table([_row(each) for each in report.components])
+    terminal.table([_row(each, report.manifest) for each in report.components])
     terminal.table([row for each in report.components for row in _patch_rows(each)], indent=2)
     for each in report.components:
         _print_notes(terminal, each)
@@ -116,12 +116,12 @@ def _render(terminal: Terminal, report: ApplyReport) -> None:
     _print_next(terminal, report)
 
 
-def _row(applied: AppliedComponent) -> tuple[Line, ...]:
+def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
     count = len(applied.patches)
     patches = f"{count} patch{'es' * (count != 1)}" if count else "no patches"
     sayings = {
         "created": f"{patches}, {_files(applied)}in {_near(applied.checkout)}",
-        "moved": f"{patches}, {_files(applied)}changed{_from_base(applied)}",
+        "moved": f"{patches}, {_files(applied)}changed{_from_base(applied, manifest)}",
         "unchanged": f"{patches}, at the stack already",
         "refused": "your work is in the way; the checkout stays as it is",
         "conflicted": "a patch does not apply; the checkout stays as it is",
@@ -139,9 +139,15 @@ def _files(applied: AppliedComponent) -> str:
     )
 
 
-def _from_base(applied: AppliedComponent) -> str:
-    before = applied.before.base if applied.before is not None else None
-    return f", was on base {before[:12]}" if before not in (None, applied.base) else ""
+def _from_base(applied: AppliedComponent, manifest: str) -> str:
+    """Where the checkout was, if on another base or at another manifest's stack."""
+    before = applied.before
+    if before is None:
+        return ""
+    other = f" of manifest {before.manifest}" * (before.manifest not in (None, manifest))
+    if before.base not in (None, applied.base):
+        return f", was on base {before.base[:12]}{other}"
+    return f", was at the stack{other}" if other else ""
 
 
 def _patch_rows(applied: AppliedComponent) -> Iterator[tuple[Line, ...]]:

@@ -1,0 +1,145 @@
+"""One workspace, several manifests; and what a dry run foresees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream, git_in, make_patch
+
+BASE: Files = {"a.py": "one\n", "b.py": "two\n", ".gitignore": "*.log\n"}
+ONE = make_patch(BASE, {**BASE, "a.py": "ONE\n"}, subject="Shout")
+TWO = make_patch(BASE, {**BASE, "new.py": "new\n"}, subject="Add")
+MORE: Files = {**BASE, "big/c.py": "c\n"}
+
+
+@pytest.fixture
+def two(project: Project, upstream: Upstream) -> Project:
+    """Manifests `left` and `right` with a component `demo` of one upstream; left is applied."""
+    pin = upstream.commit(BASE)
+    project.component("demo", upstream, pin, {"one.patch": ONE}, manifest="left")
+    later = upstream.commit(MORE)
+    entries = [{"patch": "patches/demo/one.patch"}]
+    project.component("demo", upstream, later, entries, manifest="right")
+    project.run("apply", "-m", "left").ok()
+    return project
+
+
+def test_the_same_upstream_is_moved_and_it_is_said_who_had_it(two: Project) -> None:
+    moved = two.run("apply", "-m", "right").ok()
+    assert "was on base" in moved.out
+    assert "of manifest left" in moved.out
+    again = two.run("apply", "-m", "right").ok()
+    assert "left" not in again.out
+    snapshot = two.run("status", "-m", "right", "--json").json["components"][0]["snapshot"]
+    assert (snapshot["state"], snapshot["manifest"]) == ("applied", "right")
+
+
+def test_the_stack_of_both_is_only_noted(two: Project) -> None:
+    text = (two.root / "manifests/left.yaml").read_text()
+    two.write({"manifests/twin.yaml": text})
+    assert "unchanged" in two.run("apply", "-m", "twin").ok().out
+    two.run("apply", "-m", "right").ok()
+    two.run("apply", "-m", "twin").ok()
+    assert "of manifest twin" in two.run("apply", "-m", "right").ok().out
+
+
+@pytest.fixture
+def strangers(two: Project, tmp_path: Path) -> Project:
+    """A further manifest `other` whose component `demo` has quite another upstream."""
+    other = Upstream.create(tmp_path / "other.git")
+    pin = other.commit({"x.py": "x\n"})
+    two.component("demo", other, pin, manifest="other")
+    return two
+
+
+def test_another_upstream_is_refused_with_the_ways_out(strangers: Project) -> None:
+    checkout = strangers.checkout("demo")
+    head = git_in(checkout, "rev-parse", "HEAD")
+    for argv in (["apply"], ["apply", "--dry-run"]):
+        ran = strangers.run(*argv, "-m", "other")
+        assert ran.code == 1
+        assert "demo: manifest left made it, of another upstream: file:/" in ran.err
+        assert "patchkit apply -m other -c demo --workspace DIR" in ran.err
+    assert git_in(checkout, "rev-parse", "HEAD") == head
+    status = strangers.run("status", "-m", "other").ok()
+    assert "foreign" in status.out
+    assert "manifest left made it" in status.out
+    refused = strangers.run("refresh", "-m", "other")
+    assert (refused.code, "manifest left made it" in refused.err) == (1, True)
+
+
+def test_by_force_the_other_checkout_is_kept_whole(strangers: Project) -> None:
+    checkout = strangers.checkout("demo")
+    (checkout / "b.py").write_text("mine\n")
+    ran = strangers.run("apply", "-m", "other", "--force").ok()
+    (kept,) = checkout.parent.glob("demo.saved-*")
+    assert kept.name in ran.out
+    assert (kept / "b.py").read_text() == "mine\n"
+    assert (checkout / "x.py").read_text() == "x\n"
+    assert not (checkout / "b.py").exists()
+
+
+def test_a_manifest_may_change_the_upstream_of_its_own_component(
+    strangers: Project, upstream: Upstream
+) -> None:
+    text = (strangers.root / "manifests/other.yaml").read_text()
+    strangers.write({"manifests/left.yaml": text})
+    moved = strangers.run("apply", "-m", "left", "--update-lock").ok()
+    assert "moved" in moved.out
+    assert (strangers.checkout("demo") / "x.py").read_text() == "x\n"
+
+
+def test_a_checkout_that_says_nothing_is_anybodys(strangers: Project) -> None:
+    (strangers.checkout("demo") / ".git/patchkit/made-for.json").write_text("{")
+    assert "moved" in strangers.run("apply", "-m", "other").ok().out
+
+
+# -- dry runs --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def coming(project: Project, upstream: Upstream) -> Project:
+    """An applied component `demo`; the patch two.patch, which adds new.py, came since."""
+    project.component("demo", upstream, upstream.commit(BASE), {"one.patch": ONE})
+    project.run("apply").ok()
+    project.series("demo", {"one.patch": ONE, "two.patch": TWO})
+    return project
+
+
+def _dry(project: Project, *argv: str) -> tuple[int, str]:
+    """What a dry run says; it is held to write nothing."""
+    before = sorted(project.root.rglob("*"))
+    ran = project.run("apply", "--update-lock", "--dry-run", *argv)
+    assert sorted(project.root.rglob("*")) == before
+    return ran.code, ran.out + ran.err
+
+
+def test_a_dry_run_foresees_what_is_in_the_way(coming: Project) -> None:
+    assert _dry(coming)[0] == 0
+    (coming.checkout("demo") / "new.py").write_text("mine\n")
+    code, said = _dry(coming)
+    assert (code, "untracked and in the way of the stack: new.py" in said) == (1, True)
+    assert _dry(coming, "--force")[0] == 0
+    real = coming.run("apply", "--update-lock")
+    assert (real.code, "in the way of the stack: new.py" in real.err) == (1, True)
+
+
+def test_a_dry_run_foresees_what_no_force_can_save(coming: Project) -> None:
+    folder = coming.checkout("demo") / "new.py"
+    folder.mkdir()
+    git_in(folder, "init", "-q")
+    code, said = _dry(coming, "--force")
+    assert (code, "no commit can hold it: new.py/" in said) == (1, True)
+    assert coming.run("apply", "--update-lock", "--force").code == 1
+
+
+def test_a_dry_run_foresees_edits_that_git_was_told_not_to_see(coming: Project) -> None:
+    checkout = coming.checkout("demo")
+    coming.series("demo", {"two.patch": TWO})
+    git_in(checkout, "update-index", "--assume-unchanged", "a.py")
+    (checkout / "a.py").write_text("mine\n")
+    code, said = _dry(coming)
+    assert (code, "1 edited file: a.py" in said) == (1, True)
