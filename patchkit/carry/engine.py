@@ -9,7 +9,6 @@ from patchkit.carry.files import Ground, carry_file
 from patchkit.carry.values import CarriedFile, CarryReport, Generate, NoPast, PartialResult, Past
 from patchkit.model.apply import Applied, Blobs, apply_changes
 from patchkit.model.merging.conflicts import Labels
-from patchkit.model.objects import GitObject
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Reason, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.patch import FileChange
@@ -173,11 +172,12 @@ class _Carrying:
                 for each in outcomes
             )
             return PatchOutcome(patch.name, Status.CONFLICTED, failed)
-        if tree.write([]) == self.builder.tree_id:
+        made = [file.blob for file in files if file.blob is not None]
+        if tree.write(made) == self.builder.tree_id:
             return PatchOutcome(patch.name, Status.ABSORBED, outcomes)
         if any(each.status is Status.ABSORBED for each in outcomes):
             status = Status.MERGED  # what is left of it is another patch
-        return self.builder.place(patch, tree, _new_blobs(files), status, outcomes)
+        return self.builder.place(patch, tree, made, status, outcomes)
 
 
 def _edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
@@ -189,10 +189,6 @@ def _edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
         if file.entry is not None:
             tree = tree.put(file.path, file.entry)
     return tree
-
-
-def _new_blobs(files: Sequence[CarriedFile]) -> list[GitObject]:
-    return [file.blob for file in files if file.blob is not None]
 
 
 def _names_a_path_twice(changes: Sequence[FileChange]) -> bool:

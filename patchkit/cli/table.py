@@ -991,7 +991,7 @@ Options:
 Examples:
   patchkit carry --repo upstream.git --old-base v1.0 --new-base v1.1 --patch fix.patch
       would it carry, and how surely?
-  patchkit carry --repo src --old-base v1.0 --new-base main --series series --out new
+  patchkit carry --repo src --old-base v1 --new-base v2 --series series --out new
       write the carried patches
 
 Exit codes:

@@ -8,7 +8,7 @@ import pytest
 
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.gitcmd.between import Between
-from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
@@ -189,3 +189,13 @@ def test_unsafe_paths_are_refused(upstream: Upstream, tmp_path: Path) -> None:
     report = carry(upstream, old, old, patch)
     assert report.outcomes[0].status is Status.CONFLICTED
     assert not (tmp_path / "outside").exists()
+
+
+def test_all_objects_of_the_stack_are_at_hand(upstream: Upstream) -> None:
+    old = upstream.commit({"lib/f.py": TEXT})
+    new = upstream.commit({"lib/f.py": "import os\n" + TEXT})
+    patch = make_patch({"lib/f.py": TEXT}, {"lib/f.py": PATCHED.decode()})
+    report = carry(upstream, old, new, patch)
+    repository = Repository(upstream.path)
+    write_objects(repository, report.stack.objects)
+    assert upstream.files(report.stack.commit)["lib/f.py"] == b"import os\n" + PATCHED

@@ -59,6 +59,10 @@ class Scene:
         """The pin is at a commit that the first patch does not fit."""
         self._pin(self.upstream.commit({"hello.py": _HELLO.replace("world", "moon")}))
 
+    def bumped(self) -> None:
+        """Upstream has moved on, beside what the first patch changes."""
+        self.upstream.commit({"hello.py": _HELLO.replace("return 0", "return None")})
+
     def moved_after_apply(self) -> None:
         """The same, after the old stack was applied."""
         self.applied()
@@ -122,6 +126,15 @@ def _untouched(_scene: Scene) -> None:
 _State = Callable[[Scene], None]
 _INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--commit", "1" * 40)
 
+
+def _carry(patch: str) -> tuple[str, ...]:
+    """Of the first commit's patches, one onto the tip."""
+    bases = ("--old-base", "main~1", "--new-base", "main")
+    if patch == "spell-ten":
+        bases = ("--old-base", "main", "--new-base", "main")
+    return ("carry", "--repo", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
+
+
 #: (command, exit code, what happened before, command line)
 CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("init", 0, _untouched, _INIT),
@@ -161,6 +174,9 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("export", 0, _untouched, ("export", "--quilt", "out")),
     ("export", 4, Scene.conflicted, ("export", "--quilt", "out")),
     ("export", 5, Scene.gone, ("export", "--quilt", "out")),
+    ("carry", 0, Scene.bumped, _carry("greet-warmly")),
+    ("carry", 3, Scene.conflicted, _carry("greet-warmly")),
+    ("carry", 4, Scene.corrupt, _carry("spell-ten")),
     ("render", 0, _untouched, ("render",)),
     ("render", 1, _untouched, ("render", "--check")),
     ("render", 4, Scene.misspelt, ("render",)),

@@ -28,7 +28,7 @@ _SHORT = 12
             "would it carry, and how surely?",
         ),
         (
-            "patchkit carry --repo src --old-base v1.0 --new-base main --series series --out new",
+            "patchkit carry --repo src --old-base v1 --new-base v2 --series series --out new",
             "write the carried patches",
         ),
     ],
