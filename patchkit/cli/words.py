@@ -64,6 +64,8 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "declared": ("·", Paint.FAINT),
     "same": ("✓", Paint.GOOD),
     "uncertain": ("?", Paint.NOTICE),
+    "wrong": ("✗", Paint.BAD),
+    "note": ("·", Paint.FAINT),
     "error": ("✗", Paint.BAD),
     "warning": ("!", Paint.NOTICE),
 }

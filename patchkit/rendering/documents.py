@@ -171,7 +171,7 @@ class _Planner:
             workspace=self._workspace('"$here'),
             requirements=requirements(self._environment),
             components=[each for each in self._manifest.components if each.install],
-            checks=[n for n in ("python", "cann") if n in self._environment.versions],
+            environment=self._environment,
         )
 
     def _dockerfile(self) -> Document:

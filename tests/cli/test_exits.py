@@ -72,6 +72,11 @@ class Scene:
         """The manifest has a key that does not exist."""
         self.manifest.write_text(self.manifest.read_text() + "colour: red\n")
 
+    def needing(self) -> None:
+        """The manifest wants a variable that nobody has set."""
+        wish = "environment: {variables: {SET_BY_NOBODY: yes please}}\n"
+        self.manifest.write_text(self.manifest.read_text() + wish)
+
     def corrupt(self) -> None:
         """A patch file was damaged."""
         self.project.write({"patches/demo/spell-ten.patch": _TEN.replace(b"@@ -7,7", b"@@ -7,9")})
@@ -180,6 +185,9 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("render", 0, _untouched, ("render",)),
     ("render", 1, _untouched, ("render", "--check")),
     ("render", 4, Scene.misspelt, ("render",)),
+    ("doctor", 0, _untouched, ("doctor", "--only", "metadata")),
+    ("doctor", 1, Scene.needing, ("doctor", "--only", "variables")),
+    ("doctor", 4, Scene.misspelt, ("doctor",)),
     ("diff", 0, Scene.edited, ("diff",)),
     ("log", 0, Scene.applied, ("log",)),
     ("log", 4, Scene.corrupt, ("log",)),

@@ -40,7 +40,7 @@ def test_the_install_script_does_all_in_order(root: Path, machine: Machine) -> N
     checks = "[doctor] [--manifest] [manifests/demo.yaml]"
     workspace = f"[--workspace] [{root}/workspace]"
     assert called(machine) == [
-        f"patchkit {checks} [--only] [python] [--only] [cann]",
+        f"patchkit {checks} [--only] [system]",
         f"python3 {environment}",
         f"patchkit [apply] [--manifest] [manifests/demo.yaml] {workspace}",
         "python3 [-m] [pip] [install] [-e] [.]",
@@ -48,7 +48,7 @@ def test_the_install_script_does_all_in_order(root: Path, machine: Machine) -> N
         "tool [two]",
         "python3 [-m] [pip] [install] [-e] [.]",
         f"python3 {environment}",
-        f"patchkit {checks} {workspace}",
+        f"patchkit {checks} [--only] [system] [--only] [packages]",
     ]
     places = [line.split(" with ")[0].removeprefix("  in ") for line in machine.log[1::2]]
     assert places == [
@@ -161,7 +161,7 @@ def test_another_workspace_and_another_output(root: Path, machine: Machine, tmp_
         cwd=root,
     ).ok()
     assert machine.run(output / "install.sh").returncode == 0
-    assert f"[--workspace] [{elsewhere}]" in called(machine)[-1]
+    assert f"[--workspace] [{elsewhere}]" in called(machine)[2]
     assert machine.run(output / "launch-status.sh").returncode == 0
     assert machine.log[-1].startswith(f"  in {elsewhere} ")
 

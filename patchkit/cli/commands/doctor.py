@@ -1,0 +1,170 @@
+"""`patchkit doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    WORKSPACE,
+    CacheOption,
+    JsonOption,
+    ManifestOption,
+    QuietOption,
+    WorkspaceOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode
+from patchkit.machine.diagnosis import Topic
+
+if TYPE_CHECKING:
+    from patchkit.cli.text import Line
+    from patchkit.machine.diagnosis import Diagnosis
+    from patchkit.ops.doctor import DoctorReport
+
+
+@command(
+    examples=[
+        ("patchkit doctor -m demo", "all: system, packages, variables, metadata"),
+        ("patchkit doctor -m demo --python .venv/bin/python --only packages", "another Python"),
+        ("patchkit doctor -m demo --values site.yaml", "variables that only the site knows, too"),
+    ],
+    exits={
+        ExitCode.OK: "nothing is wrong or missing, though something may be uncertain",
+        ExitCode.FINDING: "something is wrong or missing",
+        ExitCode.BAD_INPUT: "the manifest or a values file cannot be used",
+    },
+    result="patchkit.ops.doctor:DoctorReport",
+)
+def doctor(
+    *,
+    manifest: ManifestOption = None,
+    only: Annotated[
+        list[Topic] | None,
+        typer.Option("--only", help="Look only at this; may be given several times."),
+    ] = None,
+    python: Annotated[
+        str | None,
+        typer.Option(
+            "--python",
+            metavar="FILE",
+            help="The Python that the stack runs in. Default: the python3 that is active.",
+        ),
+    ] = None,
+    ascend: Annotated[
+        Path | None,
+        typer.Option(
+            "--ascend",
+            metavar="DIR",
+            help="Where Ascend's software is installed. Default: /usr/local/Ascend; the CANN whose "
+            "set_env.sh was sourced comes first.",
+        ),
+    ] = None,
+    values: Annotated[
+        Path | None,
+        typer.Option(
+            "--values", metavar="FILE", help="Site values, `name: value` a line, as for render."
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A site value; may be given several times."
+        ),
+    ] = None,
+    workspace: WorkspaceOption = WORKSPACE,
+    cache: CacheOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Compare this machine with what a manifest asks for.
+
+    Looks at Python, CANN, NNAL and the NPU driver; at the packages of a Python, wanted and known
+    not to work; at the variables of this shell; and at what the components' own metadata asks for
+    beside the manifest, with their patches applied. Says for each what to do. Runs nothing but that
+    Python and npu-smi, changes nothing, and asks no network.
+    """
+    import os
+    import shutil
+
+    from patchkit.cli.places import cache_folder, open_manifest
+    from patchkit.cli.progress import showing_progress
+    from patchkit.machine.ascend import DEFAULT_HOME
+    from patchkit.manifest.site_values import read_values, typed_values
+    from patchkit.ops.doctor import MachineView, examine
+    from patchkit.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    program = python or "python3"
+    view = MachineView(
+        python=shutil.which(program) or program,
+        shell=os.environ,
+        workspace=workspace.absolute(),
+        ascend=ascend or DEFAULT_HOME,
+        npu_smi=shutil.which("npu-smi"),
+    )
+    given = [*(read_values(values) if values else ()), *typed_values(settings or ())]
+    with showing_progress(terminal) as progress:
+        report = examine(
+            chosen,
+            view,
+            Store(cache_folder(cache), offline=True),
+            progress,
+            topics=tuple(only or Topic),
+            given=given,
+        )
+    return terminal.report("doctor", report, report.exit_code, _render)
+
+
+def _render(terminal: Terminal, report: DoctorReport) -> None:
+    from patchkit.cli.text import columns
+    from patchkit.cli.words import word
+    from patchkit.machine.diagnosis import FINDINGS
+
+    for topic in Topic:
+        found = [each for each in report.diagnoses if each.topic is topic]
+        if found:
+            place = f"  of {report.python}" if topic is Topic.PACKAGES else ""
+            terminal.product(f"{topic.value}{place}")
+        for line, each in zip(columns(map(_row, found), indent=2), found, strict=True):
+            terminal.product(line)
+            for more in _more(each):
+                terminal.product(f"      {more}")
+    wrong = sum(each.verdict in FINDINGS for each in report.diagnoses)
+    unknown = sum(each.verdict == "uncertain" for each in report.diagnoses)
+    looked = f"{len(report.diagnoses)} looked at"
+    terminal.product()
+    verdict = word("failed", "wrong") if wrong else word("ok")
+    terminal.product([verdict, f": {looked}, {wrong} wrong or missing, {unknown} uncertain"])
+    if any(each.topic is Topic.VARIABLES and each.advice for each in report.diagnoses):
+        terminal.hint(
+            f"all variables at once: `. env.sh`, made by patchkit render -m {report.manifest} env"
+        )
+
+
+def _row(each: Diagnosis) -> tuple[Line, ...]:
+    from patchkit.cli.words import word
+
+    # what is missing is a finding here
+    shown = word("wrong", "missing") if each.verdict == "missing" else word(each.verdict)
+    return (shown, each.name, _words(each))
+
+
+def _words(each: Diagnosis) -> str:
+    if each.topic is Topic.METADATA:
+        return each.wanted
+    same = each.verdict == "ok" and each.found == each.wanted
+    return each.found if same else f"{each.found}, wanted: {each.wanted}"
+
+
+def _more(each: Diagnosis) -> list[str]:
+    if each.verdict == "ok":
+        return []
+    place = f" ({each.where})" if each.where else ""
+    found = [f"{each.found}{place}"] if each.topic is Topic.METADATA else []
+    where = [each.where] if each.where and each.topic is not Topic.METADATA else []
+    return [*found, *where, *([f"do: {each.advice}"] if each.advice else [])]

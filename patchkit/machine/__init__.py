@@ -1,0 +1,1 @@
+"""This machine beside what a manifest asks for: Python, CANN, driver, packages, variables."""

@@ -1,0 +1,107 @@
+"""Ascend's software on this machine: CANN, NNAL and the driver, by the files that say its version.
+
+Nothing here is run but npu-smi; where a file is there and says no version, that is told as such.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.machine.programs import ask_npu_smi
+
+#: Where installers put things unless told otherwise.
+DEFAULT_HOME = Path("/usr/local/Ascend")
+
+_INSTALLED = re.compile(r"^\s*version\s*=\s*([^\s]+)", re.MULTILINE | re.IGNORECASE)
+# toolkit_running_version=[7.6.0.1.220:8.0.0]
+_RUNNING = re.compile(r"^toolkit_running_version\s*=\s*\[[^\]:]*:([^\]\s]+)\]", re.MULTILINE)
+# | npu-smi 25.3.rc1                 Version: 25.3.rc1                          |
+_NPU_SMI = re.compile(r"npu-smi\s+v?([0-9][0-9A-Za-z.]*)", re.IGNORECASE)
+# Ascend-cann-atb : 8.5.0
+_ATB = re.compile(
+    r"^\s*Ascend-cann-[a-z]+\s*:\s*(?:\S+\s+Version\s*:?\s*)?([0-9][0-9A-Za-z.]*)", re.M
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Software that is there; `version` is None where nothing readable says which."""
+
+    version: str | None
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class AscendHost:
+    """Where to look: the folder that installers use, the shell's variables, npu-smi's path."""
+
+    home: Path
+    environment: Mapping[str, str]
+    npu_smi: str | None = None
+
+    def cann(self) -> Found | None:
+        """The CANN that is active, else the one that is installed."""
+        for folder in self._cann_folders():
+            if folder.is_dir():
+                return _version_of(folder, self._cann_files(folder))
+        return None
+
+    def nnal(self) -> Found | None:
+        """NNAL, by its transformer library."""
+        home = self.environment.get("ATB_HOME_PATH")
+        root = self.home / "nnal"
+        folders = [root, root / "atb", root / "atb" / "latest"]
+        folders += [Path(home), Path(home).parent.parent] if home else []
+        files = [
+            (folder / name, pattern)
+            for folder in reversed(folders)
+            for name, pattern in (
+                ("ascend_nnal_install.info", _INSTALLED),
+                ("version.info", _INSTALLED),
+                ("version.info", _ATB),
+            )
+        ]
+        there = [folder for folder in folders if folder.is_dir()]
+        return _version_of(there[-1], files) if there else None
+
+    def driver(self) -> Found | None:
+        """The NPU driver, by its version file or by npu-smi."""
+        file = self.home / "driver" / "version.info"
+        found = _version_of(file, [(file, _INSTALLED)]) if file.is_file() else None
+        if found is not None and found.version is not None:
+            return found
+        if self.npu_smi is None:
+            return found
+        answer = ask_npu_smi(self.npu_smi)
+        match = _NPU_SMI.search(answer) if answer is not None else None
+        return Found(match[1], "npu-smi info") if match else found
+
+    def _cann_folders(self) -> Iterator[Path]:
+        for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
+            if self.environment.get(name):
+                yield Path(self.environment[name])
+        yield self.home / "ascend-toolkit" / "latest"
+        yield self.home / "cann"
+
+    def _cann_files(self, folder: Path) -> list[tuple[Path, re.Pattern[str]]]:
+        infos = sorted(folder.glob("*-linux/ascend_toolkit_install.info"))
+        return [
+            *((info, _INSTALLED) for info in infos),
+            (folder / "version.cfg", _RUNNING),
+            (folder / "version.info", _INSTALLED),
+        ]
+
+
+def _version_of(place: Path, files: list[tuple[Path, re.Pattern[str]]]) -> Found:
+    for file, pattern in files:
+        try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        found = pattern.search(text)
+        if found:
+            return Found(found[1], str(file))
+    return Found(None, str(place))

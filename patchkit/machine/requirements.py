@@ -1,0 +1,272 @@
+"""What a component's own metadata asks for: pyproject.toml, setup.cfg, setup.py, PKG-INFO.
+
+Read, never run. Where a file leaves its requirements to code, that is told: `unread` says why.
+"""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from importlib import import_module
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from patchkit.manifest.environments import normal_name
+from patchkit.manifest.values import InstallStep
+
+#: A file of the component's tree by its path; None if there is none.
+ReadFile = Callable[[str], "bytes | None"]
+
+_PIP_INSTALL = re.compile(r"\bpip3?\s+install\b([^\n;&|]*(?:\\\n[^\n;&|]*)*)")
+_PIP_UNINSTALL = re.compile(r"\bpip3?\s+uninstall\b([^\n;&|]*)")
+_EXTRAS = re.compile(r"\.\[([A-Za-z0-9_,. -]+)\]")
+_FILE = re.compile(r"(?:-r|--requirement)[ =]*([^\s'\"]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A requirement, and the file that has it.
+
+    `enforced`: an install step makes pip follow it. `certain`: the file is what pip goes by, and
+    not what the requirements were when somebody built a release.
+    """
+
+    requirement: Requirement
+    file: str
+    enforced: bool
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """All that a component asks for: `python` is its specifier, `unread` what stays unknown."""
+
+    wishes: tuple[Wish, ...] = ()
+    python: str = ""
+    python_file: str = ""
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Installation:
+    """A `pip install .` of a step: the folder, the extras, whether dependencies come with it."""
+
+    folder: str
+    extras: frozenset[str]
+    enforced: bool
+    files: tuple[str, ...] = ()
+
+
+def read_wishes(read: ReadFile, steps: Sequence[InstallStep]) -> Wishes:
+    """What a component asks for as its install steps install it; without steps: as it stands."""
+    found = Wishes()
+    installations = list(_installations(steps)) or [_Installation("", frozenset(), enforced=False)]
+    for each in installations:
+        for more in (_metadata(read, each), _requirement_files(read, each)):
+            found = Wishes(
+                (*found.wishes, *more.wishes),
+                found.python or more.python,
+                found.python_file or more.python_file,
+                (*found.unread, *more.unread),
+            )
+    return Wishes(tuple(dict.fromkeys(found.wishes)), found.python, found.python_file, found.unread)
+
+
+def taken_off(steps: Sequence[InstallStep]) -> frozenset[str]:
+    """The packages that steps uninstall, by normal name."""
+    calls = [call[1] for step in steps for call in _PIP_UNINSTALL.finditer(step.run)]
+    words = [word.strip("'\"") for call in calls for word in call.split()]
+    return frozenset(normal_name(word) for word in words if not word.startswith("-"))
+
+
+def _installations(steps: Sequence[InstallStep]) -> Iterator[_Installation]:
+    for step in steps:
+        for call in _PIP_INSTALL.finditer(step.run):
+            words = call[1]
+            extras = _EXTRAS.search(words)
+            names = frozenset(re.split(r"[,\s]+", extras[1])) if extras else frozenset()
+            files = tuple(_FILE.findall(words))
+            own = extras or re.search(r"(?:^|\s|['\"])\.(?:/?)(?:['\"]|\s|$)", words)
+            if own or files:
+                enforced = "--no-deps" not in words
+                folder = step.directory if own else f"{step.directory}\0"  # \0: files alone
+                yield _Installation(folder, names, enforced, files)
+
+
+def _metadata(read: ReadFile, where: _Installation) -> Wishes:
+    if where.folder.endswith("\0"):
+        return Wishes()
+    prefix = f"{where.folder}/" if where.folder else ""
+    for name, parse in (
+        ("pyproject.toml", _pyproject),
+        ("PKG-INFO", _pkg_info),
+        ("setup.cfg", _setup_cfg),
+        ("setup.py", _setup_py),
+    ):
+        data = read(prefix + name)
+        if data is None:
+            continue
+        told = parse(data.decode("utf-8", "replace"), where.extras)
+        if told is not None:
+            wishes = _wishes(told, prefix + name, where.enforced)
+            return _guessed(read, prefix, wishes) if wishes.unread else wishes
+    return Wishes()
+
+
+def _guessed(read: ReadFile, prefix: str, known: Wishes) -> Wishes:
+    """Where code makes the requirements: those of requirements.txt, which it probably reads."""
+    path = f"{prefix}requirements.txt"
+    data = read(path)
+    if data is None:
+        return known
+    lines = _requirement_lines(data)
+    more = _wishes(_Told(lines, certain=False), path, enforced=True)
+    return Wishes(more.wishes, known.python, known.python_file, known.unread)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What one file says."""
+
+    lines: tuple[str, ...]
+    python: str = ""
+    unread: str = ""
+    certain: bool = True
+
+
+def _wishes(told: _Told, file: str, enforced: bool) -> Wishes:
+    wishes: list[Wish] = []
+    unread = [f"{file}: {told.unread}"] if told.unread and enforced else []
+    for line in told.lines:
+        try:
+            wishes.append(Wish(Requirement(line), file, enforced, told.certain))
+        except InvalidRequirement:
+            unread.append(f"{file}: {line!r} is no requirement")
+    return Wishes(tuple(wishes), told.python, file if told.python else "", tuple(unread))
+
+
+def _pyproject(text: str, extras: frozenset[str]) -> _Told | None:
+    try:
+        tomllib = import_module("tomllib")
+    except ImportError:
+        return _Told((), unread="reading it needs a patchkit on Python 3.11 or later")
+    try:
+        project = tomllib.loads(text).get("project")
+    except ValueError as error:
+        return _Told((), unread=f"not TOML: {error}")
+    if not isinstance(project, dict):
+        return None  # only the build system: the rest is in another file
+    lines = _texts(project.get("dependencies"))
+    optional = project.get("optional-dependencies")
+    for extra in sorted(extras):
+        lines += _texts(optional.get(extra)) if isinstance(optional, dict) else []
+    dynamic = project.get("dynamic")
+    if isinstance(dynamic, list) and "dependencies" in dynamic:
+        return None  # a build made them, or code will
+    return _Told(tuple(lines), str(project.get("requires-python", "")))
+
+
+def _pkg_info(text: str, extras: frozenset[str]) -> _Told | None:
+    headers = HeaderParser().parsestr(text)
+    lines = headers.get_all("Requires-Dist")
+    if lines is None:
+        return None
+    wanted = []
+    for line in lines:
+        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", line)
+        if extra is None or extra[1] in extras:
+            wanted.append(
+                re.sub(r"\s*(?:and\s+)?extra\s*==\s*['\"][^'\"]+['\"]", "", line).rstrip("; ")
+            )
+    # pyproject.toml was looked at before: its build makes them, and may make others here
+    return _Told(tuple(wanted), headers.get("Requires-Python", ""), certain=False)
+
+
+def _setup_cfg(text: str, extras: frozenset[str]) -> _Told | None:
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        return _Told((), unread=f"not readable: {error.message.splitlines()[0]}")
+    if not parser.has_option("options", "install_requires"):
+        return None
+    lines = parser.get("options", "install_requires").splitlines()
+    for extra in sorted(extras):
+        lines += parser.get("options.extras_require", extra, fallback="").splitlines()
+    python = parser.get("options", "python_requires", fallback="")
+    return _Told(tuple(line for line in lines if line.strip() and line[0] != "#"), python)
+
+
+def _setup_py(text: str, _extras: frozenset[str]) -> _Told | None:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return _Told((), unread="not Python that can be read")
+    constants = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call):
+            for keyword in call.keywords:
+                if keyword.arg == "install_requires":
+                    return _listed(keyword.value, constants)
+    return _Told(())
+
+
+def _listed(node: ast.expr, constants: Mapping[str, ast.expr]) -> _Told:
+    if isinstance(node, ast.Name):
+        node = constants.get(node.id, node)
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return _Told((), unread="its requirements are made by code")
+    return _Told(tuple(_texts(value)))
+
+
+def _requirement_files(read: ReadFile, where: _Installation) -> Wishes:
+    folder = where.folder.rstrip("\0")
+    wishes: tuple[Wish, ...] = ()
+    unread: tuple[str, ...] = ()
+    for name in where.files:
+        path = _below(folder, name)
+        data = None if path is None else read(path)
+        if path is None or data is None:
+            unread = (*unread, f"{name} is not in the component")
+            continue
+        more = _wishes(_Told(_requirement_lines(data)), path, where.enforced)
+        wishes, unread = (*wishes, *more.wishes), (*unread, *more.unread)
+    return Wishes(wishes, unread=unread)
+
+
+def _requirement_lines(data: bytes) -> tuple[str, ...]:
+    """The requirements of a requirements file, without its options."""
+    text = data.decode("utf-8", "replace").replace("\\\n", " ")
+    lines = (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in text.splitlines())
+    plain = (re.sub(r"\s--[a-z-]+[= ].*", "", line) for line in lines)
+    return tuple(line for line in plain if line and not line.startswith(("-", "git+", "http")))
+
+
+def _below(folder: str, name: str) -> str | None:
+    """A path of the component, None for one that leads out of it."""
+    parts: list[str] = []
+    for part in f"{folder}/{name}".split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return None if name.startswith("/") else "/".join(parts)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

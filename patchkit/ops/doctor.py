@@ -1,0 +1,181 @@
+"""Compare this machine with what a manifest asks for, and the manifest with its components.
+
+Changes nothing and asks no network: of components, only what is in the cache is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from patchkit.errors import ExitCode, PatchkitError
+from patchkit.explain.terrain import Overlay, Terrain
+from patchkit.gitcmd.objects import reading
+from patchkit.machine.advice import (
+    Offer,
+    diagnose_component,
+    diagnose_packages,
+    diagnose_profile,
+    diagnose_python,
+    diagnose_software,
+    diagnose_variables,
+)
+from patchkit.machine.ascend import DEFAULT_HOME, AscendHost
+from patchkit.machine.diagnosis import FINDINGS, Diagnosis, Topic, Verdict
+from patchkit.machine.programs import TargetPython, ask_python
+from patchkit.machine.requirements import read_wishes, taken_off
+from patchkit.manifest.environments import SYSTEM_SOFTWARE, normal_name, whole_environment
+from patchkit.manifest.site_values import GivenValue, resolve_site
+from patchkit.manifest.values import Component, Environment, IndexPin, IndexSource, Manifest
+from patchkit.model.progress import Progress
+from patchkit.model.references import filled, referred
+from patchkit.series import load_series
+from patchkit.stack import build_stack
+from patchkit.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class MachineView:
+    """How to look at this machine: the Python, the shell's variables, where Ascend's software is.
+
+    `npu_smi` is the program's path, if there is one; `workspace` where the checkouts are.
+    """
+
+    python: str
+    shell: Mapping[str, str]
+    workspace: Path
+    ascend: Path = DEFAULT_HOME
+    npu_smi: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """What was looked at, in order; `python` is the Python whose packages were.
+
+    A diagnosis says what the manifest wants and what was found; `uncertain` is what could not be
+    found out, and `note` what is known and harmless: neither is a finding.
+    """
+
+    manifest: str
+    python: str
+    diagnoses: tuple[Diagnosis, ...] = field(default=())
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """FINDING for anything wrong or missing."""
+        found = any(each.verdict in FINDINGS for each in self.diagnoses)
+        return ExitCode.FINDING if found else ExitCode.OK
+
+
+def examine(
+    manifest: Manifest,
+    view: MachineView,
+    store: Store,
+    progress: Progress,
+    *,
+    topics: Sequence[Topic] = tuple(Topic),
+    given: Sequence[GivenValue] = (),
+) -> DoctorReport:
+    """Look at the topics. Raises BadInputError for site values that cannot be."""
+    environment = whole_environment(manifest)
+    found: list[Diagnosis] = []
+    if Topic.SYSTEM in topics or Topic.PACKAGES in topics:
+        found += _programs(environment, view, topics)
+    if Topic.VARIABLES in topics:
+        found += _variables(manifest, environment, view, given)
+    if Topic.METADATA in topics:
+        found += diagnose_profile(environment.versions, manifest.path.name)
+        for component in manifest.components:
+            found += _component(manifest, component, environment, store, progress)
+    return DoctorReport(manifest.name, view.python, tuple(found))
+
+
+def _programs(
+    environment: Environment, view: MachineView, topics: Sequence[Topic]
+) -> Iterator[Diagnosis]:
+    python = ask_python(view.python)
+    if Topic.SYSTEM in topics:
+        host = AscendHost(view.ascend, view.shell, view.npu_smi)
+        for name, specifier in environment.versions.items():
+            if normal_name(name) == "python":
+                yield diagnose_python(specifier, python, view.python)
+            elif normal_name(name) in SYSTEM_SOFTWARE:
+                yield diagnose_software(normal_name(name), specifier, host)
+    if Topic.PACKAGES in topics:
+        if isinstance(python, TargetPython):
+            yield from diagnose_packages(environment, python)
+        else:
+            yield Diagnosis(
+                Topic.PACKAGES,
+                "packages",
+                Verdict.UNCERTAIN,
+                "installed packages",
+                python,
+                view.python,
+                "name the Python of the stack with --python",
+            )
+
+
+def _variables(
+    manifest: Manifest,
+    environment: Environment,
+    view: MachineView,
+    given: Sequence[GivenValue],
+) -> Iterator[Diagnosis]:
+    values = dict(resolve_site(manifest, given).values)
+    values["workspace"] = str(view.workspace)
+
+    def known(text: str) -> str | None:
+        return filled(text, values) if all(n in values for n in referred(text)) else None
+
+    variables = {name: known(text) for name, text in environment.variables.items()}
+    paths = {
+        name: [folder for each in folders if (folder := known(each)) is not None]
+        for name, folders in environment.paths.items()
+    }
+    yield from diagnose_variables(variables, paths, view.shell)
+
+
+def _component(
+    manifest: Manifest,
+    component: Component,
+    environment: Environment,
+    store: Store,
+    progress: Progress,
+) -> Iterator[Diagnosis]:
+    """What the component's metadata says, as it stands with its patches."""
+    if store.cached_base(component) is None:
+        yield _unseen(component, "it is not in the cache", f"patchkit fetch -m {manifest.name}")
+        return
+    check = f"patchkit check -m {manifest.name} -c {component.name}"
+    try:
+        with reading(store.repository(component)) as reader:
+            base = store.base(component, progress)
+            patches = load_series(manifest, component, store, progress).series_patches
+            stack = build_stack(reader, base, patches)
+            tree = Terrain(Overlay(reader, stack.objects), stack.tree)
+            wishes = read_wishes(tree.data, component.install)
+    except PatchkitError as error:
+        yield _unseen(component, str(error.problems[0]), check)
+        return
+    if not stack.clean:
+        yield _unseen(component, "its patches do not apply", check)
+        return
+    yield from diagnose_component(component.name, wishes, _offer(manifest, environment))
+
+
+def _unseen(component: Component, why: str, advice: str) -> Diagnosis:
+    wanted = "its own requirements"
+    return Diagnosis(Topic.METADATA, component.name, Verdict.UNCERTAIN, wanted, why, advice=advice)
+
+
+def _offer(manifest: Manifest, environment: Environment) -> Offer:
+    """What the stack gives to its components; those from the package index have their pins."""
+    versions = {normal_name(name): each for name, each in environment.versions.items()}
+    for each in manifest.components:
+        if isinstance(each.source, IndexSource) and isinstance(each.pin, IndexPin):
+            versions[normal_name(each.source.project)] = f"=={each.pin.version}"
+    unsupported = {normal_name(name): reason for name, reason in environment.unsupported.items()}
+    steps = [step for each in manifest.components for step in each.install]
+    return Offer(versions, unsupported, taken_off(steps))

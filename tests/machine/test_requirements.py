@@ -1,0 +1,143 @@
+"""What components ask for, from the files in which projects say it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+from patchkit.machine.requirements import Wishes, read_wishes, taken_off
+from patchkit.manifest.values import InstallStep
+
+EDITABLE = (InstallStep("pip install -e ."),)
+PYPROJECT = """\
+[project]
+name = "x"
+requires-python = ">=3.10"
+dependencies = ["torch==2.9.1", "numpy<2; python_version < '3.13'"]
+[project.optional-dependencies]
+npu = ["torch_npu==2.8.0"]
+cuda = ["flash-attn"]
+"""
+
+needs_tomllib = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="pyproject.toml is read with Python 3.11"
+)
+
+
+def wishes(files: Mapping[str, str], *steps: InstallStep) -> Wishes:
+    return read_wishes(lambda path: files[path].encode() if path in files else None, steps)
+
+
+def lines(found: Wishes) -> list[str]:
+    return [str(each.requirement) for each in found.wishes]
+
+
+@needs_tomllib
+def test_pyproject() -> None:
+    found = wishes({"pyproject.toml": PYPROJECT}, *EDITABLE)
+    assert lines(found) == ["torch==2.9.1", 'numpy<2; python_version < "3.13"']
+    assert (found.python, found.python_file) == (">=3.10", "pyproject.toml")
+    assert all(each.enforced and each.certain for each in found.wishes)
+
+
+@needs_tomllib
+@pytest.mark.parametrize(
+    "run",
+    ["pip install -e '.[npu]'", 'pip install ".[npu]"', "X=1 pip install -v -e .[npu] && make"],
+)
+def test_extras_that_a_step_names(run: str) -> None:
+    found = wishes({"python/pyproject.toml": PYPROJECT}, InstallStep(run, directory="python"))
+    assert "torch_npu==2.8.0" in lines(found)
+    assert "flash-attn" not in lines(found)
+    assert {each.file for each in found.wishes} == {"python/pyproject.toml"}
+
+
+@needs_tomllib
+@pytest.mark.parametrize(
+    "steps", [(), (InstallStep("make"),), (InstallStep("pip install --no-deps -e ."),)]
+)
+def test_what_no_step_enforces(steps: tuple[InstallStep, ...]) -> None:
+    found = wishes({"pyproject.toml": PYPROJECT}, *steps)
+    assert lines(found)
+    assert not any(each.enforced for each in found.wishes)
+
+
+@needs_tomllib
+def test_dynamic_requirements_are_those_of_some_build() -> None:
+    project = '[project]\nname = "x"\ndynamic = ["dependencies"]\n'
+    info = (
+        "Metadata-Version: 2.1\nName: x\nRequires-Python: >=3.9\nRequires-Dist: torch==2.9.0\n"
+        'Requires-Dist: ray>=2; extra == "ray"\n'
+        'Requires-Dist: b; (sys_platform == "linux") and extra == "b"\n'
+    )
+    found = wishes({"pyproject.toml": project, "PKG-INFO": info}, InstallStep("pip install .[b]"))
+    assert lines(found) == ["torch==2.9.0", 'b; sys_platform == "linux"']
+    assert not any(each.certain for each in found.wishes)
+    assert found.python == ">=3.9"
+
+
+def test_setup_cfg() -> None:
+    text = (
+        "[options]\npython_requires = >=3.8\n"
+        "install_requires =\n    torch==2.5.1\n    # no\n    six\n"
+        "[options.extras_require]\nx = ray\n"
+    )
+    found = wishes({"setup.cfg": text}, InstallStep("pip install .[x]"))
+    assert lines(found) == ["torch==2.5.1", "six", "ray"]
+    assert found.python == ">=3.8"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from setuptools import setup\nsetup(install_requires=['torch==2.5.1'])\n",
+        "import setuptools\nWANTED = ['torch==2.5.1']\nsetuptools.setup(install_requires=WANTED)\n",
+    ],
+)
+def test_setup_py_that_says_it(text: str) -> None:
+    assert lines(wishes({"setup.py": text}, *EDITABLE)) == ["torch==2.5.1"]
+
+
+CODE = (
+    "from setuptools import setup\nsetup(install_requires=open('requirements.txt').readlines())\n"
+)
+
+
+def test_setup_py_that_runs_code() -> None:
+    found = wishes({"setup.py": CODE}, *EDITABLE)
+    assert found.unread == ("setup.py: its requirements are made by code",)
+    more = wishes({"setup.py": CODE, "requirements.txt": "torch==2.5.1\n"}, *EDITABLE)
+    assert lines(more) == ["torch==2.5.1"]
+    assert not more.wishes[0].certain
+    assert wishes({"setup.py": CODE}, InstallStep("pip install --no-deps .")).unread == ()
+
+
+def test_requirement_files_that_a_step_names() -> None:
+    text = "# ours\ntorch==2.5.1  # why\n-r other.txt\n\ngit+https://x/y.git\n"
+    text += "ray[default]>=2 \\\n  --hash=sha256:0\n"
+    found = wishes({"req/npu.txt": text}, InstallStep("pip install -r npu.txt", directory="req"))
+    assert lines(found) == ["torch==2.5.1", "ray[default]>=2"]
+    missing = wishes({}, InstallStep("pip install -r ../../secret.txt"))
+    assert missing.unread == ("../../secret.txt is not in the component",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("setup.py", "def f(:\n", "not Python that can be read"),
+        ("setup.cfg", "no section\n", "not readable"),
+        ("setup.cfg", "[options]\ninstall_requires =\n    ===\n", "is no requirement"),
+        pytest.param("pyproject.toml", "[project\n", "not TOML", marks=needs_tomllib),
+    ],
+)
+def test_files_that_cannot_be_read(name: str, text: str, message: str) -> None:
+    (told,) = wishes({name: text}, *EDITABLE).unread
+    assert told.startswith(f"{name}: ")
+    assert message in told
+
+
+def test_what_steps_take_off() -> None:
+    steps = (InstallStep("pip uninstall -y triton 'Tim_m'\npip install x"), InstallStep("make"))
+    assert taken_off(steps) == {"triton", "tim-m"}

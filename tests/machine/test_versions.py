@@ -1,0 +1,92 @@
+"""Versions and pairs of them, those of packages and those of Ascend's software."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from patchkit.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, mismatches
+from patchkit.machine.versions import exact, release, satisfies
+from patchkit.manifest.environments import whole_environment
+from patchkit.manifest.load import load_manifest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.parametrize(
+    ("version", "specifier", "verdict"),
+    [
+        ("8.5.0", "==8.5.0", True),
+        ("8.1.rc1", "==8.1.RC1", True),
+        ("8.1.RC1", "==8.1.0", False),
+        ("25.3.rc1", ">=25.3.RC1", True),
+        ("25.5.0", ">=25.3.RC1", True),
+        ("25.2.1", ">=25.3.RC1", False),
+        ("2.8.0+cpu", "==2.8.0", True),
+        ("2.8.0.post2", "==2.8.0", False),
+        ("3.11.7", ">=3.11,<3.12", True),
+        ("8.3.RC1.alpha003", "==8.3.RC1", None),
+        ("8.0.T63", "==8.0.0", None),
+    ],
+)
+def test_satisfies(version: str, specifier: str, verdict: bool | None) -> None:
+    assert satisfies(version, specifier) is verdict
+
+
+@pytest.mark.parametrize(
+    ("specifier", "version"),
+    [("==2.8.0", "2.8.0"), ("==2.8.*", None), (">=2.8", None), ("==2.8.0,<3", None), ("x", None)],
+)
+def test_exact(specifier: str, version: str | None) -> None:
+    assert exact(specifier) == version
+
+
+def test_release() -> None:
+    assert {release(v) for v in ("2.8.0", "2.8.0.post2", "2.8.0rc1", "2.8.0+cpu")} == {"2.8.0"}
+
+
+def pairs(**versions: str) -> list[tuple[str, str, str, bool]]:
+    found = mismatches({name.replace("_", "-"): f"=={each}" for name, each in versions.items()})
+    return [(each.name, each.other, each.fitting, each.certain) for each in found]
+
+
+def test_torchvision_beside_torch() -> None:
+    assert pairs(torch="2.8.0", torchvision="0.22.1") == [("torchvision", "torch", "0.23.0", True)]
+    assert pairs(torch="2.8.0", torchvision="0.23.0") == []
+    assert pairs(torch="2.8.0+cpu", torchvision="0.23.0+cpu") == []
+    assert pairs(torch="9.9.0", torchvision="0.1.0") == [], "a torch that nobody has looked up"
+
+
+def test_torch_npu_beside_torch() -> None:
+    assert pairs(torch="2.8.0", torch_npu="2.7.1") == [("torch-npu", "torch", "2.8.0", True)]
+    assert pairs(torch="2.8.0", torch_npu="2.8.0.post2") == []
+    assert pairs(torch="2.5.1", torch_npu="2.5.1rc1") == []
+
+
+def test_torch_npu_beside_cann() -> None:
+    assert pairs(torch_npu="2.8.0.post2", cann="8.5.0") == []
+    assert pairs(torch_npu="2.8.0", cann="8.5.0") == [("torch-npu", "cann", "2.8.0.post2", False)]
+    assert pairs(torch_npu="2.8.0", cann="8.3.rc1") == []
+    assert pairs(torch_npu="1.11.0", cann="8.5.0") == []
+
+
+def test_only_exact_versions_are_compared() -> None:
+    assert list(mismatches({"torch": "==2.8.0", "torchvision": ">=0.22"})) == []
+
+
+def test_the_tables_rows_are_versions_in_order() -> None:
+    vision = [(Version(torch), Version(other)) for torch, other in TORCHVISION.items()]
+    assert vision == sorted(vision)
+    npu = [Version(each) for each in TORCH_NPU_CANN]
+    assert npu == sorted(npu)
+    assert all(Version(cann) for cann in TORCH_NPU_CANN.values())
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "manifests").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_shipped_manifests_contradict_nothing_known(path: Path) -> None:
+    versions = whole_environment(load_manifest(path)).versions
+    assert [each for each in mismatches(versions) if each.certain] == []
