@@ -25,7 +25,12 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "From manifest to machine": {
         "render": "render:render",
-        "doctor": "doctor:doctor",
+    },
+    "Patches by recipe": {
+        "recipe test": "recipe:test",
+        "recipe try": "recipe:try_",
+        "recipe new": "recipe:new",
+        "recipe induce": "recipe:induce",
     },
     "Look": {
         "diff": "diff:diff",

@@ -19,7 +19,10 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'export': 'Write a stack as a quilt series or a mailbox',
  'carry': 'Carry patches from one commit of a repository to another',
  'render': 'Make the files that a machine is set up from',
- 'doctor': 'Compare this machine with what a manifest asks for',
+ 'recipe test': 'Run the examples that recipes hold',
+ 'recipe try': 'Show what a recipe would do to a component',
+ 'recipe new': 'Start a recipe with one rule, at the end of a series',
+ 'recipe induce': 'Find a recipe for a patch that repeats one change',
  'diff': 'Show what the checkouts have beyond their stacks',
  'log': "List each component's patches, in order",
  'blame': 'Say which patch each line of a patched file comes from',
@@ -284,25 +287,67 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              '',
              False,
              'Print only what is wrong; the exit code says the rest')),
- 'doctor': ((('-m', '--manifest'),
-             'MANIFEST',
-             False,
-             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-            (('--only',),
-             'system|packages|variables|metadata|',
-             True,
-             'Look only at this; may be given several times'),
-            (('--python',), 'FILE', False, 'The Python that the stack runs in'),
-            (('--ascend',), 'DIR', False, "Where Ascend's software is installed"),
-            (('--values',), 'FILE', False, 'Site values, `name: value` a line, as for render'),
-            (('--set',), 'NAME=VALUE', True, 'A site value; may be given several times'),
-            (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
-            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-            (('-q', '--quiet'),
-             '',
-             False,
-             'Print only what is wrong; the exit code says the rest')),
+ 'recipe test': (((), 'FILE', True, 'A recipe'),
+                 (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                 (('-q', '--quiet'),
+                  '',
+                  False,
+                  'Print only what is wrong; the exit code says the rest')),
+ 'recipe try': (((), 'FILE', False, 'The recipe'),
+                (('-m', '--manifest'),
+                 'MANIFEST',
+                 False,
+                 'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+                (('-c', '--component'), 'COMPONENT', False, 'The component'),
+                (('--sites',), '', False, 'List the sites in place of the diff'),
+                (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+                (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+                (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                (('-q', '--quiet'),
+                 '',
+                 False,
+                 'Print only what is wrong; the exit code says the rest')),
+ 'recipe new': (((), 'NAME', False, 'What its patch is called'),
+                (('-m', '--manifest'),
+                 'MANIFEST',
+                 False,
+                 'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+                (('-c', '--component'), 'COMPONENT', False, 'The component'),
+                (('--pattern',),
+                 'CODE',
+                 False,
+                 'Code to find; $NAME is one piece, $$$NAME several'),
+                (('--find',), 'TEXT', False, 'Text to find, in files that are no code'),
+                (('--fix',), 'CODE', False, 'What takes its place, with those $NAMEs'),
+                (('--remove',), '', False, 'Remove the lines that it stands in'),
+                (('--language',), 'LANGUAGE', False, 'What the code is written in'),
+                (('--files',), 'GLOB', True, 'Where to look; may be given several times'),
+                (('--message',), 'TEXT', False, 'The message of its patch'),
+                (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+                (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+                (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+                (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                (('-q', '--quiet'),
+                 '',
+                 False,
+                 'Print only what is wrong; the exit code says the rest')),
+ 'recipe induce': (((), 'PATCH', False, 'A patch of the component'),
+                   (('-m', '--manifest'),
+                    'MANIFEST',
+                    False,
+                    'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+                   (('-c', '--component'), 'COMPONENT', False, 'The component'),
+                   (('--write',),
+                    '',
+                    False,
+                    'Put it beside the patch, whose message then names it'),
+                   (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+                   (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+                   (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                   (('-q', '--quiet'),
+                    '',
+                    False,
+                    'Print only what is wrong; the exit code says the rest')),
  'diff': ((('-m', '--manifest'),
            'MANIFEST',
            False,
@@ -414,7 +459,12 @@ Work with stacks:
 
 From manifest to machine:
   render            Make the files that a machine is set up from
-  doctor            Compare this machine with what a manifest asks for
+
+Patches by recipe:
+  recipe test       Run the examples that recipes hold
+  recipe try        Show what a recipe would do to a component
+  recipe new        Start a recipe with one rule, at the end of a series
+  recipe induce     Find a recipe for a patch that repeats one change
 
 Look:
   diff              Show what the checkouts have beyond their stacks
@@ -1012,7 +1062,7 @@ Options:
 Examples:
   patchkit carry --repo upstream.git --old-base v1.0 --new-base v1.1 --patch fix.patch
       would it carry, and how surely?
-  patchkit carry --repo src --old-base v1 --new-base v2 --series series --out new
+  patchkit carry --repo src --old-base v1.0 --new-base main --series series --out new
       write the carried patches
 
 Exit codes:
@@ -1074,51 +1124,164 @@ Exit codes:
   4  the manifest, a values file or a template cannot be used
 """
 
-PAGES['doctor'] = """\
-Usage: patchkit doctor [OPTIONS]
+PAGES['recipe test'] = """\
+Usage: patchkit recipe test [OPTIONS] [FILE...]
 
-Compare this machine with what a manifest asks for.
+Run the examples that recipes hold.
 
-Looks at Python, CANN, NNAL and the NPU driver; at the packages of a Python,
-wanted and known not to work; at the variables of this shell; and at what the
-components' own metadata asks for beside the manifest, with their patches
-applied. Says for each what to do. Runs nothing but that Python and npu-smi,
-changes nothing, and asks no network.
+An example is a piece of code before a rule is run and after (`examples:` of a
+rule). Nothing but the recipe is read: no manifest, no upstream.
+
+Arguments:
+  FILE...                 A recipe. Default: all below patches/.
+
+Options:
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit recipe test
+      every recipe of patches/
+  patchkit recipe test patches/megatron-lm/jit-fuser-off.recipe.yml
+      one of them
+
+Exit codes:
+  0  every example is right
+  1  a rule makes something else of an example
+  2  the command line is wrong
+  4  a recipe cannot be read, or ast-grep does not take a rule
+"""
+
+PAGES['recipe try'] = """\
+Usage: patchkit recipe try [OPTIONS] FILE
+
+Show what a recipe would do to a component.
+
+It runs where its patch stands in the series, or at the end if the series has no
+such patch. Nothing is written.
+
+Arguments:
+  FILE                    The recipe.
 
 Options:
   -m, --manifest MANIFEST
                           The manifest: a path, or a name in manifests/ or
                           $PATCHKIT_MANIFESTS. May be left out where there is
                           only one.
-      --only WORD         Look only at this; may be given several times. [one of
-                          system, packages, variables, metadata]
-      --python FILE       The Python that the stack runs in. Default: the
-                          python3 that is active.
-      --ascend DIR        Where Ascend's software is installed. Default:
-                          /usr/local/Ascend; the CANN whose set_env.sh was
-                          sourced comes first.
-      --values FILE       Site values, `name: value` a line, as for render.
-      --set NAME=VALUE    A site value; may be given several times.
-  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
-                          $PATCHKIT_WORKSPACE]
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --sites             List the sites in place of the diff.
       --cache DIR         Where upstreams are kept. Default: the platform's
                           cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
       --json              Print the result as JSON (docs/reference/json.md).
   -q, --quiet             Print only what is wrong; the exit code says the rest.
 
 Examples:
-  patchkit doctor -m demo
-      all: system, packages, variables, metadata
-  patchkit doctor -m demo --python .venv/bin/python --only packages
-      another Python
-  patchkit doctor -m demo --values site.yaml
-      variables that only the site knows, too
+  patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime
+      counts, and the diff
+  patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime --sites
+      each site
 
 Exit codes:
-  0  nothing is wrong or missing, though something may be uncertain
-  1  something is wrong or missing
+  0  the recipe does what it says
+  1  a count is off, a rule is dead, or the result must not be used
   2  the command line is wrong
-  4  the manifest or a values file cannot be used
+  4  the recipe or a patch before it cannot be read, or does not apply
+  5  an upstream could not be fetched
+"""
+
+PAGES['recipe new'] = """\
+Usage: patchkit recipe new [OPTIONS] NAME
+
+Start a recipe with one rule, at the end of a series.
+
+The rule is run first: how many sites it finds is what the recipe then expects.
+refresh makes the patch. Further rules, exceptions and examples are written into
+the file.
+
+Arguments:
+  NAME                    What its patch is called.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --pattern CODE      Code to find; $NAME is one piece, $$$NAME several.
+      --find TEXT         Text to find, in files that are no code.
+      --fix CODE          What takes its place, with those $NAMEs.
+      --remove            Remove the lines that it stands in.
+      --language LANGUAGE
+                          What the code is written in. [default: python]
+      --files GLOB        Where to look; may be given several times. Default:
+                          all files in that language.
+      --message TEXT      The message of its patch.
+  -n, --dry-run           Say what would be done, and change nothing.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit recipe new jit-off -c megatron-lm --pattern '@jit_fuser' --remove
+      delete decorators
+  patchkit recipe new hccl -c slime --pattern 'f("nccl")' --fix 'f(name())'
+      rewrite calls
+  patchkit recipe new base -c slime --find cuda --fix cann --files Dockerfile
+      replace text
+
+Exit codes:
+  0  written
+  1  the rule finds nothing, or its result must not be used
+  2  the command line is wrong
+  4  ast-grep does not take the pattern, or a patch does not apply
+  5  an upstream could not be fetched
+"""
+
+PAGES['recipe induce'] = """\
+Usage: patchkit recipe induce [OPTIONS] PATCH
+
+Find a recipe for a patch that repeats one change.
+
+It is printed only if running it gives the very patch; else the changes are
+named that no rule was found for.
+
+Arguments:
+  PATCH                   A patch of the component.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --write             Put it beside the patch, whose message then names it.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit recipe induce jit-off -m qwen3-vl-npu -c megatron-lm
+      print the recipe
+  patchkit recipe induce jit-off -m qwen3-vl-npu -c megatron-lm --write
+      and use it
+
+Exit codes:
+  0  the recipe regenerates the patch, byte for byte
+  1  no recipe was found that does
+  2  the command line is wrong
+  4  a patch cannot be read, or does not apply
+  5  an upstream could not be fetched
 """
 
 PAGES['diff'] = """\

@@ -33,6 +33,7 @@ from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentChec
 from patchkit.ops.guards import Guarded, guard_findings
 from patchkit.ops.sharing import PatchUse, find_shared
 from patchkit.recipes.checking import Place, check_generated
+from patchkit.recipes.generating import named_recipe
 from patchkit.series import LoadedPatch, LoadedSeries, load_series
 from patchkit.stack import Stack, build_stack, patch_changes
 from patchkit.store import Store
@@ -172,6 +173,9 @@ def _explained(
     check: PatchCheck, explanation: PatchExplanation, patch: LoadedPatch, task: _Task
 ) -> PatchCheck:
     steps = next_steps(explanation, patch, task.manifest, task.component)
+    if named_recipe(patch.file) and patch.path is not None:
+        target = f"-m {task.manifest.name} -c {task.component.name}"
+        steps = (f"patchkit refresh {target}  makes it anew from its recipe",)
     return replace(check, explanation=explanation, next_steps=steps)
 
 

@@ -199,6 +199,7 @@ def _count_is_off(rule: Rule, count: int, where: str) -> Finding:
         what, code = "matches nothing", "recipe-dead-rule"
         hint = "has upstream renamed it? Take the rule out, or write expect: 0"
     else:
-        what, code = f"matches {count} sites, not {rule.expect}", "recipe-count"
+        sites = f"{count} site{'s' * (count != 1)}"
+        what, code = f"matches {sites}, not {rule.expect}", "recipe-count"
         hint = "look at the sites (patchkit recipe try), then change `expect`"
     return Finding(Severity.ERROR, code, f"{rule.id}: {what}", where, hint)

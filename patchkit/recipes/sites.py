@@ -111,12 +111,9 @@ def find_captures(rule: CodeRule, source: Source, variable: str) -> list[Capture
     for node in _matches(rule, source):
         part = node.get_match(variable)
         if part is not None:
-            outer, inner = (
-                tuple(each.index + source.offset for each in (place.start, place.end))
-                for place in (node.range(), part.range())
-            )
             within = _qualified_name(node)
-            found.append(Capture(_site(rule, source, outer, within=within, node=node), *inner))
+            site = _site(rule, source, _span(node, source), within=within, node=node)
+            found.append(Capture(site, *_span(part, source)))
     return sorted(found, key=lambda each: each.start)
 
 
@@ -135,9 +132,13 @@ def check_rule(rule: CodeRule) -> None:
 
 def _code_sites(rule: CodeRule, source: Source) -> Iterator[Site]:
     for node in _matches(rule, source):
-        place = node.range()
-        start, end = (each.index + source.offset for each in (place.start, place.end))
-        yield _site(rule, source, (start, end), within=_qualified_name(node), node=node)
+        span = _span(node, source)
+        yield _site(rule, source, span, within=_qualified_name(node), node=node)
+
+
+def _span(node: SgNode, source: Source) -> tuple[int, int]:
+    place = node.range()
+    return place.start.index + source.offset, place.end.index + source.offset
 
 
 def _matches(rule: CodeRule, source: Source) -> Sequence[SgNode]:

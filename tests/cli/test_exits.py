@@ -72,11 +72,6 @@ class Scene:
         """The manifest has a key that does not exist."""
         self.manifest.write_text(self.manifest.read_text() + "colour: red\n")
 
-    def needing(self) -> None:
-        """The manifest wants a variable that nobody has set."""
-        wish = "environment: {variables: {SET_BY_NOBODY: yes please}}\n"
-        self.manifest.write_text(self.manifest.read_text() + wish)
-
     def corrupt(self) -> None:
         """A patch file was damaged."""
         self.project.write({"patches/demo/spell-ten.patch": _TEN.replace(b"@@ -7,7", b"@@ -7,9")})
@@ -115,6 +110,29 @@ class Scene:
         self.overriding()
         self.gone()
 
+    def recipe(self, **rule: object) -> None:
+        """`answer.recipe.yml` is there, beside the series and not in it."""
+        example = {"before": "return 0\n", "after": "return 42\n"}
+        known = {"id": "answer", "language": "python", "rule": {"pattern": "return 0"}}
+        deed = {"fix": "return 42", "files": ["*.py"], "expect": 1, "examples": [example]}
+        data = {"version": 1, "description": "Answer", "rules": [{**known, **deed, **rule}]}
+        self.project.write({"patches/demo/answer.recipe.yml": json.dumps(data)})
+
+    def recipe_on_corrupt(self) -> None:
+        """A recipe and, before it, a patch that was damaged."""
+        self.recipe()
+        self.corrupt()
+
+    def recipe_unreachable(self) -> None:
+        """A recipe for an upstream that cannot be reached."""
+        self.recipe()
+        self.gone()
+
+    def by_hand(self) -> None:
+        """The last patch adds lines, as no rule does."""
+        end = {"other.txt": f"{_OTHER}line 21\n"}
+        self.project.write({"patches/demo/spell-ten.patch": make_patch(_START, end, subject="S")})
+
     def _edit(self, name: str, old: str, new: str) -> None:
         path = self.project.checkout("demo") / name
         assert old in path.read_text()
@@ -139,6 +157,8 @@ def _carry(patch: str) -> tuple[str, ...]:
         bases = ("--old-base", "main", "--new-base", "main")
     return ("carry", "--repo", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
 
+_ANSWER = "patches/demo/answer.recipe.yml"
+_NEW_RECIPE = ("recipe", "new", "answer", "--fix", "return 42", "--pattern")
 
 #: (command, exit code, what happened before, command line)
 CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
@@ -185,9 +205,21 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("render", 0, _untouched, ("render",)),
     ("render", 1, _untouched, ("render", "--check")),
     ("render", 4, Scene.misspelt, ("render",)),
-    ("doctor", 0, _untouched, ("doctor", "--only", "metadata")),
-    ("doctor", 1, Scene.needing, ("doctor", "--only", "variables")),
-    ("doctor", 4, Scene.misspelt, ("doctor",)),
+    ("recipe test", 0, Scene.recipe, ("recipe", "test")),
+    ("recipe test", 1, lambda s: s.recipe(fix="return 4"), ("recipe", "test")),
+    ("recipe test", 4, lambda s: s.recipe(colour="red"), ("recipe", "test")),
+    ("recipe try", 0, Scene.recipe, ("recipe", "try", _ANSWER)),
+    ("recipe try", 1, lambda s: s.recipe(expect=2), ("recipe", "try", _ANSWER)),
+    ("recipe try", 4, Scene.recipe_on_corrupt, ("recipe", "try", _ANSWER)),
+    ("recipe try", 5, Scene.recipe_unreachable, ("recipe", "try", _ANSWER)),
+    ("recipe new", 0, _untouched, (*_NEW_RECIPE, "return $X")),
+    ("recipe new", 1, _untouched, (*_NEW_RECIPE, "return nothing")),
+    ("recipe new", 4, _untouched, (*_NEW_RECIPE, "return (")),
+    ("recipe new", 5, Scene.gone, (*_NEW_RECIPE, "return $X")),
+    ("recipe induce", 0, _untouched, ("recipe", "induce", "greet-warmly")),
+    ("recipe induce", 1, Scene.by_hand, ("recipe", "induce", "spell-ten")),
+    ("recipe induce", 4, Scene.corrupt, ("recipe", "induce", "greet-warmly")),
+    ("recipe induce", 5, Scene.gone, ("recipe", "induce", "greet-warmly")),
     ("diff", 0, Scene.edited, ("diff",)),
     ("log", 0, Scene.applied, ("log",)),
     ("log", 4, Scene.corrupt, ("log",)),
@@ -266,4 +298,4 @@ def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]
     assert ran.json["schema"] in (f"patchkit/{command.replace(' ', '-')}/1", "patchkit/error/1")
 
 
-_CHANGING = {"init", "import", "refresh", "new", "export", "apply", "fetch"}
+_CHANGING = {"init", "import", "refresh", "new", "export", "apply", "fetch", "recipe new"}

@@ -1,0 +1,265 @@
+"""Recipes by themselves: run their examples, try one on a component, find one for a patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
+from patchkit.explain.terrain import Overlay
+from patchkit.export import canonical_diffs
+from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.gitcmd.overlay import overlay
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.lint import Finding, Severity
+from patchkit.model.names import RECIPE_ENDING, recipe_name
+from patchkit.model.progress import Progress
+from patchkit.recipes.checking import Place, is_as_written
+from patchkit.recipes.engine import RecipeRun
+from patchkit.recipes.examples import ExampleResult, run_examples
+from patchkit.recipes.generating import naming_recipe, with_headers
+from patchkit.recipes.induce import NoRecipeError, induce_recipe
+from patchkit.recipes.load import load_recipe
+from patchkit.recipes.trees import rewrite
+from patchkit.recipes.values import Recipe
+from patchkit.series import LoadedPatch, load_series
+from patchkit.stack import Stack, build_stack
+from patchkit.store import Store
+from patchkit.transaction import write_set
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeTest:
+    """The examples of one recipe; `untested` are the rules without any."""
+
+    recipe: str
+    examples: tuple[ExampleResult, ...] = ()
+    untested: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeTestReport:
+    """What became of the recipes' examples."""
+
+    recipes: tuple[RecipeTest, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all."""
+        return worst(each.exit_code for each in self.recipes)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """How many sites a rule has; `expect` as the recipe says it."""
+
+    rule: str
+    sites: int
+    allowed: int
+    files: int
+    expect: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSite:
+    """A site: where, in which function or class ("" for none), and why it stays, if it does."""
+
+    rule: str
+    path: str
+    line: int
+    within: str
+    text: str
+    allowed: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeTrial:
+    """What a recipe would do to a component.
+
+    `place` is the patch that it was tried in the place of, "" for the end of the series; `diff` the
+    patch's diff.
+    """
+
+    component: str
+    recipe: str
+    place: str
+    looked_at: int
+    rules: tuple[RuleCount, ...]
+    sites: tuple[ShownSite, ...]
+    findings: tuple[Finding, ...]
+    diff: bytes = field(repr=False)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """A finding where one is an error."""
+        errors = any(each.severity is Severity.ERROR for each in self.findings)
+        return ExitCode.FINDING if errors else ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True)
+class InducedRecipe:
+    """A recipe that regenerates a patch to the byte.
+
+    `name` is what its file must be called, `text` what is in it; `written` are the files that were
+    written, relative to the project's root.
+    """
+
+    patch: str
+    name: str
+    text: bytes
+    rules: tuple[RuleCount, ...]
+    written: tuple[str, ...] = ()
+
+
+def find_recipes(folder: Path) -> tuple[Path, ...]:
+    """Every recipe below a folder, in the order of their paths."""
+    return tuple(sorted(folder.rglob(f"*{RECIPE_ENDING}")))
+
+
+def check_recipes(paths: Sequence[Path]) -> RecipeTestReport:
+    """Run the examples of recipes; what is wrong with one stops no other."""
+    return RecipeTestReport(tuple(_test(path) for path in paths))
+
+
+def _test(path: Path) -> RecipeTest:
+    try:
+        recipe = load_recipe(path)
+        examples = tuple(run_examples(recipe))
+    except PatchkitError as error:
+        return RecipeTest(str(path), problems=error.problems, exit_code=error.exit_code)
+    untested = tuple(rule.id for rule in recipe.all_rules if not rule.examples)
+    wrong = any(each.wrong for each in examples)
+    code = ExitCode.FINDING if wrong else ExitCode.OK
+    return RecipeTest(str(path), examples, untested, exit_code=code)
+
+
+def try_recipe(
+    manifest: Manifest, component: Component, path: Path, store: Store, progress: Progress
+) -> RecipeTrial:
+    """Run a recipe at the place of its patch in the series, or at the end; nothing is written."""
+    recipe = load_recipe(path)
+    patches = patches_of(manifest, component, store, progress)
+    wanted = path.resolve()
+    beside = [p for p in patches if p.path and _recipe_beside(p.path).resolve() == wanted]
+    before = patches[: patches.index(beside[0])] if beside else patches
+    with standing(component, before, store, progress) as (stack, source):
+        result = rewrite(source, stack.tree, recipe)
+        with overlay(store.repository(component)) as trial:
+            write_objects(trial, (*stack.objects, *result.objects))
+            (diff,) = canonical_diffs(trial, [(stack.tree, result.tree_id)])
+    return RecipeTrial(
+        component=component.name,
+        recipe=str(path),
+        place=beside[0].name if beside else "",
+        looked_at=result.run.looked_at,
+        rules=tuple(counts_of(recipe, result.run)),
+        sites=tuple(shown_sites(result.run)),
+        findings=result.run.findings,
+        diff=diff,
+    )
+
+
+def induce(
+    manifest: Manifest,
+    component: Component,
+    name: str,
+    *,
+    store: Store,
+    progress: Progress,
+    write: bool = False,
+) -> InducedRecipe:
+    """Find a recipe that regenerates the patch of that name in the component's stack.
+
+    With `write`, it is written beside the patch, whose message then names it. Raises NoRecipeError
+    where there is none, UsageError where there is no such patch or it is another repository's.
+    """
+    patches = patches_of(manifest, component, store, progress)
+    wanted = Path(name).name.removesuffix(".patch") + ".patch"
+    patch = next((each for each in patches if each.name == wanted), None)
+    if patch is None:
+        have = ", ".join(each.name for each in patches) or "no patches"
+        raise UsageError(f"{wanted}: no such patch of {component.name}", hint=f"it has {have}")
+    if write and patch.path is None:
+        raise UsageError(f"{wanted} is another repository's", hint="leave out --write")
+    number = patches.index(patch)
+    with standing(component, patches[: number + 1], store, progress) as (stack, source):
+        before = _tree_before(stack, number)
+        induced = induce_recipe(patch, source, before, stack.tree)
+        place = Place(source, before, store.repository(component), stack.objects)
+        if not is_as_written(patch, place, stack.tree):
+            what = "a recipe gives the same files, but not this file to the byte"
+            hint = "patchkit refresh --canonical writes the patch as a recipe would, first"
+            raise NoRecipeError(Problem(what, patch.where, hint))
+    written = _write_beside(manifest.root, patch, induced.text) if write else ()
+    counts = tuple(counts_of(induced.recipe, induced.run))
+    return InducedRecipe(patch.name, recipe_name(patch.name), induced.text, counts, written)
+
+
+def _write_beside(root: Path, patch: LoadedPatch, text: bytes) -> tuple[str, ...]:
+    assert patch.path is not None
+    recipe = _recipe_beside(patch.path)
+    if recipe.exists():
+        raise UsageError(f"{recipe.name} is there already", hint="delete it, or leave out --write")
+    named = naming_recipe(patch)
+    write_set(root, {recipe: text, patch.path: named}, {recipe: None, patch.path: patch.data})
+    return tuple(each.relative_to(root).as_posix() for each in (recipe, patch.path))
+
+
+def patches_of(
+    manifest: Manifest, component: Component, store: Store, progress: Progress
+) -> tuple[LoadedPatch, ...]:
+    """The component's patches; those that are still to be made are empty ones."""
+    series = load_series(manifest, component, store, progress, to_generate=True)
+    return with_headers(series.patches)
+
+
+def _recipe_beside(patch: Path) -> Path:
+    return patch.with_name(recipe_name(patch.name))
+
+
+@contextmanager
+def standing(
+    component: Component, patches: Sequence[LoadedPatch], store: Store, progress: Progress
+) -> Iterator[tuple[Stack, Overlay]]:
+    """The stack of some patches and all its objects; BadInputError if one does not apply."""
+    base = store.base(component, progress)
+    with reading(store.repository(component)) as reader:
+        stack = build_stack(reader, base, [each.series_patch for each in patches])
+        failed = [each.name for each in stack.outcomes if not each.status.applies]
+        if failed:
+            problem = Problem(f"{failed[0]} does not apply", component.name, "patchkit check")
+            raise BadInputError(problem)
+        yield stack, Overlay(reader, stack.objects)
+
+
+def _tree_before(stack: Stack, number: int) -> str:
+    trees = [each.tree for each in stack.outcomes[:number] if each.tree is not None]
+    return trees[-1] if trees else stack.base.tree
+
+
+def counts_of(recipe: Recipe, run: RecipeRun) -> Iterator[RuleCount]:
+    """How many sites each rule of a recipe had."""
+    for rule in recipe.all_rules:
+        own = [site for site in run.sites if site.rule == rule.id]
+        count = run.count(rule.id)
+        yield RuleCount(
+            rule=rule.id,
+            sites=count,
+            allowed=len(own) - count,
+            files=len({site.path for site in own}),
+            expect=str(rule.expect),
+            holds=rule.expect.holds(count),
+        )
+
+
+def shown_sites(run: RecipeRun) -> Iterator[ShownSite]:
+    """The sites as a report names them."""
+    for site in run.sites:
+        reason = site.allowed.reason if site.allowed is not None else ""
+        first = site.text.partition("\n")[0]
+        yield ShownSite(site.rule, site.path, site.line, site.within, first, reason)

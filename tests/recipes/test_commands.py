@@ -1,0 +1,81 @@
+"""`recipe test` and `recipe try` on a project."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from patchkit.recipes.load import parse_recipe
+from tests.recipes.kitchen import DROP, recipe_text
+from tests.recipes.test_generated import BASE, FIRST, RECIPE
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    project.component("demo", upstream, upstream.commit(BASE, "base"), {"first.patch": FIRST})
+    project.write({RECIPE: recipe_text({**DROP, "expect": 3})})
+    return project
+
+
+def test_try_tells_every_site(demo: Project) -> None:
+    before = demo.files("")
+    ran = demo.run("recipe", "try", RECIPE, "--sites").ok()
+    assert [line for line in ran.out.splitlines() if "src/" in line] == [
+        "  src/a.py:8 in f",
+        "  src/a.py:13 in g",
+        "  src/b.py:1 in h",
+    ]
+    assert demo.files("") == before
+
+
+def test_try_shows_the_diff_that_refresh_writes(demo: Project) -> None:
+    tried = demo.run("recipe", "try", RECIPE).ok()
+    diff = tried.stdout[tried.stdout.index(b"diff --git") :]
+    series = demo.root / "patches/demo/series"
+    series.write_text(series.read_text() + "drop-fuser.patch\n")
+    demo.run("refresh").ok()
+    patch = (demo.root / "patches/demo/drop-fuser.patch").read_bytes()
+    assert patch.endswith(diff)
+    again = demo.run("recipe", "try", RECIPE).ok()
+    assert "in the place of drop-fuser.patch" in again.err
+    assert again.stdout == tried.stdout
+
+
+def test_try_names_what_is_allowed(demo: Project) -> None:
+    allow = {"path": "src/a.py", "within": "g", "reason": "it is slow enough"}
+    demo.write({RECIPE: recipe_text({**DROP, "allow": [allow], "expect": 2})})
+    ran = demo.run("recipe", "try", RECIPE, "--sites").ok()
+    assert "2 sites in 2 files, 1 allowed" in ran.out
+    assert "allowed: it is slow enough" in ran.out
+    assert demo.run("recipe", "try", RECIPE, "--json").ok().json["rules"][0]["allowed"] == 1
+
+
+def test_rules_without_examples_are_named(demo: Project) -> None:
+    ran = demo.run("recipe", "test").ok()
+    assert f"warning: {RECIPE}: no examples of drop-fuser" in ran.err
+
+
+def test_what_is_no_code_is_told(demo: Project) -> None:
+    rule = {"id": "half", "rule": {"pattern": "@fuser"}, "remove": "lines"}
+    demo.write({RECIPE: recipe_text(rule)})
+    ran = demo.run("recipe", "test")
+    assert (ran.code, "the pattern is no Python: @fuser" in ran.err) == (4, True)
+
+
+def test_without_recipes_there_is_nothing_to_test(project: Project) -> None:
+    assert project.run("recipe", "test").code == 2
+
+
+def test_the_documented_recipe_is_one(demo: Project) -> None:
+    page = (DOCS / "recipes.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"(?ms)^```yaml\n(.*?)^```$", page)
+    parse_recipe(text.encode(), Path("x.recipe.yml"))
+    demo.write({"patches/demo/documented.recipe.yml": text})
+    ran = demo.run("recipe", "test", "patches/demo/documented.recipe.yml").ok()
+    assert "1 example" in ran.out
