@@ -142,10 +142,13 @@ def _wanted(slot: Slot, setting: Setting) -> Wanted:
 
 
 def _layout(slot: Slot, setting: Setting) -> Layout:
-    if slot.loaded is not None:
-        return layout_of(slot.loaded.file, slot.loaded.strip, slot.loaded.subdirectory)
     component = setting.home.component
     strip, folder = component.strip, component.subdirectory
+    if slot.loaded is not None:
+        strip, folder = slot.loaded.strip, slot.loaded.subdirectory
+        if slot.loaded.file.changes:
+            return layout_of(slot.loaded.file, strip, folder)
+        # a recipe's that is made for the first time: its folders are nobody's yet
     alike = next((each for each in setting.old if each.strip == strip and each.file.changes), None)
     if alike is not None:
         return layout_of(alike.file, strip, folder)

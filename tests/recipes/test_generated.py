@@ -77,6 +77,16 @@ def test_the_first_refresh_makes_the_patch(kitchen: Kitchen) -> None:
     assert kitchen.patch == before
 
 
+def test_a_first_patch_is_laid_out_for_its_component(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit(BASE, "base")
+    project.component("demo", upstream, pin, {"drop-fuser.patch": b""}, strip=2)
+    (project.root / PATCH).unlink()
+    project.write({RECIPE: recipe_text({**DROP, "expect": 3})})
+    project.run("refresh").ok()
+    assert b"diff --git a/demo/src/a.py b/demo/src/a.py" in (project.root / PATCH).read_bytes()
+    project.run("check", "--strict").ok()
+
+
 def test_a_patch_is_not_made_without_an_author(
     kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,12 @@ class Stack:
         """A file as upstream has it, without any patch."""
         return self._show(checkout, "refs/patchkit/base", path)
 
+    def before_ours(self, checkout: str, path: str) -> str:
+        """A file with the base patches that stay by reference, and none of ours."""
+        argv = ("log", "-1", "--format=%H", "--grep=^Patchkit-Patch: base-", "HEAD")
+        base = git_in(self.workspace / checkout, *argv).decode().strip()
+        return self._show(checkout, base or "refs/patchkit/base", path)
+
     def after(self, checkout: str, path: str) -> str:
         """A file with all patches of the stack."""
         return self._show(checkout, "HEAD", path)
@@ -48,10 +54,38 @@ def index_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
 @pytest.fixture(scope="session")
 def git_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
     """The components of qwen3-vl-npu.yaml that carry our own patches, applied."""
+    ours = ("slime", "sglang", "megatron-lm", "megatron-bridge", "mindspeed", "mbridge")
+    return _from_git(tmp_path_factory.mktemp("git"), "qwen3-vl-npu", ours)
+
+
+@pytest.fixture(scope="session")
+def sglang_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    """SGLang of verl-mindspeedllm-npu.yaml, which comes from the package index."""
+    return _applied(tmp_path_factory.mktemp("sglang"), "verl-mindspeedllm-npu", ("sglang",))
+
+
+@pytest.fixture(scope="session")
+def mindspeedllm_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    """verl-mindspeedllm-npu.yaml, applied."""
+    return _from_git(tmp_path_factory.mktemp("mindspeedllm"), "verl-mindspeedllm-npu")
+
+
+@pytest.fixture(scope="session")
+def fully_async_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    """verl-qwen3-235b-fully-async-npu.yaml, applied."""
+    return _from_git(tmp_path_factory.mktemp("async"), "verl-qwen3-235b-fully-async-npu")
+
+
+@pytest.fixture(scope="session")
+def quickstart_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    """verl-quickstart-npu.yaml, applied."""
+    return _from_git(tmp_path_factory.mktemp("quickstart"), "verl-quickstart-npu")
+
+
+def _from_git(folder: Path, manifest: str, components: tuple[str, ...] = ()) -> Stack:
     if not os.environ.get("PATCHKIT_TEST_UPSTREAM"):
         pytest.skip("set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams")
-    components = ("megatron-lm", "megatron-bridge", "mindspeed")
-    return _applied(tmp_path_factory.mktemp("git"), "qwen3-vl-npu", components)
+    return _applied(folder, manifest, components)
 
 
 def _applied(folder: Path, manifest: str, components: tuple[str, ...]) -> Stack:
