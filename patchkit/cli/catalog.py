@@ -25,6 +25,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "From manifest to machine": {
         "render": "render:render",
+        "doctor": "doctor:doctor",
     },
     "Patches by recipe": {
         "recipe test": "recipe:test",

@@ -19,6 +19,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'export': 'Write a stack as a quilt series or a mailbox',
  'carry': 'Carry patches from one commit of a repository to another',
  'render': 'Make the files that a machine is set up from',
+ 'doctor': 'Compare this machine with what a manifest asks for',
  'recipe test': 'Run the examples that recipes hold',
  'recipe try': 'Show what a recipe would do to a component',
  'recipe new': 'Start a recipe with one rule, at the end of a series',
@@ -287,6 +288,25 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              '',
              False,
              'Print only what is wrong; the exit code says the rest')),
+ 'doctor': ((('-m', '--manifest'),
+             'MANIFEST',
+             False,
+             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+            (('--only',),
+             'system|packages|variables|metadata|',
+             True,
+             'Look only at this; may be given several times'),
+            (('--python',), 'FILE', False, 'The Python that the stack runs in'),
+            (('--ascend',), 'DIR', False, "Where Ascend's software is installed"),
+            (('--values',), 'FILE', False, 'Site values, `name: value` a line, as for render'),
+            (('--set',), 'NAME=VALUE', True, 'A site value; may be given several times'),
+            (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'),
+             '',
+             False,
+             'Print only what is wrong; the exit code says the rest')),
  'recipe test': (((), 'FILE', True, 'A recipe'),
                  (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
                  (('-q', '--quiet'),
@@ -459,6 +479,7 @@ Work with stacks:
 
 From manifest to machine:
   render            Make the files that a machine is set up from
+  doctor            Compare this machine with what a manifest asks for
 
 Patches by recipe:
   recipe test       Run the examples that recipes hold
@@ -1062,7 +1083,7 @@ Options:
 Examples:
   patchkit carry --repo upstream.git --old-base v1.0 --new-base v1.1 --patch fix.patch
       would it carry, and how surely?
-  patchkit carry --repo src --old-base v1.0 --new-base main --series series --out new
+  patchkit carry --repo src --old-base v1 --new-base v2 --series series --out new
       write the carried patches
 
 Exit codes:
@@ -1122,6 +1143,53 @@ Exit codes:
      in the way
   2  a site value is missing, or the manifest does not say enough
   4  the manifest, a values file or a template cannot be used
+"""
+
+PAGES['doctor'] = """\
+Usage: patchkit doctor [OPTIONS]
+
+Compare this machine with what a manifest asks for.
+
+Looks at Python, CANN, NNAL and the NPU driver; at the packages of a Python,
+wanted and known not to work; at the variables of this shell; and at what the
+components' own metadata asks for beside the manifest, with their patches
+applied. Says for each what to do. Runs nothing but that Python and npu-smi,
+changes nothing, and asks no network.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --only WORD         Look only at this; may be given several times. [one of
+                          system, packages, variables, metadata]
+      --python FILE       The Python that the stack runs in. Default: the
+                          python3 that is active.
+      --ascend DIR        Where Ascend's software is installed. Default:
+                          /usr/local/Ascend; the CANN whose set_env.sh was
+                          sourced comes first.
+      --values FILE       Site values, `name: value` a line, as for render.
+      --set NAME=VALUE    A site value; may be given several times.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit doctor -m demo
+      all: system, packages, variables, metadata
+  patchkit doctor -m demo --python .venv/bin/python --only packages
+      another Python
+  patchkit doctor -m demo --values site.yaml
+      variables that only the site knows, too
+
+Exit codes:
+  0  nothing is wrong or missing, though something may be uncertain
+  1  something is wrong or missing
+  2  the command line is wrong
+  4  the manifest or a values file cannot be used
 """
 
 PAGES['recipe test'] = """\

@@ -72,6 +72,11 @@ class Scene:
         """The manifest has a key that does not exist."""
         self.manifest.write_text(self.manifest.read_text() + "colour: red\n")
 
+    def needing(self) -> None:
+        """The manifest wants a variable that nobody has set."""
+        wish = "environment: {variables: {SET_BY_NOBODY: yes please}}\n"
+        self.manifest.write_text(self.manifest.read_text() + wish)
+
     def corrupt(self) -> None:
         """A patch file was damaged."""
         self.project.write({"patches/demo/spell-ten.patch": _TEN.replace(b"@@ -7,7", b"@@ -7,9")})
@@ -157,6 +162,7 @@ def _carry(patch: str) -> tuple[str, ...]:
         bases = ("--old-base", "main", "--new-base", "main")
     return ("carry", "--repo", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
 
+
 _ANSWER = "patches/demo/answer.recipe.yml"
 _NEW_RECIPE = ("recipe", "new", "answer", "--fix", "return 42", "--pattern")
 
@@ -220,6 +226,9 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("recipe induce", 1, Scene.by_hand, ("recipe", "induce", "spell-ten")),
     ("recipe induce", 4, Scene.corrupt, ("recipe", "induce", "greet-warmly")),
     ("recipe induce", 5, Scene.gone, ("recipe", "induce", "greet-warmly")),
+    ("doctor", 0, _untouched, ("doctor", "--only", "metadata")),
+    ("doctor", 1, Scene.needing, ("doctor", "--only", "variables")),
+    ("doctor", 4, Scene.misspelt, ("doctor",)),
     ("diff", 0, Scene.edited, ("diff",)),
     ("log", 0, Scene.applied, ("log",)),
     ("log", 4, Scene.corrupt, ("log",)),
