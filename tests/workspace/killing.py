@@ -26,11 +26,16 @@ _EVENTS = {
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
-def killed_at(point: int, work: Callable[[], object]) -> bool:
-    """Run `work` in a child, kill it before the `point`-th event; False if it ended before that."""
+def killed_at(
+    point: int, work: Callable[[], object], *, once: Callable[[], bool] = lambda: True
+) -> bool:
+    """Run `work` in a child, kill it before the `point`-th event; False if it ended before that.
+
+    Events count from the moment at which `once` is true.
+    """
     child = os.fork()
     if child == 0:
-        _die_at(point)
+        _die_at(point, once)
         code = 1
         try:
             work()
@@ -45,13 +50,13 @@ def killed_at(point: int, work: Callable[[], object]) -> bool:
     return False
 
 
-def _die_at(point: int) -> None:
+def _die_at(point: int, once: Callable[[], bool]) -> None:
     left = point
 
     def count(event: str, arguments: tuple[object, ...]) -> None:
         nonlocal left
         if event in _EVENTS or (event == "open" and _opens_to_write(arguments)):
-            left -= 1
+            left -= left < point or once()
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 

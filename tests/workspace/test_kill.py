@@ -60,6 +60,12 @@ def points(bench: Bench) -> Iterator[int]:
         yield point
 
 
+def killed_half_way(bench: Bench, new: Stacked) -> bool:
+    """Move to `new` and die a few files after the journal was written."""
+    journal = bench.path / ".git/patchkit/move/journal.json"
+    return killed_at(12, lambda: bench.enter(new), once=journal.exists)
+
+
 def assert_old_or_new(bench: Bench, old: Stacked, new: Stacked) -> None:
     known = committed_files(bench.path, old.tip) | {MINE}
     if bench.git("cat-file", "-t", new.tip) == "commit":
@@ -90,7 +96,7 @@ def test_a_recovery_that_is_killed_is_recovered(
 ) -> None:
     _, new = stacks
     for point in points(bench):
-        killed_at(40, lambda: bench.enter(new))
+        assert killed_half_way(bench, new)
         assert bench.look().state is State.INTERRUPTED
         killed = killed_at(point, lambda: bench.enter(new))
         bench.enter(new)
@@ -145,7 +151,7 @@ def test_edits_after_a_kill_are_refused_over_and_saved(
 ) -> None:
     _, new = stacks
     shutil.copytree(bench.path.with_name("template"), bench.path, symlinks=True)
-    assert killed_at(40, lambda: bench.enter(new))
+    assert killed_half_way(bench, new)
     assert bench.look().state is State.INTERRUPTED
     bench.write("edit.py", "edited after the kill\n")
     before = disk_files(bench.path)
