@@ -83,7 +83,7 @@ class SeriesJudge:
     def __init__(self, source: ObjectSource, patches: Sequence[SeriesPatch]) -> None:
         self._source = source
         self._made: dict[str, bytes] = {}
-        self._loaded: dict[str, bytes] = {}
+        self._loaded: Mapping[str, bytes] = {}
         self._memory: dict[tuple[int, tuple[TreeEntry | None, ...]], UnitVerdict] = {}
         self._layers = [_layer(patch_changes(patch)) for patch in patches]
         users = Counter(path for layer in self._layers for path in layer.paths)
@@ -166,7 +166,7 @@ class SeriesJudge:
             return UnitVerdict(Status.CONFLICTED, None, (fault,))
         blobs = Blobs(self)
         try:
-            applied = apply_changes(tree, blobs, unit.changes)
+            applied = apply_changes(tree, blobs, unit.changes, terse=True)
             if applied.tree is None:
                 faults = tuple(_faults(tree, blobs, unit, applied.files))
                 contained = _undoes(tree, blobs, unit)
@@ -199,10 +199,9 @@ class SeriesJudge:
 
     # --- where the files come from: upstream, and what patches make (see ObjectSource)
 
-    def preload(self, blobs: Collection[str]) -> None:
-        """Read these blobs of the upstream at once, and forget those of the last time."""
-        self._loaded = {}  # before the next ones are read: both would be too many
-        self._loaded = dict(self._source.read_many(blobs, "blob"))
+    def supply(self, contents: Mapping[str, bytes]) -> None:
+        """Take these blobs of the upstream as read; those of the last time are forgotten."""
+        self._loaded = contents
 
     def read(self, oid: str, kind: str) -> bytes:
         """A blob of the upstream, or one that a patch made."""
@@ -244,7 +243,7 @@ def _undoes(tree: Tree, blobs: Blobs, unit: Unit, *, in_place: bool = False) -> 
     """Whether the tree is as the unit leaves it; at other line numbers, too, unless `in_place`."""
     if not all(_may_hold(tree, blobs, change) for change in unit.changes):
         return False
-    undone = apply_changes(tree, blobs, reverse_changes(unit.changes))
+    undone = apply_changes(tree, blobs, reverse_changes(unit.changes), terse=True)
     shifted = any(each.status is Status.SHIFTED for each in undone.files)
     return undone.tree is not None and not (in_place and shifted)
 

@@ -6,7 +6,7 @@ changed. It can go on from where an earlier one ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from patchkit.drift.judging import HunkFault, PatchVerdict, SeriesJudge, State
@@ -18,6 +18,7 @@ from patchkit.gitcmd.firstparent import (
     entries_at,
     landings,
 )
+from patchkit.gitcmd.objects import ObjectReader
 from patchkit.histories import History
 from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
 from patchkit.model.outcome import Status
@@ -77,13 +78,9 @@ def walk_history(
     if before is None:
         before = _begin(history, judge, bring, whole.start)
     found = landings(history.repository, _since(history, before), history.tip, judge.paths)
-    bring(_blobs(entry for each in found for entry in each.touches.values()))
     places = {commit: position for position, commit in enumerate(whole.commits, 1)}
     touches, changes = list(before.touches), [list(each) for each in before.changes]
-    for number, landing in enumerate(found):
-        if number % _READ_AT_ONCE == 0:
-            batch = found[number : number + _READ_AT_ONCE]
-            judge.preload(_blobs(entry for each in batch for entry in each.touches.values()))
+    for landing in _with_contents(history, judge, bring, found):
         position = places[landing.commit.id]
         touches.append(_touch(position, landing))
         _note(changes, position, judge.update(landing.touches))
@@ -94,6 +91,25 @@ def walk_history(
         touches=tuple(touches),
         changes=tuple(map(tuple, changes)),
     )
+
+
+def _with_contents(
+    history: History, judge: SeriesJudge, bring: Bring, found: Sequence[Landing]
+) -> Iterator[Landing]:
+    """The commits one by one, each when the files that it brings are at hand."""
+    batches = [found[at : at + _READ_AT_ONCE] for at in range(0, len(found), _READ_AT_ONCE)]
+    blobs = [_blobs(e for each in batch for e in each.touches.values()) for batch in batches]
+    brought = False
+    with ObjectReader(history.repository) as reader:
+        for batch, wanted in zip(batches, blobs, strict=True):
+            contents = reader.read_present(wanted)
+            if wanted - contents.keys() and not brought:
+                bring(set[str]().union(*blobs))  # one fetch for all
+                reader.close()  # the running git need not see new packs
+                contents |= reader.read_present(wanted - contents.keys())
+                brought = True
+            judge.supply(contents)
+            yield from batch
 
 
 def state_of(entries: Entries, paths: Sequence[str]) -> State:

@@ -83,6 +83,22 @@ class ObjectReader:
             # read whole before the first is handed out: a caller may stop half-way
             yield from [(oid, self._answer(stdout, oid, kind)) for oid in batch]
 
+    def read_present(self, oids: Collection[str]) -> dict[str, bytes]:
+        """The blobs among these that are here, by id."""
+        stdin, stdout = self._pipes()
+        queue = list(dict.fromkeys(oids))
+        found: dict[str, bytes] = {}
+        for start in range(0, len(queue), _IN_FLIGHT):
+            batch = queue[start : start + _IN_FLIGHT]
+            stdin.write("".join(f"{oid}\n" for oid in batch).encode())
+            stdin.flush()
+            for oid in batch:
+                fields = stdout.readline().split()
+                if len(fields) == 3:  # else "ID missing"
+                    found[oid] = stdout.read(int(fields[2]))
+                    stdout.read(1)
+        return found
+
     def _answer(self, stdout: IO[bytes], oid: str, kind: str) -> bytes:
         fields = stdout.readline().split()
         if len(fields) != 3 or fields[2] == b"missing":

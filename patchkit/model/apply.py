@@ -64,9 +64,14 @@ class Applied:
     blobs: tuple[GitObject, ...] = ()
 
 
-def apply_changes(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> Applied:
-    """Apply `changes` to `tree`; nothing is written, `blobs` learns what the changes made."""
-    attempt = _Attempt(tree, blobs, changes)
+def apply_changes(
+    tree: Tree, blobs: Blobs, changes: Sequence[FileChange], *, terse: bool = False
+) -> Applied:
+    """Apply `changes` to `tree`; nothing is written, `blobs` learns what the changes made.
+
+    With `terse` clashes do not tell what stands where a hunk should go.
+    """
+    attempt = _Attempt(tree, blobs, changes, terse)
     outcomes = [attempt.try_change(change) for change in changes]
     if any(outcome.clashes for outcome in outcomes):
         return Applied(None, tuple(outcomes))
@@ -110,6 +115,7 @@ class _Attempt:
     tree: Tree
     blobs: Blobs
     changes: Sequence[FileChange]
+    terse: bool = False
     table: dict[str, _File | _Gone] = field(default_factory=dict)
     results: list[tuple[FileChange, _File | None]] = field(default_factory=list)
     made: list[GitObject] = field(default_factory=list)
@@ -217,7 +223,7 @@ class _Attempt:
             data = self._data(before)
             return self._emptied(change, data, mode) if data else self._make(change, mode, b""), ()
         data = self._data(before)
-        placed = place_hunks(data, change.hunks)
+        placed = place_hunks(data, change.hunks, terse=self.terse)
         if placed.data is None:
             clashes = [_misfit_clash(change, misfit) for misfit in placed.misfits]
             raise _ClashError(*clashes, offsets=placed.offsets)

@@ -47,8 +47,11 @@ class Placement:
     misfits: tuple[Misfit, ...] = ()
 
 
-def place_hunks(data: bytes, hunks: Sequence[Hunk]) -> Placement:
-    """Apply `hunks` to `data`; the ones that fit are placed even where others do not."""
+def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> Placement:
+    """Apply `hunks` to `data`; the ones that fit are placed even where others do not.
+
+    With `terse` misfits do not tell what stands in their place, which takes as long as all else.
+    """
     image = _Image(data)
     offsets: list[int] = []
     misfits: list[Misfit] = []
@@ -57,7 +60,7 @@ def place_hunks(data: bytes, hunks: Sequence[Hunk]) -> Placement:
     for number, hunk in enumerate(hunks, 1):
         placed = image.place(hunk)
         if placed is None:
-            lines = lines or data.split(b"\n")
+            lines = lines if lines or terse else data.split(b"\n")
             misfits.append(_misfit(lines, hunk, number, moved))
         else:
             offset, moved = placed
@@ -85,6 +88,8 @@ class _Image:
     spans: list[_Span] = field(default_factory=list)
     grown: int = 0
     _lines: int = -1
+    _known: tuple[int, int] = (0, 0)  # a place in the data, and how many lines are before it
+    _first: int = 0  # where the lines that are looked for can stand at the earliest
 
     def place(self, hunk: Hunk) -> tuple[int, int] | None:
         """Put one hunk in; None, and no change, if it has no place.
@@ -100,6 +105,9 @@ class _Image:
         needle = b"".join(old)
         if needle.count(b"\n") < len(old) - 1:
             return None  # "no newline" in the middle: no file looks like that
+        self._first = self.data.find(needle)
+        if self._first < 0:
+            return None
         at_start = hunk.old_start <= 1
         at_end = not lines or lines[-1][0] in (_PLUS, _MINUS)
         found = None
@@ -133,13 +141,9 @@ class _Image:
 
     def _expected(self, needle: bytes, wanted: int) -> tuple[int, int, int, int] | None:
         """The recorded place, if it lies behind all earlier hunks and the lines stand there."""
-        cursor = line = 0
-        if self.spans:
-            last = self.spans[-1]
-            cursor, line = last.end, last.line + last.old_lines
+        cursor = self.spans[-1].end if self.spans else 0
         for start in self._occurrences(needle, cursor):
-            line += self.data.count(b"\n", cursor, start)
-            cursor = start
+            line = self._line_at(start)
             if line + self.grown == wanted:
                 end = self._line_end(needle, start)
                 return None if end is None else (start, end, line, wanted)
@@ -176,10 +180,8 @@ class _Image:
         if not lines:
             yield from self._gaps()
             return
-        cursor = line = 0
         for start in self._occurrences(needle, 0):
-            line += self.data.count(b"\n", cursor, start)
-            cursor = start
+            line = self._line_at(start)
             end = self._line_end(needle, start)
             if end is not None and not self._touched(start, end):
                 yield start, end, line, line + self._growth_before(start)
@@ -188,17 +190,23 @@ class _Image:
         """Both ends of the file: the only places for a hunk that neither removes nor keeps."""
         yield 0, 0, 0, 0
         size = len(self.data)
-        original = _count_lines(self.data)
-        yield size, size, original, self._total()
+        total = self._total()
+        yield size, size, total - self.grown, total
 
     def _occurrences(self, needle: bytes, start: int) -> Iterator[int]:
         """Where `needle` begins a line, from `start` on."""
         data = self.data
-        at = data.find(needle, start)
+        at = data.find(needle, max(start, self._first))
         while at >= 0:
             if at == 0 or data[at - 1] == _NEWLINE:
                 yield at
             at = data.find(needle, at + 1)
+
+    def _line_at(self, start: int) -> int:
+        """The line that begins at `start`; counts on from the last answer where it can."""
+        place, line = self._known if self._known[0] <= start else (0, 0)
+        self._known = start, line + self.data.count(b"\n", place, start)
+        return self._known[1]
 
     def _line_end(self, needle: bytes, start: int) -> int | None:
         """Where the matched lines end; None if the last one goes on.
@@ -222,12 +230,11 @@ class _Image:
 
     def _total(self) -> int:
         if self._lines < 0:
-            self._lines = _count_lines(self.data)
+            place, line = self._known
+            rest = self.data.count(b"\n", place)
+            open_end = not self.data.endswith(b"\n") and bool(self.data)
+            self._lines = line + rest + open_end
         return self._lines + self.grown
-
-
-def _count_lines(data: bytes) -> int:
-    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
 def _misfit(lines: Sequence[bytes], hunk: Hunk, number: int, moved: int) -> Misfit:

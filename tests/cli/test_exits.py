@@ -55,6 +55,12 @@ class Scene:
         self.applied()
         self._edit("other.txt", "line 2\n", "line two\n")
 
+    def broken_upstream(self) -> None:
+        """Commits landed that break the first patch, mend it and break it again."""
+        self.upstream.commit({"hello.py": _HELLO.replace("world", "moon")}, "Greet the moon (#3)")
+        self.upstream.commit({"hello.py": _HELLO}, 'Revert "Greet the moon (#3)" (#4)')
+        self.upstream.commit({"hello.py": _HELLO.replace("world", "sun")}, "Greet the sun (#5)")
+
     def conflicted(self) -> None:
         """The pin is at a commit that the first patch does not fit."""
         self._pin(self.upstream.commit({"hello.py": _HELLO.replace("world", "moon")}))
@@ -191,6 +197,10 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("check", 1, Scene.conflicted, ("check",)),
     ("check", 4, Scene.corrupt, ("check",)),
     ("check", 5, Scene.gone, ("check",)),
+    ("drift", 0, _untouched, ("drift", "--to", "main")),
+    ("drift", 1, Scene.broken_upstream, ("drift", "--to", "main")),
+    ("drift", 4, _untouched, ("drift",)),
+    ("drift", 5, Scene.gone, ("drift", "--to", "main")),
     ("status", 0, Scene.edited, ("status",)),
     ("status", 4, Scene.misspelt, ("status",)),
     ("refresh", 0, Scene.edited, ("refresh",)),
