@@ -28,9 +28,11 @@ from patchkit.workspace.record import (
     refs_untouched,
 )
 from patchkit.workspace.staging import (
+    bring_in,
     edited_in_secret,
     forget_files,
     leave_out,
+    left_out_files,
     prepare_index,
     stage,
     tracked_files,
@@ -76,9 +78,9 @@ def move_checkout(
         start = index or checkout.git_dir / "index"
         prepare_index(checkout.repository, start, folder / "index", target.tip)
         changes = [*changes, *_restyled(checkout, changes)]
-        absent = _stage(checkout, changes)
+        absent, sparse = _stage(checkout, changes)
         leave_out(checkout.repository, folder / "index", absent)
-        steps = _steps(checkout, changes, absent, saved or {})
+        steps = _steps(checkout, changes, [*absent, *sparse], saved or {})
         journal = _journal(checkout, snapshot, target, changes, steps)
         write_journal(checkout.own_folder, journal)
     except BaseException:
@@ -106,21 +108,29 @@ def _carry_out(checkout: Checkout, journal: Journal) -> None:
     clean_up(checkout)
 
 
-def _stage(checkout: Checkout, changes: Sequence[TreeChange]) -> list[str]:
-    """Write the files to come; returns the paths whose contents no server has."""
+def _stage(checkout: Checkout, changes: Sequence[TreeChange]) -> tuple[list[str], list[str]]:
+    """Write the files to come.
+
+    Returns the paths whose contents no server has, and those that the user's sparse checkout
+    leaves out.
+    """
     folder = move_folder(checkout.own_folder)
     wanted = {each.path: each.new_file.oid for each in changes if each.new_file is not None}
     absent: list[str] = []
+    sparse: list[str] = []
     try:
         stage(checkout.repository, folder / "index", folder / "new", list(wanted))
     except SurroundingsError:
         lost = absent_objects(checkout.repository, wanted.values())
         absent = [path for path, oid in wanted.items() if oid in lost]
-        if not absent:
+        marked = left_out_files(checkout.repository, folder / "index") & wanted.keys() - set(absent)
+        if not absent and not marked:
             raise
-        coming = [path for path in wanted if path not in absent]
+        sparse = [path for path in marked if contents_at(checkout.path, path) is None]
+        bring_in(checkout.repository, folder / "index", sorted(marked - set(sparse)))
+        coming = [path for path in wanted if path not in absent and path not in sparse]
         stage(checkout.repository, folder / "index", folder / "new", coming)
-    return absent
+    return absent, sparse
 
 
 def _restyled(checkout: Checkout, changes: Sequence[TreeChange]) -> list[TreeChange]:
@@ -142,7 +152,7 @@ def _steps(
     absent: Collection[str],
     saved: Mapping[str, Contents | None],
 ) -> list[Step]:
-    """The files that have to move; those to come are staged but for the absent ones."""
+    """The files that have to move; those to come are staged but for the `absent` ones."""
     folder = move_folder(checkout.own_folder)
     coming = [c.path for c in changes if c.new_file is not None and c.path not in absent]
     staged = {path: contents_at(folder / "new", path) for path in coming}

@@ -32,10 +32,18 @@ def prepare_index(repository: Repository, start: Path, index: Path, tree: str) -
 
 def leave_out(repository: Repository, index: Path, paths: Sequence[str]) -> None:
     """Mark paths whose blob nobody has: they are in the commit, and not in the worktree."""
-    if paths:
-        _index_git(
-            repository, index, "update-index", "--skip-worktree", "-z", "--stdin", paths=paths
-        )
+    _mark(repository, index, "--skip-worktree", paths)
+
+
+def bring_in(repository: Repository, index: Path, paths: Sequence[str]) -> None:
+    """Take that mark off paths."""
+    _mark(repository, index, "--no-skip-worktree", paths)
+
+
+def left_out_files(repository: Repository, index: Path) -> frozenset[str]:
+    """The paths of an index that are marked as not in the worktree."""
+    rows = decode_path(_index_git(repository, index, "ls-files", "-t", "-z")).split("\0")
+    return frozenset(row[2:] for row in rows if row.startswith("S "))
 
 
 def stage(repository: Repository, index: Path, folder: Path, paths: Sequence[str]) -> None:
@@ -100,6 +108,11 @@ def edited_in_secret(
         elif there.kind != FOLDER:
             found.append(change.path)
     return found + _with_other_blob(repository, doubtful)
+
+
+def _mark(repository: Repository, index: Path, mark: str, paths: Sequence[str]) -> None:
+    if paths:
+        _index_git(repository, index, "update-index", mark, "-z", "--stdin", paths=paths)
 
 
 def _with_other_blob(repository: Repository, expected: dict[str, str]) -> list[str]:

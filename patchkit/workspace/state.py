@@ -162,7 +162,7 @@ def _place(status: _Status, refs: dict[str, CommitRef], operation: str) -> tuple
         return State.FOREIGN, "not made by patchkit"
     if operation:
         return State.CONFLICTED, f"in the middle of a {operation}"
-    if status.branch != BRANCH:
+    if status.branch != BRANCH or status.head is None:
         return State.FOREIGN, _other_place(status)
     if status.head not in (base, applied):
         return State.AHEAD, ""
@@ -183,6 +183,8 @@ def _commit(refs: dict[str, CommitRef], name: str) -> str | None:
 
 
 def _other_place(status: _Status) -> str:
+    if status.branch == BRANCH:
+        return "its branch has no commit"
     if status.branch is not None:
         return f"on branch {status.branch.removeprefix('refs/heads/')}"
     return f"HEAD is detached at {(status.head or 'nothing')[:12]}"

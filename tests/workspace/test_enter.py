@@ -12,7 +12,7 @@ import pytest
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.partial import note_absent
 from patchkit.gitcmd.repository import Repository
-from patchkit.workspace import State
+from patchkit.workspace import BRANCH, State
 from patchkit.workspace.contents import blob_id
 from patchkit.workspace.enter import Action, Cause, Stacked
 from tests.support.repos import Files, Submodule, Symlink, Upstream, executable, git_in
@@ -368,6 +368,50 @@ def test_a_file_that_its_own_attributes_contradict_is_not_an_edit(bench: Bench) 
     assert bench.look().state is State.APPLIED
     bench.write("x.txt", "mine\r\n")
     assert bench.look().state is State.EDITED
+
+
+def test_a_sparse_checkout_stays_one(bench: Bench) -> None:
+    first = bench.stack({**BASE, "far/d.py": "d\n", "far/e.py": "e\n"}, CHANGE)
+    change: Files = {"far/d.py": "D\n", "far/new.py": "new\n", "far/e.py": None, "b.py": "2\n"}
+    second = bench.stacked(bench.base, bench.upstream.commit(change))
+    bench.enter(first)
+    bench.git("sparse-checkout", "set", "--no-cone", "/*", "!/far")
+    for stack in (second, first, second):
+        entered = bench.enter(stack)
+        assert (entered.action, entered.left_out) == (Action.MOVED, ())
+        assert bench.look().state is State.APPLIED
+        # git itself knows the patterns only when it is asked to apply them
+        bench.git("sparse-checkout", "reapply")
+        assert not (bench.path / "far").exists()
+    bench.git("sparse-checkout", "disable")
+    bench.assert_at(second)
+
+
+def test_a_file_that_git_was_told_to_skip_is_moved_if_it_is_there(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    stack = bench.stacked(bench.base, bench.upstream.commit({"b.py": "2\n"}))
+    bench.git("sparse-checkout", "set", "--no-cone", "/*", "!/b.py")
+    bench.write("b.py", "two\n")
+    bench.enter(stack)
+    assert (bench.path / "b.py").read_text() == "2\n"
+    assert bench.look().state is State.APPLIED
+
+
+def test_a_branch_without_a_commit_is_foreign_and_force_goes_back(bench: Bench) -> None:
+    stack = bench.stack()
+    bench.enter(stack)
+    bench.git("update-ref", "-d", BRANCH)
+    bench.write("b.py", "mine\n")
+    refused = bench.enter(stack)
+    assert refused.refusal is not None
+    assert (refused.refusal.cause, refused.refusal.detail) == (
+        Cause.FOREIGN,
+        "its branch has no commit",
+    )
+    forced = bench.enter(stack, force=True)
+    bench.assert_at(stack)
+    assert forced.saved is not None
+    assert bench.git("show", f"{forced.saved.ref}:b.py") == "mine"
 
 
 def test_contents_that_no_server_has_are_left_out(bench: Bench) -> None:

@@ -21,6 +21,9 @@ from patchkit.errors import ExitCode
 if TYPE_CHECKING:
     from patchkit.ops.diff import DiffReport, FileStat
 
+#: States of a checkout that holds no stack to compare with.
+_NOTHING = ("absent", "foreign", "interrupted")
+
 StatOption = Annotated[
     bool, typer.Option("--stat", help="Only the files, with the number of lines that changed.")
 ]
@@ -80,9 +83,10 @@ def _tell(terminal: Terminal, report: DiffReport) -> None:
     for each in report.components:
         for problem in each.problems:
             terminal.problem(problem)
-        if each.state.value in ("absent", "foreign", "interrupted") and not each.problems:
+        if each.state.value in _NOTHING and not each.problems:
             terminal.say(f"{each.component}: {each.state.value}, nothing to compare")
-    if not any(each.diff for each in report.components):
+    compared = [c for c in report.components if not c.problems and c.state.value not in _NOTHING]
+    if compared and not any(each.diff for each in report.components):
         terminal.say("no differences")
 
 
