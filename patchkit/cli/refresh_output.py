@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from patchkit.cli.carried_output import print_carried, print_carried_file
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
@@ -47,8 +48,10 @@ def _component(
         for patch in component.patches:
             terminal.diff(patch.diff)
     for outcome in component.carried:
-        if not outcome.status.applies:
-            terminal.product(["  ", word(outcome.status), "  ", outcome.name])
+        if outcome.review or not outcome.status.applies:
+            print_carried(terminal, outcome.name, outcome.status, review=outcome.review, indent=1)
+            for file in outcome.files:
+                print_carried_file(terminal, file)
     for finding in component.findings:
         terminal.warn(Problem(finding.what, finding.where, finding.hint))
     if component.saved:

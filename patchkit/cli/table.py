@@ -215,6 +215,10 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
               "Write every diff anew in patchkit's form, with the line numbers and blob ids of "
               'now'),
              (('--diff',), '', False, 'Show the change of each patch, as a diff of the patches'),
+             (('--careful',),
+              '',
+              False,
+              'With a new pin: leave in conflict what a person would have to check'),
              (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
              (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
              (('--cache',), 'DIR', False, 'Where upstreams are kept'),
@@ -945,6 +949,8 @@ Options:
                           line numbers and blob ids of now.
       --diff              Show the change of each patch, as a diff of the
                           patches.
+      --careful           With a new pin: leave in conflict what a person would
+                          have to check.
   -n, --dry-run           Say what would be done, and change nothing.
   -w, --workspace DIR     Where the checkouts are. [default: workspace; or
                           $PATCHKIT_WORKSPACE]
@@ -1081,9 +1087,9 @@ Options:
   -q, --quiet             Print only what is wrong; the exit code says the rest.
 
 Examples:
-  patchkit carry --repo upstream.git --old-base v1.0 --new-base v1.1 --patch fix.patch
+  patchkit carry --repo up.git --old-base v1 --new-base v2 --patch fix.patch
       would it carry, and how surely?
-  patchkit carry --repo src --old-base v1 --new-base v2 --series series --out new
+  patchkit carry --repo . --old-base v1 --new-base v2 --series series --out new
       write the carried patches
 
 Exit codes:

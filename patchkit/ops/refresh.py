@@ -67,13 +67,15 @@ class RefreshOptions:
     """How to refresh.
 
     `request`: where ambiguous edits go. `fork`: give a component whose series is shared one of its
-    own. `dry_run`: write nothing. `when`: now, in seconds since the epoch; it names saved work.
+    own. `careful`: what is not certain on a new pin is a conflict. `dry_run`: write nothing.
+    `when`: now, in seconds since the epoch; it names saved work.
     """
 
     when: int
     request: Request = field(default_factory=Request)
     fork: bool = False
     dry_run: bool = False
+    careful: bool = False
 
 
 def refresh_components(
@@ -309,6 +311,7 @@ class _Refreshing:
                 found.series.patches,
                 found.project.home,
                 generator=generator,
+                careful=self._options.careful,
             )
         blank = with_findings(replace(blank, carried=report.outcomes), generator)
         if generator.problems:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.gitcmd.between import Between
 from patchkit.gitcmd.objects import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.base import Base
@@ -26,15 +27,17 @@ def draft_carry(
     home: Home,
     *,
     generator: Generator | None = None,
+    careful: bool = False,
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
     A patch that the new base contains leaves the series; one that `generator` has a recipe for is
-    made from that. `repository` takes trial objects.
+    made from that. `repository` takes trial objects. `careful`: what is not certain is a conflict.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
-    report = carry_stack(reader, old_base, new_base, series, generator)
+    past = Between(repository, old_base.commit, new_base.commit)
+    report = carry_stack(reader, old_base, new_base, series, generator, past=past, careful=careful)
     if not report.clean:
         return None, report
     before = build_stack(reader, old_base, series, stop_at_conflict=False)

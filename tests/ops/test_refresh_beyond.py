@@ -196,6 +196,24 @@ def test_a_patch_that_does_not_fit_the_new_pin_halts(project: Project, upstream:
     assert stack.everything() == before
 
 
+def test_a_patch_that_must_be_merged_is_flagged_for_review(
+    project: Project, upstream: Upstream
+) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    moved = upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more")
+    _repin(stack, _pin(stack), moved)
+    before = stack.everything()
+    careful = stack.run("refresh", "--careful")
+    assert careful.code == 3
+    assert stack.everything() == before
+    ran = stack.run("refresh").ok()
+    assert "~ merged  one.patch  review" in ran.out
+    assert "line 4: upstream changed the lines next to it" in ran.out
+    assert "moved" in stack.run("apply").ok().out
+    assert "line 4, upstream\nfive\n" in project.checkout("demo").joinpath("a.txt").read_text()
+    stack.settled()
+
+
 def test_edits_and_a_new_pin_are_too_much_at_once(project: Project, upstream: Upstream) -> None:
     stack = Stacked.of(project, upstream, small_patches())
     moved = upstream.commit({"d.txt": "d\n"})

@@ -10,13 +10,12 @@ import typer
 from patchkit.cli.command import command
 from patchkit.cli.options import JsonOption, QuietOption
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
-    from patchkit.ops.carry import CarriedFileRow, CarriedPatchRow, PlainCarryReport
+    from patchkit.ops.carry import PlainCarryReport
 
 _SHORT = 12
 
@@ -24,11 +23,11 @@ _SHORT = 12
 @command(
     examples=[
         (
-            "patchkit carry --repo upstream.git --old-base v1.0 --new-base v1.1 --patch fix.patch",
+            "patchkit carry --repo up.git --old-base v1 --new-base v2 --patch fix.patch",
             "would it carry, and how surely?",
         ),
         (
-            "patchkit carry --repo src --old-base v1 --new-base v2 --series series --out new",
+            "patchkit carry --repo . --old-base v1 --new-base v2 --series series --out new",
             "write the carried patches",
         ),
     ],
@@ -97,9 +96,13 @@ def carry(
 
 
 def _render(terminal: Terminal, report: PlainCarryReport) -> None:
+    from patchkit.cli.carried_output import print_carried, print_carried_file
+
     terminal.say(f"{report.old_base[:_SHORT]} -> {report.new_base[:_SHORT]}")
     for patch in report.patches:
-        _print_patch(terminal, patch)
+        print_carried(terminal, patch.name, patch.status, review=patch.review)
+        for file in patch.files:
+            print_carried_file(terminal, file)
     review = sum(patch.review for patch in report.patches)
     failed = sum(patch.status is Status.CONFLICTED for patch in report.patches)
     terminal.product()
@@ -108,20 +111,3 @@ def _render(terminal: Terminal, report: PlainCarryReport) -> None:
     parts += [f"{failed} in conflict"] if failed else []
     good = report.exit_code is ExitCode.OK
     terminal.product([word("ok" if good else "failed"), ": ", ", ".join(parts)])
-
-
-def _print_patch(terminal: Terminal, patch: CarriedPatchRow) -> None:
-    notes = "  review" if patch.review else ""
-    terminal.product([word(patch.status), "  ", patch.name, Painted(notes, Paint.NOTICE)])
-    for file in patch.files:
-        if file.reasons or file.offset or file.review:
-            _print_file(terminal, file)
-
-
-def _print_file(terminal: Terminal, file: CarriedFileRow) -> None:
-    sure = f", {file.confidence:.0%} sure" if file.review else ""
-    offset = f", {file.offset:+} lines" if file.offset and file.status is Status.SHIFTED else ""
-    place = f" -> {file.carried_to}" if file.carried_to else ""
-    terminal.product(["    ", word(file.status), f"  {file.path}{place}{offset}{sure}"])
-    for reason in file.reasons:
-        terminal.product(["        ", Painted(reason, Paint.FAINT)])

@@ -56,6 +56,13 @@ DiffOption = Annotated[
     bool, typer.Option("--diff", help="Show the change of each patch, as a diff of the patches.")
 ]
 
+CarefulOption = Annotated[
+    bool,
+    typer.Option(
+        "--careful", help="With a new pin: leave in conflict what a person would have to check."
+    ),
+]
+
 
 @command(
     examples=[
@@ -83,6 +90,7 @@ def refresh(
     fork: ForkOption = False,
     canonical: CanonicalOption = False,
     diff: DiffOption = False,
+    careful: CarefulOption = False,
     dry_run: DryRunOption = False,
     workspace: WorkspaceOption = WORKSPACE,
     cache: CacheOption = None,
@@ -130,6 +138,7 @@ def refresh(
                 when=int(time.time()),
                 request=Request(patch, new, message, author, canonical=canonical),
                 fork=fork,
+                careful=careful,
                 dry_run=dry_run,
             ),
             progress=progress,
