@@ -13,6 +13,7 @@ from tests.support.commands import run
 
 ROOT = Path(__file__).parent.parent.parent
 MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
+PAGES = sorted((ROOT / "docs" / "stacks").glob("*-npu*.md"))
 SCRIPTS = sorted((ROOT / "rendered").glob("*/*.sh"))
 DOCKERFILES = sorted((ROOT / "rendered").glob("*/Dockerfile"))
 
@@ -21,6 +22,12 @@ DOCKERFILES = sorted((ROOT / "rendered").glob("*/Dockerfile"))
 def test_they_are_fresh(manifest: Path) -> None:
     ran = run("render", "--manifest", manifest.stem, "--check", cwd=ROOT)
     assert ran.code == 0, f"run: patchkit render -m {manifest.stem}\n{ran.out}{ran.err}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_versions_in_pages_are_fresh(page: Path) -> None:
+    argv = ("render", "--manifest", page.stem, "--check", "versions", "--into", str(page))
+    assert run(*argv, cwd=ROOT).code == 0
 
 
 def test_none_is_of_a_manifest_that_is_gone() -> None:
