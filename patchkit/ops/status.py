@@ -78,10 +78,10 @@ def _status(
         None if recorded is None else len(recorded.patches),
     )
     try:
-        snapshot = inspect(checkout)
+        status = replace(status, snapshot=inspect(checkout))
         said = ["not in the lock"] if lock is not None else []
         if recorded is not None:
-            said = list(_differences(manifest, component, snapshot, recorded))
+            said = list(_differences(manifest, component, status.snapshot, recorded))
     except PatchkitError as error:
         return replace(status, differences=error.problems, exit_code=error.exit_code)
     except OSError as error:
@@ -89,7 +89,7 @@ def _status(
         code = ExitCode.ENVIRONMENT
         return replace(status, differences=(problem,), exit_code=code)
     differences = tuple(Problem(what, component.name) for what in said)
-    return replace(status, snapshot=snapshot, differences=differences)
+    return replace(status, differences=differences)
 
 
 def _differences(
@@ -116,25 +116,35 @@ def _changed_patches(
     known = {patch.name: patch.sha256 for patch in recorded.patches}
     for path in _local_patches(manifest, component):
         name = path.rpartition("/")[2]
-        if name not in known:
+        data = _bytes(manifest.root / path)
+        if data is None:
+            yield f"{path} is not there"
+        elif name not in known:
             yield f"{path} is not in the lock"
-        elif _sha256(manifest.root / path) != known[name]:
+        elif sha256(data).hexdigest() != known[name]:
             yield f"{path} has other bytes than in the lock"
 
 
 def _local_patches(manifest: Manifest, component: Component) -> Iterator[str]:
+    """The paths of the project's patches; that of a series if it is not there."""
     for entry in component.patches:
         if isinstance(entry, LocalPatch):
             yield entry.path
         elif isinstance(entry, LocalSeries):
             folder = entry.path.rpartition("/")[0]
-            data = (manifest.root / entry.path).read_bytes()
+            data = _bytes(manifest.root / entry.path)
+            if data is None:
+                yield entry.path
+                continue
             for name in parse_series(data, name=entry.path).names:
                 yield f"{folder}/{name}" if folder else name
 
 
-def _sha256(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _short(oid: str) -> str:

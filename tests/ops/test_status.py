@@ -33,6 +33,29 @@ def test_absent_then_applied(demo: Project, golden: Golden) -> None:
     assert found(demo) == ("applied", "")
 
 
+@pytest.mark.parametrize("file", ["patches/demo/one.patch", "patches/demo/series"])
+def test_what_is_missing_in_the_project_is_no_fault_of_the_checkout(
+    demo: Project, file: str
+) -> None:
+    demo.run("apply").ok()
+    (demo.checkout("demo") / "b.py").write_text("mine\n")
+    (demo.root / file).unlink()
+    ran = demo.run("status").ok()
+    assert "edited" in ran.out
+    assert f"demo: {file} is not there" in ran.err
+    assert "--force" not in ran.err
+
+
+def test_a_series_that_cannot_be_read_is_told_with_the_state(demo: Project) -> None:
+    demo.run("apply").ok()
+    (demo.root / "patches/demo/series").write_bytes(b"../x.patch\n")
+    ran = demo.run("status")
+    assert ran.code == 4
+    assert "applied" in ran.out
+    assert "patches/demo/series:1" in ran.err
+    assert "--force" not in ran.err
+
+
 def test_looking_writes_nothing(demo: Project) -> None:
     demo.run("apply").ok()
     # git would like to note the new time in its index

@@ -87,6 +87,8 @@ def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
     for each in report.components:
         if each.state.value == "pristine" and not each.patches:
             continue  # a component without patches is where it should be
+        if each.exit_code is not ExitCode.OK:
+            continue  # what is wrong comes first
         if each.state.value == "foreign" and not each.snapshot.ours:
             yield "rename it, make a checkout", f"patchkit apply -m {report.manifest} --force"
         elif each.state.value in _NEXT:
