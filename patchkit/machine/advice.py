@@ -54,7 +54,7 @@ def diagnose_software(name: str, specifier: str, host: AscendHost) -> Diagnosis:
         return _of(
             wanted,
             Verdict.UNCERTAIN,
-            "no NPU driver found: not an Ascend host, or a container that is not shown it?",
+            "no NPU driver found: not an Ascend host?",
             str(host.home / "driver"),
             advice,
         )
@@ -96,7 +96,7 @@ def diagnose_packages(environment: Environment, python: TargetPython) -> Iterato
         if version is not None:
             advice = f"{quote(python.path)} -m pip uninstall {quote(name)}"
             found = f"{version}; {' '.join(reason.split())}"
-            yield _of(("packages", name, "not there"), Verdict.WRONG, found, "", advice)
+            yield _of(("packages", name, "none"), Verdict.WRONG, found, "", advice)
 
 
 def diagnose_variables(

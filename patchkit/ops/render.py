@@ -10,6 +10,8 @@ from pathlib import Path
 from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
 from patchkit.manifest.environments import whole_environment
+from patchkit.manifest.find import absolute
+from patchkit.manifest.rules import is_inside
 from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
 from patchkit.manifest.values import Manifest
 from patchkit.rendering.blocks import replaced
@@ -90,6 +92,7 @@ def render_manifest(manifest: Manifest, request: RenderRequest) -> RenderReport:
     What somebody edited or wrote stays, unless forced. Raises UsageError for missing site values
     and for kinds that the manifest says nothing of, BadInputError for what cannot be rendered.
     """
+    _require_inside(manifest, request.output)
     wanted = [*_documents(manifest, request), *_pages(manifest, request)]
     files = tuple(_settle(each, request) for each in wanted)
     return RenderReport(manifest.path.relative_to(manifest.root).as_posix(), request.check, files)
@@ -99,6 +102,18 @@ def values_at(output: Path) -> tuple[GivenValue, ...]:
     """The site values that stand beside the files, if any."""
     path = output / VALUES_FILE
     return read_values(path) if path.is_file() else ()
+
+
+def _require_inside(manifest: Manifest, output: Path) -> None:
+    """Refuse a folder of the project that a symbolic link leads out of."""
+    root = manifest.root
+    if absolute(output).is_relative_to(root) and not is_inside(output, root):
+        raise BadInputError(
+            Problem(
+                f"{output.as_posix()} leads out of the project",
+                hint="a symbolic link on the way; name the place itself with --output",
+            )
+        )
 
 
 def _documents(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
@@ -112,15 +127,20 @@ def _documents(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
         for document in plan_documents(manifest, kinds, place, site)
     ]
     for document, text in texts:
-        path = request.output / document.name
         names.add(document.name)
-        found = condition(_read(path), text)
-        detail = ""
-        if document.executable and found is Condition.FRESH and not os.access(path, os.X_OK):
-            found, detail = Condition.STALE, "not executable"
-        yield _Wanted(path, text, found, document.executable, detail)
+        yield _wanted(request.output / document.name, text, executable=document.executable)
     if not request.kinds and not request.into:
         yield from _leftovers(request.output, names, place)
+
+
+def _wanted(path: Path, text: str, *, executable: bool) -> _Wanted:
+    """A file beside what is there; a link is somebody else's, wherever it leads."""
+    if path.is_symlink():
+        return _Wanted(path, text, Condition.FOREIGN, executable, "a symbolic link")
+    found = condition(_read(path), text)
+    if found is Condition.FRESH and executable and not os.access(path, os.X_OK):
+        return _Wanted(path, text, Condition.STALE, executable, "not executable")
+    return _Wanted(path, text, found, executable)
 
 
 def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[Kind, ...]:
@@ -184,6 +204,8 @@ def _write(wanted: _Wanted) -> None:
             path.unlink()
             return
         path.parent.mkdir(parents=True, exist_ok=True)
+        if wanted.detail == "a symbolic link":
+            path.unlink()
         replace_file(path, wanted.text.encode())
         if wanted.executable:
             mode = path.stat().st_mode

@@ -169,6 +169,13 @@ def test_packages_of_that_python_and_not_of_where_we_stand(demo: Project, blank:
     assert verdicts(ran)["torch"] == "missing"
 
 
+def test_a_python_named_from_here(demo: Project, host: Host) -> None:
+    host.install(torch="2.8.0")
+    near = os.path.relpath(host.python, demo.root)
+    ran = demo.run("doctor", "--python", near, "--only", "packages", "--json")
+    assert verdicts(ran)["torch"] == "ok"
+
+
 def test_variables(demo: Project, blank: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8")
     monkeypatch.setenv("MODEL", "/somewhere")

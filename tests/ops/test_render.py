@@ -170,6 +170,30 @@ def test_an_edited_script_of_a_launch_that_is_gone_stays(root: Path) -> None:
     assert script.exists()
 
 
+def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    folder = root / "rendered" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "env.sh").symlink_to(outside)
+    ran = render(root, *VALUES, "--json")
+    assert ran.code == 1
+    assert conditions(ran)["env.sh"] == "foreign"
+    assert not outside.exists()
+    render(root, *VALUES, "--force").ok()
+    assert not outside.exists()
+    assert not (folder / "env.sh").is_symlink()
+
+
+def test_a_folder_that_leads_out_of_the_project(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "rendered").symlink_to(outside)
+    ran = render(root, *VALUES)
+    assert ran.code == 4
+    assert "rendered/demo leads out of the project" in ran.err
+    assert list(outside.iterdir()) == []
+
+
 PAGE = """\
 # Mine
 

@@ -99,9 +99,9 @@ def doctor(
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
-    program = python or "python3"
+    program = shutil.which(python or "python3")
     view = MachineView(
-        python=shutil.which(program) or program,
+        python=str(Path(program).absolute()) if program else (python or "python3"),
         shell=os.environ,
         workspace=workspace.absolute(),
         ascend=ascend or DEFAULT_HOME,
@@ -158,7 +158,7 @@ def _words(each: Diagnosis) -> str:
     if each.topic is Topic.METADATA:
         return each.wanted
     same = each.verdict == "ok" and each.found == each.wanted
-    return each.found if same else f"{each.found}, wanted: {each.wanted}"
+    return each.found if same else f"{each.found} (wanted {each.wanted})"
 
 
 def _more(each: Diagnosis) -> list[str]:
