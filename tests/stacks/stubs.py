@@ -1,8 +1,8 @@
 """Just enough of torch, Megatron and friends to execute one upstream file without them.
 
 A module below a stubbed package is made when it is imported; whatever is asked of it is a new class
-that can be subclassed, called, subscripted and used as a decorator. What a test cares about it sets
-itself. So a patched file runs as it stands, once as on CUDA and once as on an NPU.
+that can be subclassed, called and subscripted. What a test cares about it sets itself. So a patched
+file runs as it stands, once as on CUDA and once as on an NPU.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 _PACKAGES = (
-    *("apex", "einops", "mbridge", "megatron", "mindspeed", "numpy", "safetensors"),
-    *("torch", "torch_npu", "transformer_engine"),
+    *("apex", "deep_ep", "einops", "mbridge", "megatron", "mindspeed", "numpy", "pynvml"),
+    *("ray", "requests", "safetensors", "sgl_kernel", "sglang", "sglang_router", "slime"),
+    *("slime_plugins", "tools", "torch", "torch_memory_saver", "torch_npu", "tqdm"),
+    *("transformer_engine", "transformers", "triton", "urllib3"),
 )
 
 
@@ -58,21 +60,26 @@ class Stub(ModuleType):
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Makes stub modules; those below `missing` cannot be imported."""
+    """Makes stub modules; those below `missing` cannot be imported. `imported` takes notes."""
 
-    def __init__(self, missing: Sequence[str]) -> None:
+    def __init__(
+        self, missing: Sequence[str], imported: list[str], packages: Sequence[str] = _PACKAGES
+    ) -> None:
         self.missing = missing
+        self.imported = imported
+        self.packages = packages
 
     def find_spec(
         self, fullname: str, path: object, target: object = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname.partition(".")[0] not in _PACKAGES:
+        if fullname.partition(".")[0] not in self.packages:
             return None
         if any(fullname == each or fullname.startswith(each + ".") for each in self.missing):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        self.imported.append(spec.name)
         return Stub(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -80,21 +87,36 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @contextmanager
-def stubbed(modules: Mapping[str, ModuleType], missing: Sequence[str] = ()) -> Iterator[None]:
-    """Upstream packages are stubs, these modules are the given ones, all as before afterwards."""
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_upstream(name)}
-    finder = _Finder(missing)
+def stubbed(
+    modules: Mapping[str, ModuleType], missing: Sequence[str] = (), real: Sequence[str] = ()
+) -> Iterator[list[str]]:
+    """Upstream packages are stubs, these modules are the given ones, all as before afterwards.
+
+    Packages in `real` are what is installed. Gives the names of the stubs that are imported, in
+    their order.
+    """
+    packages = tuple(name for name in _PACKAGES if name not in real)
+    hidden = {name: sys.modules.pop(name) for name in _loaded(packages)}
+    finder = _Finder(missing, [], packages)
     sys.meta_path.insert(0, finder)
     sys.modules.update(modules)
     for name in modules:
         _import_parent(name)
     try:
-        yield
+        yield finder.imported
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if _is_upstream(name)]:
+        for name in _loaded(packages):
             del sys.modules[name]
         sys.modules.update(hidden)
+
+
+def pretend(packages: Sequence[str], modules: Mapping[str, ModuleType]) -> None:
+    """For the rest of this process, these packages are stubs, with these modules in them."""
+    sys.meta_path.insert(0, _Finder((), [], packages))
+    sys.modules.update(modules)
+    for name in modules:
+        _import_parent(name)
 
 
 def _import_parent(name: str) -> None:
@@ -109,11 +131,13 @@ def execute(
     name: str,
     modules: Mapping[str, ModuleType] | None = None,
     missing: Sequence[str] = (),
+    real: Sequence[str] = (),
 ) -> Any:
     """The module that `source` makes when imported as `name` among stubs."""
     module: Any = ModuleType(name)
     module.__package__ = name.rpartition(".")[0]
-    with stubbed({**(modules or {}), name: module}, missing):
+    module.__file__ = f"/upstream/{name.replace('.', '/')}.py"
+    with stubbed({**(modules or {}), name: module}, missing, real):
         exec(compile(source, f"<{name}>", "exec"), module.__dict__)
     return module
 
@@ -122,6 +146,7 @@ def torch_for(device: str) -> Any:
     """A torch as on `device`: "cuda" (no torch_npu), "npu", or "npu-hidden" (loaded, no device)."""
     torch: Any = _CudaTorch("torch") if device == "cuda" else Stub("torch")
     torch.compile = lambda function: ("compiled", function)
+    torch.no_grad = lambda: lambda function: function
     torch.jit = Stub("torch.jit")
     torch.jit.script = lambda function: ("scripted", function)
     torch.cuda = Stub("torch.cuda")
@@ -140,5 +165,41 @@ class _CudaTorch(Stub):
         return super().__getattr__(name)
 
 
-def _is_upstream(name: str) -> bool:
-    return name.partition(".")[0] in _PACKAGES
+class Stop(Exception):  # noqa: N818 (no error: the function has done what is looked at)
+    """Ends a function that has done what is looked at."""
+
+
+def stop(*arguments: Any, **keywords: Any) -> None:
+    """Stands for the first function that does not matter any more."""
+    raise Stop
+
+
+def notes(kept: list[Any], *, gives: Any = None) -> Callable[..., Any]:
+    """A function that notes the keywords it is called with."""
+
+    def function(*arguments: Any, **keywords: Any) -> Any:
+        kept.append(keywords)
+        return gives
+
+    return function
+
+
+def module(name: str, **attributes: Any) -> Any:
+    """A stub with these attributes."""
+    made: Any = Stub(name)
+    made.__dict__.update(attributes)
+    return made
+
+
+def decorators(name: str, *functions: str) -> Any:
+    """A module whose decorators leave functions as they are."""
+    made = module(name)
+    for function in functions:
+        setattr(made, function, lambda target: target)
+    made.with_defer = lambda deferred: lambda target: target
+    return made
+
+
+def _loaded(packages: Sequence[str]) -> list[str]:
+    """The modules of these packages that are imported by now."""
+    return [name for name in sys.modules if name.partition(".")[0] in packages]

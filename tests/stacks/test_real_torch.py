@@ -1,0 +1,242 @@
+"""Patched functions with a real torch, on the CPU: numbers, not names.
+
+Skipped where torch is not installed (`pip install torch`); what is around the functions stays
+stubs.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.stacks.conftest import Stack
+from tests.stacks.sglang_scenarios import MODEL, utils
+from tests.stacks.stubs import Stub, execute, stubbed
+from tests.stacks.test_megatron import JIT, MODULE
+
+pytestmark = [
+    pytest.mark.upstream,
+    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch"),
+]
+
+REAL = ("torch", "numpy")
+SWIGLU = "megatron/core/fusions/fused_bias_swiglu.py"
+PROVIDER = "slime/backends/megatron_utils/model_provider.py"
+
+
+@pytest.fixture
+def torch() -> Any:
+    """The real one."""
+    return importlib.import_module("torch")
+
+
+@pytest.fixture
+def npu(torch: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A torch.npu, as torch_npu would bring it; its tensor types are those of no tensor here."""
+    kinds = {name: type(name, (), {}) for name in ("FloatTensor", "HalfTensor", "BFloat16Tensor")}
+    monkeypatch.setattr(torch, "npu", SimpleNamespace(is_available=lambda: True, **kinds), False)
+    return torch.npu
+
+
+def run(source: str, name: str, *modules: ModuleType) -> Any:
+    """The module of a source, with the real torch."""
+    return execute(source, name, {each.__name__: each for each in modules}, real=REAL)
+
+
+def swiglu(source: str, fusions: str) -> Any:
+    """Megatron's fused SwiGLU, with the decorator of that jit.py."""
+    helpers: Any = Stub("megatron.core.utils")
+    helpers.is_torch_min_version = lambda version: True
+    helpers.nvtx_decorator = lambda *arguments, **keywords: lambda function: function
+    jit = run(source, "megatron.core.jit", helpers)
+    return run(fusions, "megatron.core.fusions.fused_bias_swiglu", helpers, jit)
+
+
+class TestMegatron:
+    @pytest.fixture(autouse=True)
+    def without_compiler(self, torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """torch.compile traces as ever, and needs no C++ compiler."""
+        eager = functools.partial(torch.compile, backend="eager")
+        monkeypatch.setattr(torch, "compile", eager)
+
+    def test_swiglu_gives_the_same_numbers_uncompiled(
+        self, git_stack: Stack, torch: Any, npu: Any
+    ) -> None:
+        fusions = git_stack.before("Megatron-LM", SWIGLU)
+        upstream = swiglu(git_stack.before("Megatron-LM", JIT), fusions)
+        patched = swiglu(git_stack.after("Megatron-LM", JIT), fusions)
+        assert hasattr(upstream.swiglu, "_torchdynamo_orig_callable")
+        assert not hasattr(patched.swiglu, "_torchdynamo_orig_callable")
+        torch.manual_seed(1)
+        for kind in (torch.float32, torch.bfloat16):
+            y, bias = torch.randn(3, 4, 8).to(kind), torch.randn(8).to(kind)
+            grad = torch.randn(3, 4, 4).to(kind)
+            assert torch.equal(patched.swiglu(y), upstream.swiglu(y))
+            assert torch.equal(patched.bias_swiglu(y, bias), upstream.bias_swiglu(y, bias))
+            assert torch.equal(patched.swiglu_back(grad, y), upstream.swiglu_back(grad, y))
+
+    def test_elsewhere_it_is_compiled_as_before(self, git_stack: Stack, torch: Any) -> None:
+        fusions = git_stack.before("Megatron-LM", SWIGLU)
+        patched = swiglu(git_stack.after("Megatron-LM", JIT), fusions)
+        assert hasattr(patched.swiglu, "_torchdynamo_orig_callable")
+
+    def test_tensors_of_the_cpu_are_converted_as_before(
+        self, git_stack: Stack, torch: Any, npu: Any
+    ) -> None:
+        values = [torch.tensor([1.0, 1e-3]).to(kind) for kind in (torch.float32, torch.bfloat16)]
+        outcome = []
+        for source in (
+            git_stack.before_ours("Megatron-LM", MODULE),
+            git_stack.after("Megatron-LM", MODULE),
+        ):
+            module = run(source, "megatron.core.transformer.module")
+            down = [module.fp32_to_float16(each, lambda value: value.half()) for each in values]
+            up = [module.float16_to_fp32(each) for each in values]
+            outcome.append([*down, *up])
+        for before, after in zip(*outcome, strict=True):
+            assert before.dtype == after.dtype
+            assert torch.equal(before, after)
+        assert outcome[1][0].dtype == torch.float16
+
+    def test_tensors_of_an_npu_are_converted_too(
+        self, git_stack: Stack, torch: Any, npu: Any
+    ) -> None:
+        class OnNpu(type):
+            """isinstance() as torch_npu's types answer it; here float64 is the NPU's."""
+
+            def __instancecheck__(cls, value: Any) -> bool:
+                return bool(value.dtype == torch.float64)
+
+        npu.FloatTensor = OnNpu("FloatTensor", (), {})
+        value = torch.tensor([0.1], dtype=torch.float64)
+        outcome = []
+        for source in (
+            git_stack.before_ours("Megatron-LM", MODULE),
+            git_stack.after("Megatron-LM", MODULE),
+        ):
+            module = run(source, "megatron.core.transformer.module")
+            outcome.append(module.fp32_to_float16(value, lambda given: given.half()).dtype)
+        assert outcome == [torch.float64, torch.float16]
+
+
+GRIDS = ([[1, 2, 2]], [[1, 4, 6], [3, 48, 2], [1, 50, 94]])
+
+
+@pytest.mark.parametrize("grids", GRIDS)
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_position_embeddings_have_the_same_numbers(
+    git_stack: Stack, torch: Any, grids: list[list[int]], kind: str
+) -> None:
+    torch.manual_seed(2)
+    table = torch.nn.Embedding(48 * 48, 8).to(getattr(torch, kind))
+
+    def interpolate(source: str, device: str) -> Any:
+        triton: Any = Stub("triton")
+        module = run(source, "sglang.srt.models.qwen3_vl", triton, *utils(device).values())
+        model = object.__new__(module.Qwen3VLMoeVisionModel)
+        torch.nn.Module.__init__(model)
+        model.num_position_embeddings, model.num_grid_per_side = 48 * 48, 48
+        model.spatial_merge_size, model.pos_embed = 2, table
+        return model.fast_pos_embed_interpolate(torch.tensor(grids, dtype=torch.int32))
+
+    upstream = interpolate(git_stack.before_ours("sglang", MODEL), "cuda")
+    assert upstream.shape == (sum(t * h * w for t, h, w in grids), 8)
+    for device in ("cuda", "npu"):
+        assert torch.equal(interpolate(git_stack.after("sglang", MODEL), device), upstream)
+
+
+class Critic:
+    """slime's model provider, with a bridge whose models are small and real."""
+
+    def __init__(self, stack: Stack, torch: Any, *, nested: bool, patched: bool = True) -> None:
+        self.torch = torch
+        bridge: Any = Stub("megatron.bridge")
+        self.provider = SimpleNamespace(
+            provide=self._model, finalize=lambda: None, share_embeddings_and_output_weights=True
+        )
+        bridge.AutoBridge.from_hf_pretrained = lambda *arguments, **keywords: SimpleNamespace(
+            to_megatron_provider=lambda load_weights: self.provider
+        )
+        helpers: Any = Stub("slime.utils.megatron_bridge_utils")
+        helpers.unwrap_model = lambda models: [each.module for each in models]
+        self.nested = nested
+        show = stack.after if patched else stack.before
+        self.modules = {each.__name__: each for each in (bridge, helpers)}
+        self.slime = run(
+            show("slime", PROVIDER), "slime.backends.megatron_utils.model_provider", bridge, helpers
+        )
+
+    def provide(self, role: str) -> Callable[..., Any]:
+        """The provider for actor or critic."""
+        arguments = SimpleNamespace(
+            megatron_to_hf_mode="bridge",
+            hf_checkpoint="",
+            tensor_model_parallel_size=1,
+            pipeline_model_parallel_size=1,
+            expert_model_parallel_size=1,
+            expert_tensor_parallel_size=1,
+            sequence_parallel=False,
+        )
+        with stubbed(self.modules, real=REAL):
+            provider: Callable[..., Any] = self.slime.get_model_provider_func(arguments, role)
+        return provider
+
+    def _model(
+        self, pre_process: Any = None, post_process: Any = None, vp_stage: Any = None
+    ) -> Any:
+        module = self.torch.nn.Module()
+        module.body = self.torch.nn.Linear(4, 4)
+        if post_process:
+            module.output_layer = self.torch.nn.Linear(4, 10)
+        if self.nested:
+            outer = self.torch.nn.Module()
+            outer.vision_model, outer.language_model = self.torch.nn.Linear(4, 4), module
+            module = outer
+        module.config = SimpleNamespace(hidden_size=4, sequence_parallel=False)
+        return module
+
+
+@pytest.mark.parametrize("nested", [True, False])
+class TestCritic:
+    def test_it_gives_one_value_per_token(self, git_stack: Stack, torch: Any, nested: bool) -> None:
+        critic = Critic(git_stack, torch, nested=nested)
+        model = critic.provide("critic")(pre_process=True, post_process=True)
+        owner = model.language_model if nested else model
+        values, _ = owner.output_layer(torch.ones(3, 2, 4), weight=None)
+        assert values.shape == (3, 2, 1)
+        assert values.dtype == torch.float32
+        assert critic.provider.share_embeddings_and_output_weights is False
+
+    def test_upstream_gives_logits(self, git_stack: Stack, torch: Any, nested: bool) -> None:
+        critic = Critic(git_stack, torch, nested=nested, patched=False)
+        assert critic.provide("critic") == critic.provider.provide
+
+    def test_earlier_stages_have_no_head(self, git_stack: Stack, torch: Any, nested: bool) -> None:
+        model = Critic(git_stack, torch, nested=nested).provide("critic")(post_process=False)
+        assert not any("output_layer" in name for name, _ in model.named_parameters())
+
+    def test_actors_are_the_bridges_own(self, git_stack: Stack, torch: Any, nested: bool) -> None:
+        critic = Critic(git_stack, torch, nested=nested)
+        assert critic.provide("actor") == critic.provider.provide
+        assert critic.provider.share_embeddings_and_output_weights is True
+
+    def test_the_head_is_hidden_while_weights_are_loaded(
+        self, git_stack: Stack, torch: Any, nested: bool
+    ) -> None:
+        critic = Critic(git_stack, torch, nested=nested)
+        models = [
+            SimpleNamespace(module=critic.provide(role)(post_process=True))
+            for role in ("critic", "actor")
+        ]
+        before = [list(each.module.state_dict()) for each in models]
+        with pytest.raises(ZeroDivisionError), critic.slime.without_value_heads(models):
+            hidden, kept = ([name for name, _ in each.module.named_parameters()] for each in models)
+            assert not any("output_layer" in name for name in hidden)
+            assert any("output_layer" in name for name in kept)
+            raise ZeroDivisionError
+        assert [list(each.module.state_dict()) for each in models] == before
