@@ -146,6 +146,10 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             'Only this component; may be given several times'),
            (('--strict',), '', False, 'Let warnings and questions of form fail the check'),
            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+           (('--run',),
+            '',
+            False,
+            'Run the commands of `verify` steps, each in a scratch folder'),
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('-j', '--jobs'), 'N', False, 'How many components at once'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
@@ -813,6 +817,9 @@ Options:
       --strict            Let warnings and questions of form fail the check.
       --cache DIR         Where upstreams are kept. Default: the platform's
                           cache folder. [or $PATCHKIT_CACHE]
+      --run               Run the commands of `verify` steps, each in a scratch
+                          folder. They are what the manifest says: read them
+                          first.
       --offline           Use only what is cached; never ask the network.
   -j, --jobs N            How many components at once. [default: 4]
       --json              Print the result as JSON (docs/reference/json.md).

@@ -55,6 +55,7 @@ class _Tools:
     store: Store
     progress: Progress
     strict: bool
+    run: bool
     results: Results
     patches: Mapping[str, LoadedPatch]
 
@@ -70,6 +71,7 @@ def check_manifests(
     progress: Progress,
     *,
     strict: bool = False,
+    run: bool = False,
     jobs: int = 4,
     broken: Sequence[BrokenManifest] = (),
 ) -> CheckReport:
@@ -83,7 +85,7 @@ def check_manifests(
         tasks = list(pool.map(lambda pair: _load(pair[0], pair[1], store, progress), pairs))
         named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
         results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
-        tools = _Tools(store, progress, strict, results, named)
+        tools = _Tools(store, progress, strict, run, results, named)
         checks = list(pool.map(lambda task: _check(task, tools), tasks))
     return CheckReport(strict, tuple(checks), find_shared(_uses(tasks, checks)), tuple(broken))
 
@@ -119,8 +121,9 @@ def _check_stack(
         findings = (*_series_findings(series), *_lock_findings(task, stack, series))
         patches = _check_patches(reader, stack, task, series, tools)
         source = Overlay(reader, stack.objects)
-        guarded = Guarded(task.manifest, task.component, stack, source)
-        findings = (*findings, *guard_findings(guarded, tools.store, tools.progress))
+        guarded = Guarded(task.manifest, task.component, series.patches, stack, source)
+        guards = guard_findings(guarded, tools.store, tools.progress, run=tools.run)
+        findings = (*findings, *guards)
     check = replace(
         blank,
         base=base.commit,

@@ -5,32 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from patchkit.explain.terrain import Overlay
 from patchkit.gitcmd.objects import reading
 from patchkit.lock import Lock, load_lock
-from patchkit.manifest.values import Component, Manifest
+from patchkit.manifest.values import Component, Manifest, RunStep
 from patchkit.model.lint import Finding
 from patchkit.model.progress import Progress
-from patchkit.model.tree import ObjectSource
 from patchkit.overrides.findings import override_findings
 from patchkit.overrides.survey import TreeAt, read_replacements, resolver_of, survey
+from patchkit.series import LoadedPatch
 from patchkit.stack import Stack
 from patchkit.store import Store
+from patchkit.verify.parsing import parse_findings
+from patchkit.verify.running import not_run_findings, run_findings
+from patchkit.verify.steps import Verifying, step_findings
 
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A component whose patches apply; `source` reads all objects of its stack."""
+    """A component and its stack, whose objects `source` reads all."""
 
     manifest: Manifest
     component: Component
+    patches: tuple[LoadedPatch, ...]
     stack: Stack
-    source: ObjectSource
+    source: Overlay
 
 
-def guard_findings(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:
-    """What somebody has to look at; fetches a component whose code this one replaces."""
+def guard_findings(
+    guarded: Guarded, store: Store, progress: Progress, *, run: bool = False
+) -> Iterator[Finding]:
+    """What somebody has to look at; nothing where a patch does not apply.
+
+    Fetches a component whose code this one replaces. `run`: run the commands of verify steps.
+    """
     if guarded.stack.clean:
+        yield from parse_findings(guarded.source, guarded.stack, guarded.patches)
+        yield from _verify(guarded, progress, run)
         yield from _overrides(guarded, store, progress)
+
+
+def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding]:
+    steps = guarded.component.verify
+    verifying = Verifying(guarded.manifest.root, guarded.stack, guarded.source)
+    yield from step_findings(verifying, steps)
+    commands = [step for step in steps if isinstance(step, RunStep)]
+    if not run:
+        yield from not_run_findings(commands)
+    elif commands:
+        progress.step(guarded.component.name, "running commands", local=True)
+        yield from run_findings(verifying, commands)
 
 
 def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:

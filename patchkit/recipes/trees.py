@@ -15,6 +15,7 @@ from patchkit.model.objects import (
 )
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.recipes.engine import RecipeRun, run_recipe
+from patchkit.recipes.scope import Scope
 from patchkit.recipes.values import Recipe
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
@@ -33,6 +34,11 @@ class Rewritten:
 def read_scope(source: ObjectSource, tree: str, recipe: Recipe) -> dict[str, bytes]:
     """Path -> contents of every ordinary file of a tree that a rule looks at."""
     return _read(source, tree, recipe.covers)
+
+
+def read_matching(source: ObjectSource, tree: str, scope: Scope) -> dict[str, bytes]:
+    """Path -> contents of every ordinary file of a tree that a scope covers."""
+    return _read(source, tree, scope.covers)
 
 
 def read_paths(source: ObjectSource, tree: str, paths: Collection[str]) -> dict[str, bytes]:

@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Let warnings and questions of form fail the check.")
 ]
+RunOption = Annotated[
+    bool,
+    typer.Option(
+        "--run",
+        help="Run the commands of `verify` steps, each in a scratch folder. They are what the "
+        "manifest says: read them first.",
+    ),
+]
 
 
 @command(
@@ -57,6 +65,7 @@ def check(
     component: ComponentsOption = None,
     strict: StrictOption = False,
     cache: CacheOption = None,
+    run: RunOption = False,
     offline: OfflineOption = False,
     jobs: JobsOption = JOBS,
     json: JsonOption = False,
@@ -78,7 +87,9 @@ def check(
     chosen, broken = open_manifests(paths, component)
     store = Store(cache_folder(cache), offline=offline)
     with showing_progress(terminal) as progress:
-        report = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
+        report = check_manifests(
+            chosen, store, progress, strict=strict, run=run, jobs=jobs, broken=broken
+        )
     return terminal.report("check", report, report.exit_code, _render)
 
 
@@ -120,6 +131,7 @@ def _row(check: ComponentCheck, report: CheckReport) -> tuple[Line, Line, Line]:
     if report.strict:
         warnings += counted[Severity.STYLE]
     applying = _count(len(check.patches), "patch applies", "patches apply")
+    left = sum(finding.code == "verify-not-run" for finding in check.findings)
     differs = any(finding.code == "lock" for finding in check.findings)
     notes = [
         *(["the lock differs"] if differs else []),
@@ -127,6 +139,7 @@ def _row(check: ComponentCheck, report: CheckReport) -> tuple[Line, Line, Line]:
         *_shifts(check.patches),
         *([_count(errors, "error", "errors")] if errors else []),
         *([_count(warnings, "warning", "warnings")] if warnings else []),
+        *([f"{_count(left, 'command', 'commands')} not run"] if left else []),
     ]
     status = "error" if errors else "warning" if warnings else "ok"
     return word(status), check.name, ", ".join(notes)
