@@ -56,13 +56,13 @@ def write_set(
     now, or cannot be written (disk full, no permission).
 
     Folders are made as needed, and removed again where nothing is left in them. A symbolic link's
-    target is replaced.
+    target is replaced; where it is to go, the link goes, as others may use its target.
     """
     root = Path(os.path.realpath(root))
     with _only_writer(root):
         _roll_forward(root)
         _require_as_seen(root, dict.fromkeys(writes) | dict(seen))
-        targets = {Path(os.path.realpath(path)): data for path, data in writes.items()}
+        targets = {_target(path, data): data for path, data in writes.items()}
         for path in targets:
             _require_inside(root, path)
         _sweep({path.parent for path in targets})
@@ -258,6 +258,12 @@ def _bytes_at(path: Path) -> bytes | None:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _target(path: Path, data: bytes | None) -> Path:
+    if data is None:
+        return Path(os.path.realpath(path.parent)) / path.name
+    return Path(os.path.realpath(path))
 
 
 def _require_inside(root: Path, path: Path) -> None:

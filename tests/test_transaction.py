@@ -126,6 +126,14 @@ def test_modes_and_links_stay(root: Path) -> None:
     assert (real.read_bytes(), real.stat().st_mode & 0o777) == (b"through\n", 0o640)
 
 
+def test_a_link_goes_without_its_target(root: Path) -> None:
+    real, link = root / "patches/a/series", root / "linked"
+    link.symlink_to(real)
+    write_set(root, {link: None}, {link: b"s\n"})
+    assert not link.is_symlink()
+    assert real.read_bytes() == b"s\n"
+
+
 def test_a_folder_that_is_left_empty_goes(root: Path) -> None:
     write_set(root, {root / name: None for name in OLD}, _seen(root))
     assert not (root / "patches").exists()

@@ -65,7 +65,12 @@ def explanation_lines(explanation: PatchExplanation) -> Iterator[Line]:
 
 
 def _origin_lines(origin: Origin) -> Iterator[Line]:
-    if origin.others:
+    if origin.alone:
+        why = "   made for this base without the patches before it, which change "
+        paths = ", ".join(each.path for each in origin.others[:_BLOBS])
+        more = f" and {len(origin.others) - _BLOBS} more" * (len(origin.others) > _BLOBS)
+        yield ["  ", Painted("why", Paint.NOTICE), f"{why}{paths}{more}"]
+    elif origin.others:
         were = "file was another" if origin.known == 1 else "files were others"
         count = f"{len(origin.others)} of {origin.known} {were}"
         yield [

@@ -95,6 +95,11 @@ def _other_base(
     origin = explanation.origin
     if origin.made_by:
         yield f"list before it what makes files that it expects: {' or '.join(origin.made_by)}"
+    elif origin.alone:
+        yield (
+            f"it was made for {component.name}'s pin without the patches before it:\n"
+            "  leave out what they do already, or list it before them"
+        )
     elif origin.commit is not None and origin.commit_matches == origin.known:
         yield (
             f"pin {component.name} to the commit for which it was made,\n"

@@ -92,4 +92,5 @@ def _with_commit(
         commit=match.commit,
         commit_subject=match.subject,
         commit_matches=match.matches,
+        alone=match.commit == base and match.matches == origin.known,
     )

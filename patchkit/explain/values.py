@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from patchkit.model.alignment import Place
@@ -124,6 +124,7 @@ class Origin:
     Of `known` files with such a line, `others` are another blob in the tree. `commit` is the
     newest commit known here that has the most of them (`commit_matches` files), None if nothing
     better than the base was found; `made_by` names patches whose result one of the blobs is.
+    `alone`: the patch was made for this very base, without the patches before it.
     """
 
     known: int
@@ -132,6 +133,7 @@ class Origin:
     commit_subject: str = ""
     commit_matches: int = 0
     made_by: tuple[str, ...] = ()
+    alone: bool = field(default=False, metadata={"json": False})
 
 
 @dataclass(frozen=True, slots=True)

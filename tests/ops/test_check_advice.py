@@ -96,3 +96,18 @@ def test_whole_change_upstream(project: Project, upstream: Upstream) -> None:
     project.write({"patches/demo/series": ""})
     (project.root / "patches/demo/one.patch").unlink()
     project.run("check").ok()
+
+
+def test_a_patch_made_for_the_base_alone_is_told_so(project: Project, upstream: Upstream) -> None:
+    """Behind one that changes the same lines, its blob is the base's: no other pin would help."""
+    base: Files = {"a.py": "one\ntwo\nthree\n"}
+    first = make_patch(base, {"a.py": "one\nTWO\nthree\n"}, subject="First")
+    second = make_patch(base, {"a.py": "one\n2\nthree\n"}, subject="Second")
+    pin = upstream.commit(base)
+    project.component("demo", upstream, pin, {"first.patch": first, "second.patch": second})
+    ran = project.run("check")
+    assert ran.code == 1
+    assert "made for this base without the patches before it, which change a.py" in ran.out
+    assert "it was made for demo's pin without the patches before it" in ran.out
+    assert pin not in ran.out
+    assert "another base" not in ran.out
