@@ -152,6 +152,15 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             'Run the commands of `verify` steps, each in a scratch folder'),
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('-j', '--jobs'), 'N', False, 'How many components at once'),
+           (('--format',),
+            'text|json|junit|sarif|github|markdown|',
+            False,
+            'What to write: text, json, junit (test results), sarif (code scanning), github '
+            '(annotations), markdown (comments, job summaries)'),
+           (('-o', '--output'),
+            'FILE',
+            False,
+            'Write the report to this file, and to the terminal what it says in short'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
            (('-q', '--quiet'),
             '',
@@ -176,6 +185,15 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             'Try few commits only; a break that was mended meanwhile goes unseen'),
            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+           (('--format',),
+            'text|json|junit|sarif|github|markdown|',
+            False,
+            'What to write: text, json, junit (test results), sarif (code scanning), github '
+            '(annotations), markdown (comments, job summaries)'),
+           (('-o', '--output'),
+            'FILE',
+            False,
+            'Write the report to this file, and to the terminal what it says in short'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
            (('-q', '--quiet'),
             '',
@@ -822,6 +840,12 @@ Options:
                           first.
       --offline           Use only what is cached; never ask the network.
   -j, --jobs N            How many components at once. [default: 4]
+      --format FORM       What to write: text, json, junit (test results), sarif
+                          (code scanning), github (annotations), markdown
+                          (comments, job summaries). [one of text, json, junit,
+                          sarif, github, markdown; default: text]
+  -o, --output FILE       Write the report to this file, and to the terminal
+                          what it says in short.
       --json              Print the result as JSON (docs/reference/json.md).
   -q, --quiet             Print only what is wrong; the exit code says the rest.
 
@@ -867,6 +891,12 @@ Options:
       --cache DIR         Where upstreams are kept. Default: the platform's
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
+      --format FORM       What to write: text, json, junit (test results), sarif
+                          (code scanning), github (annotations), markdown
+                          (comments, job summaries). [one of text, json, junit,
+                          sarif, github, markdown; default: text]
+  -o, --output FILE       Write the report to this file, and to the terminal
+                          what it says in short.
       --json              Print the result as JSON (docs/reference/json.md).
   -q, --quiet             Print only what is wrong; the exit code says the rest.
 

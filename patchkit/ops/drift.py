@@ -116,7 +116,7 @@ def _look(
         return replace(blank, skipped="no patches")
     if ref is None:
         hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
-        raise BadInputError(Problem("tracks no branch", str(component.where), hint))
+        raise BadInputError(Problem(f"{component.name} tracks no branch", str(component.where), hint))
     series = load_series(manifest, component, tools.store, tools.progress)
     history = open_history(tools.store, component, ref, tools.progress)
     tools.progress.step(component.name, f"looking along {ref}", local=True)

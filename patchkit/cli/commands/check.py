@@ -10,6 +10,7 @@ import typer
 
 from patchkit.cli.command import command
 from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
+from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver
 from patchkit.cli.options import (
     JOBS,
     CacheOption,
@@ -28,6 +29,8 @@ from patchkit.model.lint import Severity, count_by_severity
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from patchkit.model.lint import Finding
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
     from patchkit.ops.sharing import SharedPatch
@@ -68,6 +71,8 @@ def check(
     run: RunOption = False,
     offline: OfflineOption = False,
     jobs: JobsOption = JOBS,
+    form: FormatOption = Format.TEXT,
+    output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
@@ -90,7 +95,21 @@ def check(
         report = check_manifests(
             chosen, store, progress, strict=strict, run=run, jobs=jobs, broken=broken
         )
-    return terminal.report("check", report, report.exit_code, _render)
+    return deliver(
+        terminal,
+        report,
+        report.exit_code,
+        form=Format.JSON if json else form,
+        output=output,
+        writers=lambda: _writers(paths),
+        show=_render,
+    )
+
+
+def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:
+    from patchkit.cli.report_forms import check_writers
+
+    return check_writers(paths)
 
 
 def _render(terminal: Terminal, report: CheckReport) -> None:

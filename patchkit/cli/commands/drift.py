@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchkit.cli.command import command
+from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver
 from patchkit.cli.options import (
     CacheOption,
     ComponentsOption,
@@ -19,6 +21,8 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from patchkit.ops.drift import DriftReport
 
 ToOption = Annotated[
@@ -59,6 +63,8 @@ def drift(
     bisect: BisectOption = False,
     cache: CacheOption = None,
     offline: OfflineOption = False,
+    form: FormatOption = Format.TEXT,
+    output: OutputOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
@@ -75,11 +81,26 @@ def drift(
     from patchkit.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
-    chosen, broken = open_manifests(all_manifest_paths(manifest), component)
+    paths = all_manifest_paths(manifest)
+    chosen, broken = open_manifests(paths, component)
     store = Store(cache_folder(cache), offline=offline)
     with showing_progress(terminal) as progress:
         report = look_for_drift(chosen, store, progress, to=to, bisect=bisect, broken=broken)
-    return terminal.report("drift", report, report.exit_code, _render)
+    return deliver(
+        terminal,
+        report,
+        report.exit_code,
+        form=Format.JSON if json else form,
+        output=output,
+        writers=lambda: _writers(paths),
+        show=_render,
+    )
+
+
+def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:
+    from patchkit.cli.report_forms import drift_writers
+
+    return drift_writers(paths)
 
 
 def _render(terminal: Terminal, report: DriftReport) -> None:

@@ -1,0 +1,61 @@
+"""How check and drift are written in each form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patchkit.cli.formats import Format, Writers
+from patchkit.report.annotations import annotation_lines
+from patchkit.report.json import envelope
+from patchkit.report.junit import junit_document
+from patchkit.report.markdown import check_markdown, drift_markdown
+from patchkit.report.notices import (
+    Notice,
+    check_cases,
+    check_notices,
+    drift_cases,
+    drift_notices,
+)
+from patchkit.report.sarif import sarif_document
+
+if TYPE_CHECKING:
+    from patchkit.ops.check_report import CheckReport
+    from patchkit.ops.drift import DriftReport
+
+
+def check_writers(paths: Sequence[Path]) -> Writers[CheckReport]:
+    """The forms of a check; `paths` are the manifests that were asked for."""
+
+    def notices(report: CheckReport) -> list[Notice]:
+        return list(check_notices(report, _named(paths)))
+
+    return {
+        Format.JSON: lambda report: envelope("check", report, report.exit_code),
+        Format.JUNIT: lambda report: junit_document(check_cases(report), "patchkit check"),
+        Format.SARIF: lambda report: sarif_document(notices(report)),
+        Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
+        Format.MARKDOWN: lambda report: check_markdown(report, notices(report)),
+    }
+
+
+def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
+    """The forms of a drift; `paths` are the manifests that were asked for."""
+
+    def notices(report: DriftReport) -> list[Notice]:
+        return list(drift_notices(report, _named(paths)))
+
+    return {
+        Format.JSON: lambda report: envelope("drift", report, report.exit_code),
+        Format.JUNIT: lambda report: junit_document(drift_cases(report), "patchkit drift"),
+        Format.SARIF: lambda report: sarif_document(notices(report)),
+        Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
+        Format.MARKDOWN: drift_markdown,
+    }
+
+
+def _named(paths: Sequence[Path]) -> dict[str, str]:
+    """Manifest name -> its path as a CI system knows it; none for one outside of this folder."""
+    inside = [path for path in paths if not path.is_absolute() and ".." not in path.parts]
+    return {path.stem: path.as_posix() for path in inside}

@@ -1,0 +1,126 @@
+"""A check or a drift as Markdown: for a comment on a pull request, or a job's summary.
+
+Texts of others (subjects, names, paths) are escaped: they can form no link, table, heading, mention
+or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from patchkit.drift.values import Landed, PatchDrift
+from patchkit.errors import ExitCode
+from patchkit.model.outcome import Status
+from patchkit.ops.check_report import CheckReport
+from patchkit.ops.drift import ComponentDrift, DriftReport
+from patchkit.report.notices import Level, Notice
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&:$^=\"'])")
+_SIGNS = {Level.ERROR: "❌", Level.WARNING: "⚠️", Level.NOTE: "ℹ️"}  # noqa: RUF001
+
+
+def check_markdown(report: CheckReport, notices: Iterable[Notice]) -> str:
+    """A table of components, then what was found."""
+    lines = [f"## {_sign(report.exit_code)} patchkit check", ""]
+    lines += ["| manifest | component | patches | verdict |", "|---|---|---|---|"]
+    for each in report.components:
+        fine = each.exit_code is ExitCode.OK
+        failed = [p.name for p in each.patches if p.status is Status.CONFLICTED]
+        words = f"{', '.join(failed)} does not apply" if failed else "ok" if fine else "see below"
+        cells = (each.manifest, each.name, str(len(each.patches)))
+        lines.append(
+            f"| {' | '.join(map(escaped, cells))} | {_sign(each.exit_code)} {escaped(words)} |"
+        )
+    return "\n".join([*lines, *_notice_lines(notices)])
+
+
+def drift_markdown(report: DriftReport) -> str:
+    """For each component a table of patches, with the commits that broke them."""
+    lines = [f"## {_sign(report.exit_code)} patchkit drift"]
+    for component in report.components:
+        lines += ["", *_component_lines(component)]
+    for broken in report.broken:
+        lines += ["", f"❌ {escaped(broken.manifest)}: {escaped(str(broken.problems[0]))}"]
+    return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """One line of text that Markdown shows as it is."""
+    flat = " ".join(text.split())
+    shown = "".join(char if char.isprintable() else "\ufffd" for char in flat)
+    # an @ would notify somebody
+    return _MARKUP.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("@", "&#64;")
+
+
+def _component_lines(component: ComponentDrift) -> Iterator[str]:
+    yield f"### {escaped(component.manifest)}: {escaped(component.name)}"
+    yield ""
+    if component.tip is None:
+        problems = "; ".join(str(each) for each in component.problems)
+        yield escaped(problems or component.skipped)
+        return
+    yield (
+        f"**{escaped(component.ref)}** to {_commit(component.tip)}:"
+        f" {component.commits} commits since {escaped(component.fork[:10])}"
+    )
+    yield ""
+    yield "| patch | state | since | last good | risk |"
+    yield "|---|---|---|---|---|"
+    for patch in component.patches:
+        yield _row(patch)
+    for patch in component.patches:
+        yield from _absorbed(patch)
+
+
+def _row(patch: PatchDrift) -> str:
+    since = patch.broken_by or patch.absorbed_by
+    reverted = sum(each.mended is not None for each in patch.breaks)
+    note = f" ({reverted} earlier break{'s' * (reverted != 1)} mended)" if reverted else ""
+    risk = f"{patch.risk.commits} commits" if patch.risk is not None else ""
+    cells = (
+        escaped(patch.name),
+        f"{_patch_sign(patch.status)} {patch.status.value}{note}",
+        _told(since),
+        _commit(patch.last_good) if patch.last_good else "",
+        risk,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _absorbed(patch: PatchDrift) -> Iterator[str]:
+    if patch.absorbed:
+        yield ""
+        yield f"{len(patch.absorbed)} of {patch.hunks} hunks of {escaped(patch.name)} are upstream:"
+        yield ""
+        for each in patch.absorbed:
+            yield f"- patch line {each.line} ({escaped(each.path)}): {_told(each.by)}"
+
+
+def _told(commit: Landed | None) -> str:
+    return f"{_commit(commit)} {escaped(commit.subject)}" if commit is not None else ""
+
+
+def _commit(commit: Landed) -> str:
+    text = f"{commit.commit[:10]} of {commit.date[:10]}"
+    return f"[{text}]({commit.link})" if commit.link else text
+
+
+def _notice_lines(notices: Iterable[Notice]) -> Iterator[str]:
+    listed = list(notices)
+    if listed:
+        yield ""
+    for each in listed:
+        place = f" ({escaped(each.path)}:{each.line})" if each.path else ""
+        first, *more = each.message.splitlines() or [each.title]
+        yield f"- {_SIGNS[each.level]} {escaped(first)}{place}"
+        yield from (f"  <br>{escaped(line)}" for line in more[:10])
+
+
+def _sign(code: ExitCode) -> str:
+    return "✅" if code is ExitCode.OK else "❌"
+
+
+def _patch_sign(status: Status) -> str:
+    signs = {Status.CONFLICTED: "❌", Status.ABSORBED: "⚠️", Status.SKIPPED: "·"}
+    return signs.get(status, "✅")

@@ -1,0 +1,264 @@
+"""What a check or a drift found, in the terms that CI systems share: notices and cases.
+
+A *notice* is one thing at one place, for people who read a diff or a security page; a *case* is one
+patch that passed or failed, for those who read test results. The writers beside this module only
+know these two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from patchkit.drift.values import Landed, PatchDrift
+from patchkit.errors import Problem
+from patchkit.explain.values import PatchExplanation
+from patchkit.model.lint import Finding, Severity
+from patchkit.model.outcome import Status
+from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
+from patchkit.ops.drift import ComponentDrift, DriftReport
+
+#: Manifest name -> its path, relative to where the project's files are.
+Paths = Mapping[str, str]
+
+_PLACE = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d+)(?::\d+)?")
+
+
+class Level(str, Enum):
+    """How much a notice matters; the words are SARIF's."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that was found; `rule` is a stable word, `path` a file of the project ("": none).
+
+    `subject` names what it is about in a way that stays the same from run to run.
+    """
+
+    level: Level
+    rule: str
+    title: str
+    message: str
+    subject: str
+    path: str = ""
+    line: int = 1
+
+
+class Verdict(str, Enum):
+    """What became of a case."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One patch, or a component as a whole, below its `suite`."""
+
+    suite: str
+    name: str
+    verdict: Verdict
+    message: str = ""
+    details: str = ""
+
+
+#: Every rule, with what it says in general.
+RULES: Mapping[str, str] = {
+    "does-not-apply": "A patch does not apply to its pin",
+    "problem": "Something could not be looked at",
+    "broken-upstream": "A patch does not fit the tracked branch any more",
+    "absorbed-upstream": "The tracked branch has the whole patch already",
+    "hunks-absorbed-upstream": "The tracked branch has some hunks of a patch already",
+}
+
+
+def check_notices(report: CheckReport, paths: Paths) -> Iterator[Notice]:
+    """Everything that a check found; style only where the check is strict."""
+    levels = {Severity.ERROR: Level.ERROR, Severity.WARNING: Level.WARNING}
+    if report.strict:
+        levels = {**levels, Severity.WARNING: Level.ERROR, Severity.STYLE: Level.ERROR}
+    for broken in report.broken:
+        yield from _problems(broken.manifest, broken.problems, paths.get(broken.manifest, ""))
+    for component in report.components:
+        fallback = paths.get(component.manifest, "")
+        name = f"{component.manifest}: {component.name}"
+        yield from _problems(name, component.problems, fallback)
+        for patch in component.patches:
+            if patch.explanation is not None:
+                yield _not_applying(component, patch, patch.explanation, fallback)
+        for finding in component.all_findings:
+            if finding.severity in levels:
+                yield _found(name, finding, levels[finding.severity], fallback)
+
+
+def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
+    """Every patch that the tracked branch broke, or made superfluous."""
+    for broken in report.broken:
+        yield from _problems(broken.manifest, broken.problems, paths.get(broken.manifest, ""))
+    for component in report.components:
+        fallback = paths.get(component.manifest, "")
+        name = f"{component.manifest}: {component.name}"
+        yield from _problems(name, component.problems, fallback)
+        for patch in component.patches:
+            yield from _drifted(component, patch, fallback)
+
+
+def check_cases(report: CheckReport) -> Iterator[Case]:
+    """One case for each patch; one for what could not be checked."""
+    for broken in report.broken:
+        yield _error_case(broken.manifest, "manifest", broken.problems)
+    for component in report.components:
+        suite = f"{component.manifest}: {component.name}"
+        if component.problems:
+            yield _error_case(suite, "component", component.problems)
+        for patch in component.patches:
+            yield _check_case(suite, patch)
+        errors = [each for each in component.findings if each.severity is Severity.ERROR]
+        if errors:
+            details = "\n".join(map(str, errors))
+            yield Case(suite, "component", Verdict.FAILED, str(errors[0]), details)
+
+
+def drift_cases(report: DriftReport) -> Iterator[Case]:
+    """One case for each patch: does it fit the tip of the tracked branch?"""
+    for broken in report.broken:
+        yield _error_case(broken.manifest, "manifest", broken.problems)
+    for component in report.components:
+        suite = f"{component.manifest}: {component.name}"
+        if component.problems:
+            yield _error_case(suite, "component", component.problems)
+        elif component.tip is None:
+            yield Case(suite, "component", Verdict.SKIPPED, component.skipped)
+        for patch in component.patches:
+            fine = patch.status not in (Status.CONFLICTED, Status.ABSORBED)
+            what = drift_words(patch)
+            verdict = Verdict.PASSED if fine else Verdict.FAILED
+            yield Case(suite, patch.name, verdict, "" if fine else what, clash_words(patch))
+
+
+def drift_words(patch: PatchDrift) -> str:
+    """What became of a patch, in one line."""
+    match patch.status:
+        case Status.CONFLICTED if patch.broken_by is not None:
+            after = "" if patch.days is None else f", {patch.days} days after the pin"
+            return f"{patch.name} is broken by {landed_words(patch.broken_by)}{after}"
+        case Status.CONFLICTED:
+            return f"{patch.name} fits no commit of the branch"
+        case Status.ABSORBED:
+            by = f" by {landed_words(patch.absorbed_by)}" if patch.absorbed_by else ""
+            return f"{patch.name} is upstream already{by}"
+        case _:
+            return f"{patch.name} fits"
+
+
+def landed_words(commit: Landed) -> str:
+    """A commit in one line."""
+    request = f" (#{commit.request})" if commit.request is not None else ""
+    subject = f"{commit.subject}{request if request not in commit.subject else ''}"
+    return f"{commit.commit[:10]} of {commit.date[:10]} by {commit.author}: {subject}"
+
+
+def clash_words(patch: PatchDrift) -> str:
+    """The hunks that clash, one a line."""
+    faults = patch.breaks[-1].faults if patch.breaks and patch.breaks[-1].mended is None else ()
+    return "\n".join(
+        f"{each.path}: hunk {each.hunk} (patch line {each.line}): {each.reason.value}"
+        for each in faults
+    )
+
+
+def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Iterator[Notice]:
+    subject = f"{component.manifest}/{component.name}/{patch.name}"
+    path = _own_file(patch.where) or fallback
+    where = f" ({component.ref} of {component.name})"
+    if patch.status is Status.CONFLICTED:
+        faults = clash_words(patch)
+        message = drift_words(patch) + where + (f"\n{faults}" if faults else "")
+        line = patch.breaks[-1].faults[0].line if patch.breaks and path == patch.where else 1
+        title = f"{patch.name} does not fit {component.ref}"
+        yield Notice(Level.ERROR, "broken-upstream", title, message, subject, path, line)
+    elif patch.status is Status.ABSORBED:
+        title = f"{patch.name} is upstream"
+        message = drift_words(patch) + where
+        yield Notice(Level.WARNING, "absorbed-upstream", title, message, subject, path)
+    if patch.absorbed and patch.status is not Status.ABSORBED:
+        title = f"{len(patch.absorbed)} of {patch.hunks} hunks of {patch.name} are upstream"
+        message = "\n".join(
+            f"patch line {each.line} ({each.path}) by {landed_words(each.by) if each.by else '?'}"
+            for each in patch.absorbed
+        )
+        rule = "hunks-absorbed-upstream"
+        yield Notice(Level.NOTE, rule, title, f"{title}{where}\n{message}", subject, path)
+
+
+def _not_applying(
+    component: ComponentCheck, patch: PatchCheck, explanation: PatchExplanation, fallback: str
+) -> Notice:
+    own = _own_file(patch.where)
+    files = explanation.files
+    line = (files[0].hunks[0].line if files[0].hunks else files[0].line) if files and own else 1
+    title = f"{patch.name} does not apply"
+    details = "\n".join(f"{file.path}: {file.reason.value}" for file in files)
+    message = f"{title} to {component.name} at {component.pin}\n{details}".rstrip()
+    subject = f"{component.manifest}/{component.name}/{patch.name}"
+    return Notice(Level.ERROR, "does-not-apply", title, message, subject, own or fallback, line)
+
+
+def _found(name: str, finding: Finding, level: Level, fallback: str) -> Notice:
+    place = _PLACE.fullmatch(finding.where)
+    path = place["path"] if place else _own_file(finding.where)
+    hint = f"\n{finding.hint}" if finding.hint else ""
+    return Notice(
+        level,
+        finding.code,
+        finding.what.partition("\n")[0],
+        f"{name}: {finding.what}{hint}",
+        f"{name}/{finding.where}/{finding.what}",
+        path or fallback,
+        int(place["line"]) if place else 1,
+    )
+
+
+def _problems(name: str, problems: tuple[Problem, ...], fallback: str) -> Iterator[Notice]:
+    for each in problems:
+        place = _PLACE.fullmatch(each.where)
+        path = place["path"] if place and not place["path"].startswith("/") else fallback
+        line = int(place["line"]) if place else 1
+        message = f"{each}\n{each.hint}" if each.hint else str(each)
+        title = f"{name}: {each.what}".partition("\n")[0]
+        yield Notice(Level.ERROR, "problem", title, message, f"{name}/{each}", path, line)
+
+
+def _check_case(suite: str, patch: PatchCheck) -> Case:
+    match patch.status:
+        case Status.CONFLICTED:
+            details = "\n".join(
+                f"{clash.path}: hunk {clash.hunk} (patch line {clash.line}): {clash.reason.value}"
+                for clash in patch.outcome.clashes
+            )
+            return Case(suite, patch.name, Verdict.FAILED, "does not apply", details)
+        case Status.SKIPPED:
+            return Case(suite, patch.name, Verdict.SKIPPED, "an earlier patch does not apply")
+    errors = [each for each in patch.findings if each.severity is Severity.ERROR]
+    if errors:
+        details = "\n".join(map(str, errors))
+        return Case(suite, patch.name, Verdict.FAILED, errors[0].what, details)
+    return Case(suite, patch.name, Verdict.PASSED)
+
+
+def _error_case(suite: str, name: str, problems: tuple[Problem, ...]) -> Case:
+    details = "\n".join(map(str, problems))
+    return Case(suite, name, Verdict.ERROR, problems[0].what if problems else "", details)
+
+
+def _own_file(where: str) -> str:
+    """`where` if it is a file of the project, "" if it is another repository's."""
+    return where if re.fullmatch(r"[^:\0\n]+\.(patch|yml|yaml|json)", where) else ""

@@ -1,0 +1,209 @@
+"""The forms for CI systems: well made, whatever upstream wrote into a subject, a path or a name."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from patchkit.report.annotations import annotation_lines
+from patchkit.report.junit import junit_document
+from patchkit.report.markdown import escaped
+from patchkit.report.notices import Case, Level, Notice, Verdict
+from patchkit.report.sarif import sarif_document
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+#: What SARIF 2.1.0 requires of the parts that we write (the whole schema is not ours to ship).
+_SARIF: dict[str, Any] = {
+    "type": "object",
+    "required": ["version", "runs", "$schema"],
+    "properties": {
+        "version": {"const": "2.1.0"},
+        "runs": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/run"}},
+    },
+    "$defs": {
+        "text": {
+            "type": "object",
+            "required": ["text"],
+            "properties": {"text": {"type": "string", "minLength": 1}},
+        },
+        "run": {
+            "type": "object",
+            "required": ["tool", "results"],
+            "properties": {
+                "tool": {
+                    "type": "object",
+                    "required": ["driver"],
+                    "properties": {"driver": {"$ref": "#/$defs/driver"}},
+                },
+                "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                "results": {"type": "array", "items": {"$ref": "#/$defs/result"}},
+            },
+            "additionalProperties": False,
+        },
+        "driver": {
+            "type": "object",
+            "required": ["name"],
+            "properties": {
+                "name": {"type": "string"},
+                "semanticVersion": {"type": "string"},
+                "rules": {
+                    "type": "array",
+                    "uniqueItems": True,
+                    "items": {
+                        "type": "object",
+                        "required": ["id"],
+                        "properties": {
+                            "id": {"type": "string"},
+                            "shortDescription": {"$ref": "#/$defs/text"},
+                        },
+                        "additionalProperties": False,
+                    },
+                },
+            },
+            "additionalProperties": False,
+        },
+        "result": {
+            "type": "object",
+            "required": ["message", "ruleId", "level"],
+            "properties": {
+                "ruleId": {"type": "string"},
+                "ruleIndex": {"type": "integer", "minimum": 0},
+                "level": {"enum": ["none", "note", "warning", "error"]},
+                "message": {"$ref": "#/$defs/text"},
+                "partialFingerprints": {
+                    "type": "object",
+                    "additionalProperties": {"type": "string"},
+                },
+                "locations": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["physicalLocation"],
+                        "properties": {
+                            "physicalLocation": {
+                                "type": "object",
+                                "required": ["artifactLocation", "region"],
+                                "properties": {
+                                    "artifactLocation": {
+                                        "type": "object",
+                                        "properties": {
+                                            "uri": {"pattern": r"^[A-Za-z0-9%._~/+@,=()!$&'*;-]+$"}
+                                        },
+                                    },
+                                    "region": {
+                                        "properties": {
+                                            "startLine": {"type": "integer", "minimum": 1}
+                                        }
+                                    },
+                                },
+                            }
+                        },
+                    },
+                },
+            },
+            "additionalProperties": False,
+        },
+    },
+}
+
+_ANY = st.text(max_size=60)
+_NASTY = "x\n::error file=a.py::forged\r\n::stop-commands::t%0A::debug::\u2028\x1b[31m]]></failure>"
+
+
+@given(title=_ANY, message=_ANY, path=_ANY)
+@example(title=_NASTY, message=_NASTY, path=_NASTY)
+def test_an_annotation_is_one_line_and_one_command(title: str, message: str, path: str) -> None:
+    notice = Notice(Level.ERROR, "rule", title, message, "s", path, 3)
+    (line,) = annotation_lines([notice, *()])
+    assert len(line.splitlines()) == 1
+    found = re.fullmatch(r"::error ([^:]*)::(.*)", line)
+    assert found is not None
+    keys = [each.partition("=")[0] for each in found[1].split(",")]
+    assert keys == (["file", "line", "title"] if path else ["title"])
+    assert "\x1b" not in line
+
+
+@given(message=_ANY, name=_ANY, details=_ANY)
+@example(message=_NASTY, name=_NASTY, details=_NASTY)
+def test_junit_says_what_it_was_given(message: str, name: str, details: str) -> None:
+    case = Case("suite", name, Verdict.FAILED, message, details)
+    root = ElementTree.fromstring(junit_document([case, Case("suite", "b", Verdict.PASSED)], "n"))
+    (suite,) = root.findall("testsuite")
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    if all(char.isprintable() for char in message + details):
+        assert (failure.get("message"), failure.text or "") == (message, details)
+
+
+@given(message=st.text(min_size=1), path=_ANY)
+@example(message=_NASTY, path="patches/ä b/\udcff.patch")
+def test_sarif_is_what_its_schema_asks_for(message: str, path: str) -> None:
+    notices = [
+        Notice(Level.NOTE, "one", "t", message, "s", path, 0),
+        Notice(Level.ERROR, "one", "t", "m", "other"),
+    ]
+    document = json.loads(sarif_document(notices))
+    jsonschema.validate(document, _SARIF)
+    one, other = document["runs"][0]["results"]
+    assert one["partialFingerprints"] != other["partialFingerprints"]
+    assert "locations" not in other
+
+
+@given(text=_ANY)
+@example(text="[x](javascript:1) <img src=x> @team #12 | `a` https://evil.example www.evil.example")
+def test_markdown_shows_texts_as_they_are(text: str) -> None:
+    shown = escaped(text)
+    assert len(shown.splitlines()) <= 1
+    bare = re.sub(r"\\.", "", shown)
+    assert not re.search(
+        r"[`*_\[\]()#|~<>!:.$\"']|(?<!&)#|@", bare.replace("&#64;", "").replace("&lt;", "")
+    )
+
+
+def _drifted(project: Project, upstream: Upstream, subject: str) -> None:
+    pin = upstream.commit({"a.py": "one\ntwo\nthree\n"})
+    patch = make_patch(
+        {"a.py": "one\ntwo\nthree\n"}, {"a.py": "one\n2\nthree\n"}, subject="Count", body="So."
+    )
+    project.component("demo", upstream, pin, {"count.patch": patch}, track="main")
+    upstream.commit({"a.py": "one\nzwei\nthree\n"}, subject)
+
+
+@pytest.mark.parametrize("command", ["check", "drift"])
+def test_every_form_of_every_report(project: Project, upstream: Upstream, command: str) -> None:
+    _drifted(project, upstream, "Rework ::error::x %0A (#7)")
+    code = 1 if command == "drift" else 0
+    junit = project.run(command, "--format", "junit")
+    assert junit.code == code
+    assert ElementTree.fromstring(junit.out).find(".//testcase[@name='count.patch']") is not None
+    sarif = json.loads(project.run(command, "--format", "sarif").out)
+    jsonschema.validate(sarif, _SARIF)
+    assert len(sarif["runs"][0]["results"]) == code
+    github = project.run(command, "--format", "github").out.splitlines()
+    assert len([line for line in github if line]) == code
+    assert all(
+        line.startswith("::error file=patches/demo/count.patch,line=") for line in github if line
+    )
+    markdown = project.run(command, "--format", "markdown").out
+    assert "count\\.patch" in markdown or "demo" in markdown
+    assert json.loads(project.run(command, "--format", "json").out)["exit_code"] == code
+
+
+def test_a_report_in_a_file_leaves_the_words_on_the_terminal(
+    project: Project, upstream: Upstream
+) -> None:
+    _drifted(project, upstream, "Rework")
+    ran = project.run("drift", "--format", "sarif", "--output", "out/drift.sarif")
+    assert ran.code == 1
+    assert "count.patch" in ran.out
+    assert json.loads((project.root / "out" / "drift.sarif").read_text())["version"] == "2.1.0"
+    assert project.run("drift", "--output", "x").code != 0
