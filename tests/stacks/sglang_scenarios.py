@@ -9,7 +9,9 @@ from tests.stacks.devices import Branch, Scenario, Side
 from tests.stacks.stubs import Stub
 
 ROOT = "python/sglang/srt"
-VISION = f"{ROOT}/layers/attention/vision.py"
+#: The same folder in a source distribution
+INDEX_ROOT = "sglang/srt"
+VISION = "layers/attention/vision.py"
 MODEL = f"{ROOT}/models/qwen3_vl.py"
 #: Files with functions that are compiled for the platform
 COMPILED = (
@@ -27,7 +29,7 @@ def utils(device: str, *, cuda: bool = True, hip: bool = False) -> dict[str, Mod
     made.is_cuda = lambda: cuda and not npu
     made.is_hip = lambda: hip
     made.is_cpu = made.is_xpu = made.is_blackwell = made.cpu_has_amx_support = lambda: False
-    made.is_sm100_supported = made.is_sm90_supported = lambda: False
+    made.is_sm100_supported = made.is_sm90_supported = made.is_blackwell_supported = lambda: False
     made.get_bool_env_var = lambda name, default="false": False
     made.get_device_capability = lambda: (9, 0) if cuda else (9, 4)
     made.get_compiler_backend = lambda mode=None: "the platform's"
@@ -35,7 +37,7 @@ def utils(device: str, *, cuda: bool = True, hip: bool = False) -> dict[str, Mod
     return {made.__name__: made}
 
 
-def vision_attention(side: Side) -> list[str]:
+def vision_attention(side: Side, root: str) -> list[str]:
     """The implementation taken, on CUDA, HIP and neither, or on an NPU; also by model, by flag."""
     platforms = [{"cuda": True}, {"cuda": False, "hip": True}, {"cuda": False}]
     taken = []
@@ -43,7 +45,9 @@ def vision_attention(side: Side) -> list[str]:
         arguments = SimpleNamespace(mm_attention_backend=None)
         server: Any = Stub("sglang.srt.server_args")
         server.get_global_server_args = lambda found=arguments: found
-        loaded = side.load(VISION, {**utils(side.device, **platform), server.__name__: server})
+        loaded = side.load(
+            f"{root}/{VISION}", {**utils(side.device, **platform), server.__name__: server}
+        )
         attention = object.__new__(loaded.VisionAttention)
         taken.append(attention._determine_attention_backend(None))
         taken.append(attention._determine_attention_backend("the model's"))
@@ -95,24 +99,28 @@ def compiled(side: Side, path: str) -> list[str]:
     return found
 
 
-def _compiled(path: str) -> Scenario:
+def _vision(root: str) -> Scenario:
+    return Scenario(
+        "sglang-vision-attention",
+        "sglang",
+        Branch(f"{root}/{VISION}", "elif _is_npu:", "elif not _is_npu:"),
+        lambda side: vision_attention(side, root),
+        ["ascend_attn", "the model's", "sdpa"],
+    )
+
+
+def _compiled(path: str, root: str = ROOT) -> Scenario:
     return Scenario(
         f"sglang-compiled-{path.rpartition('/')[2].removesuffix('.py')}",
         "sglang",
-        Branch(f"{ROOT}/{path}", "disable=is_npu()", "disable=not is_npu()"),
-        lambda side: compiled(side, f"{ROOT}/{path}"),
+        Branch(f"{root}/{path}", "disable=is_npu()", "disable=not is_npu()"),
+        lambda side: compiled(side, f"{root}/{path}"),
         [],
     )
 
 
 SCENARIOS = (
-    Scenario(
-        "sglang-vision-attention",
-        "sglang",
-        Branch(VISION, "elif _is_npu:", "elif not _is_npu:"),
-        vision_attention,
-        ["ascend_attn", "the model's", "sdpa"],
-    ),
+    _vision(ROOT),
     Scenario(
         "sglang-position-embeddings",
         "sglang",
@@ -121,4 +129,15 @@ SCENARIOS = (
         "on the device",
     ),
     *(_compiled(path) for path in COMPILED),
+)
+#: Where upstream switched compiling off itself between slime's pin and 0.5.8
+NPU_ALREADY = "layers/vocab_parallel_embedding.py"
+SCENARIOS_0_5_8 = tuple(_compiled(path, INDEX_ROOT) for path in COMPILED if path != NPU_ALREADY)
+SCENARIOS_0_5_9 = (
+    _vision(INDEX_ROOT),
+    *(
+        _compiled(path, INDEX_ROOT)
+        for path in COMPILED
+        if path not in {NPU_ALREADY, "managers/overlap_utils.py"}
+    ),
 )

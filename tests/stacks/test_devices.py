@@ -37,7 +37,11 @@ def _parameters() -> list[object]:
         ),
         *(
             pytest.param(("index_stack", each), marks=pytest.mark.index, id=f"index-{each}")
-            for each in megatron_scenarios.INDEX_SCENARIOS
+            for each in (*megatron_scenarios.INDEX_SCENARIOS, *sglang_scenarios.SCENARIOS_0_5_9)
+        ),
+        *(
+            pytest.param(("sglang_stack", each), marks=pytest.mark.index, id=f"0.5.8-{each}")
+            for each in sglang_scenarios.SCENARIOS_0_5_8
         ),
     ]
 
