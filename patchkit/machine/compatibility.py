@@ -1,9 +1,10 @@
 """Which releases belong together: a small table, each row of which somebody has looked up.
 
-- torchvision and torchaudio: the table in the README of https://github.com/pytorch/vision, and the
-  exact torch that each release's own metadata asks for (looked up in November 2026).
-- torch_npu: "{PyTorch version}" is the first part of its version, and the CANN release it was made
-  for is in the table of the README of https://gitcode.com/Ascend/pytorch (same date).
+- torchvision: the exact torch that each release's own metadata asks for, as in the table of the
+  README of https://github.com/pytorch/vision (looked up in November 2026).
+- torch_npu: the first part of its version is that of its torch; the CANN that each release was made
+  for is in the README of https://gitcode.com/Ascend/pytorch and in its release notes at
+  https://www.hiascend.com/document/detail/zh/Pytorch/720/releasenote (same date).
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ TORCHVISION = {
 
 #: torch_npu -> the CANN release that it was made for.
 TORCH_NPU_CANN = {
+    "2.4.0.post4": "8.1.RC1",
+    "2.5.1": "8.1.RC1",
+    "2.5.1.post1": "8.2.RC1",
+    "2.6.0": "8.2.RC1",
+    "2.6.0.post3": "8.3.RC1",
     "2.6.0.post5": "8.5.0",
     "2.7.1": "8.3.RC1",
     "2.7.1.post2": "8.5.0",

@@ -24,6 +24,7 @@ ReadFile = Callable[[str], "bytes | None"]
 
 _PIP_INSTALL = re.compile(r"\bpip3?\s+install\b([^\n;&|]*(?:\\\n[^\n;&|]*)*)")
 _PIP_UNINSTALL = re.compile(r"\bpip3?\s+uninstall\b([^\n;&|]*)")
+_OWN = re.compile(r"(?:^|\s|['\"])\./?(?:['\"]|\s|$)")
 _EXTRAS = re.compile(r"\.\[([A-Za-z0-9_,. -]+)\]")
 _FILE = re.compile(r"(?:-r|--requirement)[ =]*([^\s'\"]+)")
 
@@ -54,18 +55,22 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class _Installation:
-    """A `pip install .` of a step: the folder, the extras, whether dependencies come with it."""
+    """A `pip install` of a step, run in `folder`: `own` of the component itself, and of `files`.
+
+    `enforced`: dependencies come with it.
+    """
 
     folder: str
-    extras: frozenset[str]
+    own: bool
     enforced: bool
+    extras: frozenset[str] = frozenset()
     files: tuple[str, ...] = ()
 
 
 def read_wishes(read: ReadFile, steps: Sequence[InstallStep]) -> Wishes:
     """What a component asks for as its install steps install it; without steps: as it stands."""
     found = Wishes()
-    installations = list(_installations(steps)) or [_Installation("", frozenset(), enforced=False)]
+    installations = list(_installations(steps)) or [_Installation("", own=True, enforced=False)]
     for each in installations:
         for more in (_metadata(read, each), _requirement_files(read, each)):
             found = Wishes(
@@ -89,17 +94,16 @@ def _installations(steps: Sequence[InstallStep]) -> Iterator[_Installation]:
         for call in _PIP_INSTALL.finditer(step.run):
             words = call[1]
             extras = _EXTRAS.search(words)
-            names = frozenset(re.split(r"[,\s]+", extras[1])) if extras else frozenset()
+            own = extras is not None or _OWN.search(words) is not None
             files = tuple(_FILE.findall(words))
-            own = extras or re.search(r"(?:^|\s|['\"])\.(?:/?)(?:['\"]|\s|$)", words)
             if own or files:
+                names = re.split(r"[,\s]+", extras[1]) if extras else ()
                 enforced = "--no-deps" not in words
-                folder = step.directory if own else f"{step.directory}\0"  # \0: files alone
-                yield _Installation(folder, names, enforced, files)
+                yield _Installation(step.directory, own, enforced, frozenset(names), files)
 
 
 def _metadata(read: ReadFile, where: _Installation) -> Wishes:
-    if where.folder.endswith("\0"):
+    if not where.own:
         return Wishes()
     prefix = f"{where.folder}/" if where.folder else ""
     for name, parse in (
@@ -122,7 +126,7 @@ def _guessed(read: ReadFile, prefix: str, known: Wishes) -> Wishes:
     """Where code makes the requirements: those of requirements.txt, which it probably reads."""
     path = f"{prefix}requirements.txt"
     data = read(path)
-    if data is None:
+    if data is None or known.wishes:
         return known
     lines = _requirement_lines(data)
     more = _wishes(_Told(lines, certain=False), path, enforced=True)
@@ -233,11 +237,10 @@ def _listed(node: ast.expr, constants: Mapping[str, ast.expr]) -> _Told:
 
 
 def _requirement_files(read: ReadFile, where: _Installation) -> Wishes:
-    folder = where.folder.rstrip("\0")
     wishes: tuple[Wish, ...] = ()
     unread: tuple[str, ...] = ()
     for name in where.files:
-        path = _below(folder, name)
+        path = _below(where.folder, name)
         data = None if path is None else read(path)
         if path is None or data is None:
             unread = (*unread, f"{name} is not in the component")

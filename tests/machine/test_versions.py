@@ -69,6 +69,7 @@ def test_torch_npu_beside_cann() -> None:
     assert pairs(torch_npu="2.8.0.post2", cann="8.5.0") == []
     assert pairs(torch_npu="2.8.0", cann="8.5.0") == [("torch-npu", "cann", "2.8.0.post2", False)]
     assert pairs(torch_npu="2.8.0", cann="8.3.rc1") == []
+    assert pairs(torch_npu="2.5.1", cann="8.1.RC1") == []
     assert pairs(torch_npu="1.11.0", cann="8.5.0") == []
 
 

@@ -30,6 +30,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         ("[x](javascript:alert(1))", "\\[x\\](javascript:alert(1))"),
         ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
         ("<!-- patchkit versions: end -->", "&lt;!-- patchkit versions: end --&gt;"),
+        ("R&D, &lt;", "R&amp;D, &amp;lt;"),
         ("two\nlines\n\n# heading", "two lines # heading"),
         ("# heading", "\\# heading"),
         ("1. item", "\\1. item"),

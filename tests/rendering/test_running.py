@@ -6,12 +6,16 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.rendering.machines import MANIFEST, VALUES, Machine, make_project
 from tests.support.commands import run
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
 
 
 @pytest.fixture
@@ -164,6 +168,45 @@ def test_another_workspace_and_another_output(root: Path, machine: Machine, tmp_
     assert f"[--workspace] [{elsewhere}]" in called(machine)[2]
     assert machine.run(output / "launch-status.sh").returncode == 0
     assert machine.log[-1].startswith(f"  in {elsewhere} ")
+
+
+def test_the_install_script_and_patchkit_itself(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    machine = Machine.create(tmp_path / "machine")
+    for name, target in (
+        ("python3", sys.executable),
+        ("patchkit", f"{sys.executable} -m patchkit"),
+    ):
+        (machine.folder / "bin" / name).write_text(f'#!/bin/sh\nexec {target} "$@"\n')
+    files = {"core.py": "old\n"}
+    patch = make_patch(files, {"core.py": "new\n"}, subject="New")
+    pin = upstream.commit(dict(files))
+    step = {"run": 'cp core.py "${target}"', "name": "install"}
+    path = project.component("core", upstream, pin, {"new.patch": patch}, install=[step])
+    extra = {
+        "environment": {
+            "versions": {"python": ">=3.10", "cann": "==8.5.0"},
+            "scripts": [f"{machine.toolkit}/set_env.sh"],
+        },
+        "values": {"target": {"description": "where to"}},
+    }
+    path.write_text(path.read_text() + yaml.safe_dump(extra))
+    cann = machine.folder / "cann"
+    cann.mkdir()
+    (cann / "version.cfg").write_text("toolkit_running_version=[7.7:8.5.0]\n")
+    (machine.toolkit / "set_env.sh").write_text(f"export ASCEND_HOME_PATH={cann}\n")
+    project.run("render", "--set", f"target={tmp_path}/installed").ok()
+    script = project.root / "rendered" / "demo" / "install.sh"
+    for _ in range(2):
+        done = machine.run(script)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (tmp_path / "installed").read_text() == "new\n"
+    assert "cann    8.5.0 (wanted ==8.5.0)" in done.stdout
+    (cann / "version.cfg").write_text("toolkit_running_version=[7.6:8.1.RC1]\n")
+    (tmp_path / "installed").unlink()
+    assert machine.run(script).returncode == 1
+    assert not (tmp_path / "installed").exists(), "the wrong machine is left as it was"
 
 
 _EVIL = "$(touch {0}) `touch {0}` '; touch {0}; ' \\\"; touch {0}; \\\" # | touch {0}"
