@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from pathlib import Path
 
@@ -54,6 +55,12 @@ def test_every_patch_is_in_a_series() -> None:
         for file in files.values()
     }
     assert listed == set(PATCHES)
+
+
+def test_the_table_has_every_patch_and_no_other() -> None:
+    page = ROOT / "patches" / "README.md"
+    linked = re.findall(r"\]\(([^)]+\.patch)\)", page.read_text(encoding="utf-8"))
+    assert sorted(linked) == sorted(str(path.relative_to(page.parent)) for path in PATCHES)
 
 
 @pytest.mark.parametrize("path", PATCHES, ids=lambda path: f"{path.parent.name}-{path.stem}")
