@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.stacks.conftest import Stack
-from tests.stacks.stubs import Stub, execute, stubbed
+from tests.stacks.stubs import Stub, execute, stubbed, torch_for
 
 PACKAGE = "slime.backends.megatron_utils"
 FOLDER = "slime/backends/megatron_utils"
@@ -32,6 +32,28 @@ def loaded(stack: Stack, path: str, modules: dict[str, ModuleType], *, patched: 
     module = execute(source, name, modules)
     modules[name] = module
     return module
+
+
+@pytest.mark.parametrize(
+    ("npu", "cuda", "answer"),
+    [
+        (None, True, False),
+        (None, False, False),  # the driver of a CUDA cluster, on a machine without a GPU
+        (True, False, True),
+        (True, True, True),  # torch.cuda is redirected
+        (False, True, False),
+        (False, False, True),  # Ray has hidden the NPUs: this process asked for none
+    ],
+)
+def test_every_process_of_a_job_gets_the_same_answer(
+    git_stack: Stack, npu: bool | None, cuda: bool, answer: bool
+) -> None:
+    torch = torch_for("cuda" if npu is None else "npu")
+    torch.cuda.is_available = lambda: cuda
+    if npu is not None:
+        torch.npu.is_available = lambda: npu
+    source = git_stack.after("slime", "slime/utils/device.py")
+    assert execute(source, "slime.utils.device", {"torch": torch}).is_npu() is answer
 
 
 class Conversion:
