@@ -111,9 +111,7 @@ IMAGE = Record(
     (
         Field(
             "base",
-            Text(
-                "an image", IMAGE_PATTERN, example="quay.io/ascend/cann:8.5.0-a3-ubuntu22.04-py3.11"
-            ),
+            Text("an image", IMAGE_PATTERN, example="ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11"),
             "The image to build on, with its tag. May have site values.",
             required=True,
             synonyms=("from", "name"),

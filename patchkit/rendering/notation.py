@@ -25,7 +25,7 @@ def image(name: str, where: str) -> str:
             Problem(
                 f"image.base: {shown(name)} is no image",
                 where,
-                "like quay.io/ascend/cann:8.5.0-a3-ubuntu22.04-py3.11; look at the site's values",
+                "like ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11; look at the site's values",
             )
         )
     return name

@@ -91,7 +91,7 @@ def test_what_a_file_needs_comes_with_it(root: Path) -> None:
         ("model_path: [a]\nnpu: a3\n", "model_path is a list, not text"),
         ("- a\n", "the values file is a list, not a mapping"),
         ("model_path: a\nmodel_path: b\n", "model_path is given twice"),
-        ("npu: a b\nmodel_path: /x\n", "image.base: quay.io/ascend/cann:8.5.0-a b-"),
+        ("npu: a b\nmodel_path: /x\n", "image.base: ascendai/cann:8.5.0-a b-"),
     ],
 )
 def test_values_files_that_cannot_be_used(root: Path, text: str, message: str) -> None:

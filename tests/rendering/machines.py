@@ -25,7 +25,7 @@ environment:
   variables: {GREETING: "a b $(touch pwned)", MODEL: "${model_path}"}
   paths: {PYTHONPATH: ["${workspace}/Core/src", "${workspace}/trainer"]}
   unsupported: {flash-attn: no kernels}
-image: {base: "quay.io/ascend/cann:8.5.0-${npu}-ubuntu22.04-py3.11", packages: [git]}
+image: {base: "ascendai/cann:8.5.0-${npu}-ubuntu22.04-py3.11", packages: [git]}
 launch:
   grpo-8b:
     description: GRPO on one machine.

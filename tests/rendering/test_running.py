@@ -257,7 +257,7 @@ def test_the_dockerfile_has_no_instruction_but_its_own(tmp_path: Path, machine: 
     lines = (rendered(root) / "Dockerfile").read_text().splitlines()
     instructions = [each.split()[0] for each in lines if re.match(r"[A-Z]+ ", each)]
     assert instructions == [
-        *("FROM", "SHELL", "RUN", "RUN", "WORKDIR", "COPY", "COPY", "COPY", "RUN"),
+        *("FROM", "SHELL", "RUN", "ARG", "RUN", "WORKDIR", "COPY", "COPY", "COPY", "RUN"),
         *("ENTRYPOINT", "CMD"),
     ]
     start = json.loads(next(line for line in lines if line.startswith("ENTRYPOINT"))[11:])
