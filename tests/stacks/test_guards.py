@@ -85,6 +85,21 @@ class TestGitStacks:
         [what] = failed(ran)["verl"]
         assert what.startswith("handlers-in-constructor: matches 1 site")
 
+    def test_slimes_stack_without_its_patches(
+        self, tmp_path: Path, surroundings: dict[str, str]
+    ) -> None:
+        without_patches(tmp_path, "slime", "sglang", "mbridge-89eb1088")
+        found = failed(check(tmp_path, surroundings, "qwen3-vl-npu", "slime", "sglang", "mbridge"))
+        expected = {
+            "slime": ["nccl-by-name", "gpus-asked-of-ray", "ids-of-gpus", "visible-gpus"],
+            "sglang": ["compiled-on-npu", "features-dropped"],
+            "mbridge": ["by name"],
+        }
+        for component, rules in expected.items():
+            for what, rule in zip(found[component], rules, strict=True):
+                assert rule in what
+        assert "matches 8 sites" in found["slime"][0]
+
 
 class TestNewerMbridge:
     pytestmark = upstream
