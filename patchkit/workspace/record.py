@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout
 from patchkit.workspace.contents import contents_of
 from patchkit.workspace.indexlock import release_index
 from patchkit.workspace.journal import Journal, journal_path, move_folder
-from patchkit.workspace.place import discard, make_folder, remove_empty_folder
+from patchkit.workspace.place import changed_meanwhile, discard, make_folder, remove_empty_folder
 from patchkit.workspace.staging import refresh_index
 
 # How long a git that was killed with us, or is about to end, may hold the lock of a ref.
@@ -69,9 +70,9 @@ def refs_known(checkout: Checkout, journal: Journal) -> bool:
 
 
 def refs_untouched(checkout: Checkout, journal: Journal) -> bool:
-    """Whether every ref is where the move found it."""
+    """Whether the move has changed no ref yet; somebody else may have."""
     now = _refs(checkout)
-    return all(now.get(c.name, ZERO) == c.old for c in ref_changes(journal))
+    return all(c.old == c.new or now.get(c.name) != c.new for c in ref_changes(journal))
 
 
 def free_refs(checkout: Checkout) -> None:
@@ -109,7 +110,12 @@ def _move_refs(checkout: Checkout, journal: Journal) -> None:
     repository = checkout.repository
     now = _refs(checkout)
     if changes := [each for each in ref_changes(journal) if now.get(each.name) != each.new]:
-        repository.update_refs(changes, reason="patchkit: move to the stack")
+        try:
+            repository.update_refs(changes, reason="patchkit: move to the stack")
+        except GitFailureError:
+            if refs_known(checkout, journal):
+                raise
+            raise changed_meanwhile("the branch") from None
     if (checkout.git_dir / "HEAD").read_text().strip() != f"ref: {BRANCH}":
         repository.git("symbolic-ref", "-m", "patchkit: move to the stack", "HEAD", BRANCH)
 

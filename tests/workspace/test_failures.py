@@ -208,6 +208,35 @@ def test_a_file_written_while_it_is_replaced_is_kept(
     assert bench.look().edited == ("edit.py",)
 
 
+def test_a_commit_made_while_files_are_replaced_is_kept(bench: Bench, moving: Stacked) -> None:
+    """Before the refs move: all is put back, the commit stays."""
+    before = disk_files(bench.path)
+    head = bench.git("rev-parse", "HEAD")
+    mine = bench.git("commit-tree", "-p", head, "-m", "Mine", f"{head}^{{tree}}")
+    moves = 0
+
+    def commit(happening: str) -> None:
+        nonlocal moves
+        moves += happening == "os.rename" and (bench.path / ".git/patchkit/move/index").exists()
+        if moves == 3:
+            moves += 1
+            (bench.path / ".git/refs/heads/patchkit").write_text(f"{mine}\n")
+
+    _hooks.append(commit)
+    try:
+        with pytest.raises(
+            SurroundingsError, match="the branch was changed while patchkit"
+        ) as error:
+            bench.enter(moving)
+    finally:
+        _hooks.remove(commit)
+    assert error.value.problems[0].hint == "run the command again"
+    assert bench.git("rev-parse", "HEAD") == mine
+    assert disk_files(bench.path) == before
+    assert bench.git("status", "--porcelain") == ""
+    assert bench.look().state is State.AHEAD
+
+
 HOSTILE = """\
 [core]
 \tautocrlf = true
