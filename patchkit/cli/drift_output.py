@@ -14,7 +14,7 @@ from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
-    from patchkit.drift.values import Break, Landed, PatchDrift
+    from patchkit.drift.values import Break, Forecast, Landed, PatchDrift
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 # Files with their hunks, breaks, absorbed hunks: so many are worth reading in a terminal.
@@ -84,6 +84,7 @@ def _patch_lines(patch: PatchDrift) -> Iterator[Line]:
     body: list[Line] = [
         *_break_lines(patch),
         *_absorbed_lines(patch),
+        *_forecast_lines(patch.forecast),
         *_risk_lines(patch),
     ]
     if patch.explanation is not None:
@@ -146,6 +147,23 @@ def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:
         yield [" " * 14, f"patch line {each.line}: {_tail(each.path, _width() - 34)}"]
     if len(patch.absorbed) > _SHOWN:
         yield " " * 12 + f"and {len(patch.absorbed) - _SHOWN} more"
+
+
+def _forecast_lines(forecast: Forecast | None) -> Iterator[Line]:
+    if forecast is None:
+        return
+    conflicts, review = len(forecast.conflicts), len(forecast.review)
+    match forecast.status:
+        case Status.CONFLICTED:
+            what = f"leaves {conflicts} of {_count(forecast.files, 'file')} in conflict"
+        case Status.REGENERATED:
+            what = "makes it anew from its recipe"
+        case Status.ABSORBED:
+            what = "retires it: upstream has it"
+        case _:
+            what = "carries it"
+    look = f", {review} to look at" if review else ""
+    yield ["  ", Painted("bump", Paint.NOTICE), f"      to the tip {what}{look}"]
 
 
 def _risk_lines(patch: PatchDrift) -> Iterator[Line]:

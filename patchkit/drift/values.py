@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from patchkit.drift.judging import HunkFault
 from patchkit.explain.values import PatchExplanation
@@ -87,6 +87,19 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the carry engine would make of a patch at the tip: REGENERATED where its
+    recipe gives it anew. Of its `files` files those in `conflicts` are left to a person, those in
+    `review` should be looked at.
+    """
+
+    status: Status
+    files: int
+    conflicts: tuple[str, ...]
+    review: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PatchDrift:
     """One patch along the line: its state on the pin and at the tip, and what happened between.
 
@@ -94,7 +107,7 @@ class PatchDrift:
     None if it never fits, or fits at the tip. `days` is for how long after the pin it fits, not
     counting breaks that were mended. `absorbed_by` made all of it superfluous. `explanation` says
     what clashes at `broken_by`, or at the tip for one that never fits. `risk` is None where only
-    some commits were tried.
+    some commits were tried. `forecast` is what a bump to the tip would do about it.
     """
 
     name: str
@@ -110,4 +123,5 @@ class PatchDrift:
     risk: Risk | None
     intervals: tuple[Interval, ...]
     hunks: int = 0
-    explanation: PatchExplanation | None = field(default=None)
+    explanation: PatchExplanation | None = None
+    forecast: Forecast | None = None

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from patchkit.drift.bisecting import bisect_history
 from patchkit.drift.clashes import explain_clash
+from patchkit.drift.forecast import forecast
 from patchkit.drift.judging import SeriesJudge
 from patchkit.drift.remembering import memory_path, recall, remember
 from patchkit.drift.telling import landed_of, tell
-from patchkit.drift.values import Landed, PatchDrift
+from patchkit.drift.values import Forecast, Landed, PatchDrift
 from patchkit.drift.walking import Bring, Walk, walk_history
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
@@ -116,7 +117,9 @@ def _look(
         return replace(blank, skipped="no patches")
     if ref is None:
         hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
-        raise BadInputError(Problem(f"{component.name} tracks no branch", str(component.where), hint))
+        raise BadInputError(
+            Problem(f"{component.name} tracks no branch", str(component.where), hint)
+        )
     series = load_series(manifest, component, tools.store, tools.progress)
     history = open_history(tools.store, component, ref, tools.progress)
     tools.progress.step(component.name, f"looking along {ref}", local=True)
@@ -148,6 +151,11 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     if looking.tools.bisect:
         told = tuple(replace(each, risk=None) for each in told)
     ends = landed_of(history, [walk.start, walk.tip])
+    forecasts = _forecasts(told, looking)
+    told = tuple(
+        replace(_explained(each, number, looking), forecast=ahead)
+        for number, (each, ahead) in enumerate(zip(told, forecasts, strict=True))
+    )
     return replace(
         blank,
         ref=history.ref,
@@ -158,7 +166,7 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         commits=walk.length,
         touching=len(walk.touches),
         bisected=looking.tools.bisect,
-        patches=tuple(_explained(each, n, looking) for n, each in enumerate(told)),
+        patches=told,
         exit_code=_exit_code(told),
     )
 
@@ -174,6 +182,13 @@ def _walk(looking: _Looking) -> Walk:
     if walk != earlier:
         remember(path, walk)
     return walk
+
+
+def _forecasts(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[Forecast | None]:
+    """What a bump would do; nobody asks where every patch fits."""
+    if all(each.status.applies for each in told):
+        return [None] * len(told)
+    return forecast(looking.history, looking.reader, looking.series.patches, looking.bring)
 
 
 def _explained(patch: PatchDrift, number: int, looking: _Looking) -> PatchDrift:
@@ -195,5 +210,11 @@ def _explained(patch: PatchDrift, number: int, looking: _Looking) -> PatchDrift:
 
 
 def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:
-    bad = any(each.status in (Status.CONFLICTED, Status.ABSORBED) for each in patches)
+    bad = any(map(needs_attention, patches))
     return ExitCode.FINDING if bad else ExitCode.OK
+
+
+def needs_attention(patch: PatchDrift) -> bool:
+    """Whether a bump would leave something to do: not where a recipe gives the patch anew."""
+    regenerated = patch.forecast is not None and patch.forecast.status is Status.REGENERATED
+    return patch.status in (Status.CONFLICTED, Status.ABSORBED) and not regenerated
