@@ -169,7 +169,8 @@ def _shared() -> tuple[Field, ...]:
         Field(
             "files",
             ListOf(_GLOB, "glob"),
-            "The files to look at.",
+            "The files to look at. A rule on code passes over those whose names do not end as its "
+            "language's do, unless they are named in full.",
             required=True,
             synonyms=("file", "paths", "include"),
         ),

@@ -7,7 +7,7 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     "python": (".py", ".pyi"),
     "bash": (".sh", ".bash"),
     "c": (".c", ".h"),
-    "cpp": (".cc", ".cpp", ".cxx", ".hpp", ".hh", ".cu", ".cuh"),
+    "cpp": (".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".cu", ".cuh"),
     "go": (".go",),
     "java": (".java",),
     "javascript": (".js", ".mjs", ".cjs"),

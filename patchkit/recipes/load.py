@@ -14,6 +14,7 @@ from patchkit.manifest.checking import check_shape
 from patchkit.manifest.nodes import Items, Node, Scalar, Table, decode, parse
 from patchkit.manifest.values import Location
 from patchkit.recipes.fields import RECIPE
+from patchkit.recipes.languages import LANGUAGES
 from patchkit.recipes.scope import Scope
 from patchkit.recipes.template import used_variables, variables_in
 from patchkit.recipes.values import Allowance, CodeRule, Example, Expect, Recipe, TextRule
@@ -148,7 +149,7 @@ def _code_rule(table: Table) -> CodeRule:
         rule=_mapping(table.get("rule")),
         constraints=_mapping(table.get("constraints")),
         utils=_mapping(table.get("utils")),
-        scope=_scope(table),
+        scope=_scope(table, LANGUAGES[_text(table, "language")]),
         fix=_code(fix) if isinstance(fix, Scalar) else None,
         whole_lines=table.get("remove") is not None,
         expect=_expect(table),
@@ -173,8 +174,8 @@ def _text_rule(table: Table) -> TextRule:
     )
 
 
-def _scope(table: Table) -> Scope:
-    return Scope(_texts(table.get("files")), _texts(table.get("ignores")))
+def _scope(table: Table, endings: tuple[str, ...] = ()) -> Scope:
+    return Scope(_texts(table.get("files")), _texts(table.get("ignores")), endings)
 
 
 def _expect(table: Table) -> Expect:

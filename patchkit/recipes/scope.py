@@ -18,16 +18,23 @@ _TOKENS = re.compile(r"\*\*/|/\*\*$|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The paths that one of `files` matches and none of `ignores`."""
+    """The paths that one of `files` matches and none of `ignores`.
+
+    With `endings`, only those that end so, and what `files` names in full: a glob may well reach
+    a README that quotes the code.
+    """
 
     files: tuple[str, ...]
     ignores: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
 
     def covers(self, path: str) -> bool:
         """Whether `path` (with slashes, from the root) belongs to it."""
-        return bool(_pattern(self.files).fullmatch(path)) and not (
-            self.ignores and _pattern(self.ignores).fullmatch(path)
-        )
+        if not _pattern(self.files).fullmatch(path):
+            return False
+        if self.endings and not path.endswith(self.endings) and path not in self.files:
+            return False
+        return not (self.ignores and _pattern(self.ignores).fullmatch(path))
 
 
 def check_glob(text: str) -> Complaint | None:

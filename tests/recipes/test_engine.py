@@ -107,6 +107,15 @@ def test_a_block_moves_as_a_block() -> None:
 # -- scope, counts, allowances ---------------------------------------------------------------
 
 
+def test_a_rule_on_code_passes_over_what_only_quotes_it() -> None:
+    data = b"@fuser\ndef f(): pass\n"
+    files = {"src/a.py": data, "src/README.md": data, "src/tool": data}
+    ran = run_recipe(recipe_of({**DROP, "files": ["src/**", "src/tool"]}), files)
+    assert (list(ran.changed), ran.looked_at) == (["src/a.py", "src/tool"], 2)
+    word = {"id": "word", "find": "fuser", "replace": "x"}
+    assert len(run_recipe(recipe_of(text=(word,)), files).changed) == 3
+
+
 def test_only_files_in_scope_are_looked_at() -> None:
     data = b"@fuser\ndef f(): pass\n"
     files = {"src/a.py": data, "other/a.py": data, "src/deep/b.py": data}
