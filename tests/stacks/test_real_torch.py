@@ -150,6 +150,51 @@ def test_position_embeddings_have_the_same_numbers(
         assert torch.equal(interpolate(git_stack.after("sglang", MODEL), device), upstream)
 
 
+def test_weights_come_back_as_the_bridge_took_them_in(git_stack: Stack, torch: Any) -> None:
+    """Hugging Face -> Megatron by Megatron-Bridge, and back by slime's conversion."""
+    bridge = run(
+        git_stack.after(
+            "Megatron-Bridge", "src/megatron/bridge/models/conversion/param_mapping.py"
+        ),
+        "megatron.bridge.models.conversion.param_mapping",
+    )
+    shape = SimpleNamespace(
+        num_attention_heads=4, num_query_groups=2, kv_channels=8, hidden_size=16, vocab_size=9
+    )
+    torch.manual_seed(3)
+    q, k, v = torch.randn(32, 16), torch.randn(16, 16), torch.randn(16, 16)
+    convert = conversion(git_stack)
+    prefix = "module.module.language_model.decoder.layers.2"
+    attention = convert(
+        shape,
+        f"{prefix}.self_attention.linear_qkv.weight",
+        bridge.merge_qkv_weights(shape, q, k, v),
+    )
+    for (name, value), (part, expected) in zip(
+        attention, {"q": q, "k": k, "v": v}.items(), strict=True
+    ):
+        assert name == f"model.language_model.layers.2.self_attn.{part}_proj.weight"
+        assert torch.equal(value, expected)
+    gate, up = torch.randn(6, 16), torch.randn(6, 16)
+    mlp = dict(convert(shape, f"{prefix}.mlp.linear_fc1.weight", torch.cat([gate, up])))
+    assert torch.equal(mlp["model.language_model.layers.2.mlp.gate_proj.weight"], gate)
+    assert torch.equal(mlp["model.language_model.layers.2.mlp.up_proj.weight"], up)
+
+
+def conversion(stack: Stack) -> Callable[..., list[tuple[str, Any]]]:
+    """slime's conversion of one parameter of Qwen3-VL."""
+    package = "slime.backends.megatron_utils.megatron_to_hf"
+    folder = package.replace(".", "/")
+    processors: Any = Stub(f"{package}.processors")
+    processors.remove_padding = lambda name, param, size: param
+    qwen2 = run(stack.after("slime", f"{folder}/qwen2.py"), f"{package}.qwen2")
+    qwen3_vl = run(
+        stack.after("slime", f"{folder}/qwen3_vl.py"), f"{package}.qwen3_vl", processors, qwen2
+    )
+    convert: Callable[..., list[tuple[str, Any]]] = qwen3_vl.convert_qwen3vl_to_hf
+    return convert
+
+
 class Critic:
     """slime's model provider, with a bridge whose models are small and real."""
 
