@@ -38,6 +38,7 @@ FLOW = (
     "recipes",
     "overrides",
     "verify",
+    "residual",
     "drift",
     "refresh",
     "adopt",

@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Guard": {
         "overrides": "overrides:overrides",
+        "residual": "residual:residual",
     },
     "Patchkit itself": {
         "completion": "completion:completion",

@@ -29,6 +29,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'blame': 'Say which patch each line of a patched file comes from',
  'graph': 'Show which patches need which earlier ones',
  'overrides': 'Tell whether code that is replaced at run time has changed',
+ 'residual': 'Name what recipes should cover and no patch does',
  'completion': 'Print the script that makes a shell complete patchkit',
  'version': 'Say which patchkit, git and Python run'}
 
@@ -474,6 +475,32 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
                 '',
                 False,
                 'Print only what is wrong; the exit code says the rest')),
+ 'residual': (((), 'GLOB', True, 'Only in these files, as tests/**'),
+              (('-m', '--manifest'),
+               'MANIFEST',
+               False,
+               'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+              (('-c', '--component'),
+               'COMPONENT',
+               True,
+               'Only this component; may be given several times'),
+              (('--rule',), 'RULE', True, 'Only of this rule; may be given several times'),
+              (('--all',), '', False, 'List also what was reviewed'),
+              (('--accept',), '', False, 'Record the sites as reviewed; needs --reason'),
+              (('--reason',), 'TEXT', False, 'Why the accepted sites may stay'),
+              (('--until',), 'DATE', False, 'They may stay until then'),
+              (('--area',),
+               '',
+               False,
+               'Accept all that is or will be in the globs, not site by site'),
+              (('--prune',), '', False, 'Take entries out that match no site any more'),
+              (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+              (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+              (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+              (('-q', '--quiet'),
+               '',
+               False,
+               'Print only what is wrong; the exit code says the rest')),
  'completion': (((), 'bash|zsh|fish|', False, 'The shell'),),
  'version': ((('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),)}
 
@@ -521,6 +548,7 @@ Look:
 
 Guard:
   overrides         Tell whether code that is replaced at run time has changed
+  residual          Name what recipes should cover and no patch does
 
 Patchkit itself:
   completion        Print the script that makes a shell complete patchkit
@@ -1587,6 +1615,56 @@ Exit codes:
   1  targets are gone, have changed or were never reviewed
   2  the command line is wrong
   4  a rule file, series, lock or patch cannot be read
+  5  an upstream could not be fetched
+"""
+
+PAGES['residual'] = """\
+Usage: patchkit residual [OPTIONS] [GLOB...]
+
+Name what recipes should cover and no patch does.
+
+The rules of recipes, and of rule files that only look, are run over the whole
+patched tree. What they find is compared with a reviewed baseline beside the
+series: only new sites speak.
+
+Arguments:
+  GLOB...                 Only in these files, as tests/**. Default: all.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --rule RULE         Only of this rule; may be given several times.
+      --all               List also what was reviewed.
+      --accept            Record the sites as reviewed; needs --reason.
+      --reason TEXT       Why the accepted sites may stay.
+      --until DATE        They may stay until then.
+      --area              Accept all that is or will be in the globs, not site
+                          by site.
+      --prune             Take entries out that match no site any more.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit residual -m qwen3-vl-npu
+      new sites, everywhere in the patched trees
+  patchkit residual 'tests/**' --accept --area --reason 'not run here'
+      a folder
+  patchkit residual --rule nccl --accept --reason 'CUDA only'
+      site by site
+
+Exit codes:
+  0  every site was reviewed
+  1  there are new sites, or a reason is over
+  2  the command line is wrong
+  4  a recipe, rule file, baseline or patch cannot be read
   5  an upstream could not be fetched
 """
 

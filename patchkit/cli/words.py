@@ -66,6 +66,8 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "uncertain": ("?", Paint.NOTICE),
     "wrong": ("✗", Paint.BAD),
     "note": ("·", Paint.FAINT),
+    "expired": ("!", Paint.NOTICE),
+    "reviewed": ("✓", Paint.GOOD),
     "error": ("✗", Paint.BAD),
     "warning": ("!", Paint.NOTICE),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import date
 
 from patchkit.errors import ExitCode, PatchkitError
 from patchkit.explain import (
@@ -56,6 +57,7 @@ class _Tools:
     progress: Progress
     strict: bool
     run: bool
+    today: date | None
     results: Results
     patches: Mapping[str, LoadedPatch]
 
@@ -72,20 +74,22 @@ def check_manifests(
     *,
     strict: bool = False,
     run: bool = False,
+    today: date | None = None,
     jobs: int = 4,
     broken: Sequence[BrokenManifest] = (),
 ) -> CheckReport:
     """Check the chosen components of each manifest, `jobs` at once.
 
     On disk: what the store fetches, nothing else. `broken` are manifests that could not be read;
-    they go into the report.
+    they go into the report. With `run` the commands of verify steps run, each in a scratch folder;
+    `today` decides which reasons are over, None: none is.
     """
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
     with ThreadPoolExecutor(jobs, "check") as pool:
         tasks = list(pool.map(lambda pair: _load(pair[0], pair[1], store, progress), pairs))
         named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
         results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
-        tools = _Tools(store, progress, strict, run, results, named)
+        tools = _Tools(store, progress, strict, run, today, results, named)
         checks = list(pool.map(lambda task: _check(task, tools), tasks))
     return CheckReport(strict, tuple(checks), find_shared(_uses(tasks, checks)), tuple(broken))
 
@@ -121,8 +125,12 @@ def _check_stack(
         findings = (*_series_findings(series), *_lock_findings(task, stack, series))
         patches = _check_patches(reader, stack, task, series, tools)
         source = Overlay(reader, stack.objects)
-        guarded = Guarded(task.manifest, task.component, series.patches, stack, source)
-        guards = guard_findings(guarded, tools.store, tools.progress, run=tools.run)
+        guarded = Guarded(
+            task.manifest, task.component, series.patches, _in_order(series, patches), stack, source
+        )
+        guards = guard_findings(
+            guarded, tools.store, tools.progress, run=tools.run, today=tools.today
+        )
         findings = (*findings, *guards)
     check = replace(
         blank,
@@ -132,6 +140,16 @@ def _check_stack(
         findings=findings,
     )
     return replace(check, exit_code=_exit_code(check, strict=tools.strict))
+
+
+def _in_order(series: LoadedSeries, checks: Sequence[PatchCheck]) -> tuple[LoadedPatch, ...]:
+    """The patches of whose recipes nothing is wrong."""
+
+    def is_wrong(finding: Finding) -> bool:
+        return finding.code.startswith("recipe") and finding.severity is Severity.ERROR
+
+    pairs = zip(series.patches, checks, strict=True)
+    return tuple(patch for patch, check in pairs if not any(map(is_wrong, check.findings)))
 
 
 def _check_patches(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
 from patchkit.explain.terrain import Overlay
 from patchkit.gitcmd.objects import reading
@@ -11,8 +12,13 @@ from patchkit.lock import Lock, load_lock
 from patchkit.manifest.values import Component, Manifest, RunStep
 from patchkit.model.lint import Finding
 from patchkit.model.progress import Progress
+from patchkit.ops.residual import baseline_path
 from patchkit.overrides.findings import override_findings
 from patchkit.overrides.survey import TreeAt, read_replacements, resolver_of, survey
+from patchkit.residual.baseline import load_baseline
+from patchkit.residual.findings import residual_findings
+from patchkit.residual.reviewing import review_sites
+from patchkit.residual.scanning import lint_rules, scan_tree
 from patchkit.series import LoadedPatch
 from patchkit.stack import Stack
 from patchkit.store import Store
@@ -23,26 +29,37 @@ from patchkit.verify.steps import Verifying, step_findings
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A component and its stack, whose objects `source` reads all."""
+    """A component and its stack, whose objects `source` reads all.
+
+    `generated` are the patches whose recipes are in order: only these are looked for elsewhere.
+    """
 
     manifest: Manifest
     component: Component
     patches: tuple[LoadedPatch, ...]
+    generated: tuple[LoadedPatch, ...]
     stack: Stack
     source: Overlay
 
 
 def guard_findings(
-    guarded: Guarded, store: Store, progress: Progress, *, run: bool = False
+    guarded: Guarded,
+    store: Store,
+    progress: Progress,
+    *,
+    run: bool = False,
+    today: date | None = None,
 ) -> Iterator[Finding]:
     """What somebody has to look at; nothing where a patch does not apply.
 
-    Fetches a component whose code this one replaces. `run`: run the commands of verify steps.
+    Fetches a component whose code this one replaces. `run`: run the commands of verify steps;
+    `today`: the day on which reasons are over, None for never.
     """
     if guarded.stack.clean:
         yield from parse_findings(guarded.source, guarded.stack, guarded.patches)
         yield from _verify(guarded, progress, run)
         yield from _overrides(guarded, store, progress)
+        yield from _residual(guarded, today or date.min)
 
 
 def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding]:
@@ -55,6 +72,18 @@ def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding
     elif commands:
         progress.step(guarded.component.name, "running commands", local=True)
         yield from run_findings(verifying, commands)
+
+
+def _residual(guarded: Guarded, today: date) -> Iterator[Finding]:
+    manifest, component = guarded.manifest, guarded.component
+    rules = lint_rules(manifest.root, component.residual.rules, guarded.generated)
+    if not rules:
+        return
+    scan = scan_tree(guarded.source, guarded.stack.tree, rules)
+    name = baseline_path(component)
+    review = review_sites(scan.sites, load_baseline(manifest.root / name, name), today)
+    command = f"patchkit residual -m {manifest.name} -c {component.name}"
+    yield from residual_findings(review, name, command)
 
 
 def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:

@@ -103,14 +103,15 @@ def _sites_in(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
     source: Source | None = None
     found: list[Site] = []
     for rule in rules:
-        if not rule.scope.covers(path) or not may_match(data, _words(rule)):
+        if not rule.scope.covers(path) or not may_match(data, needed_in(rule)):
             continue
         source = source or Source.of(path, decode_file(data)[0])
         found += find_sites(rule, source)
     return found
 
 
-def _words(rule: Rule) -> tuple[bytes, ...]:
+def needed_in(rule: Rule) -> tuple[bytes, ...]:
+    """One of these stands in every file that the rule matches in; (): nothing is known."""
     if isinstance(rule, CodeRule):
         return needed_words(rule.rule, rule.utils)
     first = rule.find.partition("\n")[0]

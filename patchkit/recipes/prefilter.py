@@ -10,8 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+#: Shorter words are in every file.
+_SHORTEST = 3
+
 _WORD = re.compile(r"(?<![\w$])[A-Za-z_]\w{2,}")
-_LITERAL_REGEX = re.compile(r"\^?[@(\"']?(\w{3,})[)\"']?\$?", re.ASCII)
+#: Of a regular expression: an escape, a class, what makes the thing before it optional, the rest.
+_PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[?*]|\{[^}]*\}|.", re.DOTALL)
 
 
 def needed_words(rule: Mapping[str, Any], utils: Mapping[str, Any]) -> tuple[bytes, ...]:
@@ -42,8 +46,7 @@ def _of_key(
         case "pattern":
             found = _of_pattern(value)
         case "regex":
-            literal = _LITERAL_REGEX.fullmatch(value)
-            found = (literal[1],) if literal else None
+            found = _of_regex(value)
         case "inside" | "has" | "follows" | "precedes":
             found = _needed(value, utils, seen)
         case "all":
@@ -67,3 +70,24 @@ def _of_pattern(pattern: Any) -> tuple[str, ...] | None:
         return None
     words = [word for word in _WORD.findall(pattern) if word.isascii()]
     return (max(words, key=len),) if words else None
+
+
+def _of_regex(regex: str) -> tuple[str, ...] | None:
+    """The longest word that stands in it outside of groups, and may not be left out."""
+    words, depth = [""], 0
+    for piece in _PIECES.findall(regex):
+        if piece == "(":
+            depth += 1
+        elif piece == ")":
+            depth -= 1
+        elif depth == 0 and piece == "|":
+            return None
+        if depth == 0 and re.fullmatch(r"\w", piece, re.ASCII):
+            words[-1] += piece
+            continue
+        if piece in "?*" or piece[0] == "{":
+            words[-1] = words[-1][:-1]
+        words.append("")
+    longest = max(words, key=len)
+    plain = "(?" not in regex  # flags such as (?i) change what letters mean
+    return (longest,) if plain and len(longest) >= _SHORTEST else None

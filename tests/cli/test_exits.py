@@ -107,6 +107,14 @@ class Scene:
         """A folder `outside` has a file that is no patch."""
         self.project.write({"outside/0001-end.patch": b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n"})
 
+    def searching(self) -> None:
+        """A rule file names a line of the upstream."""
+        rule = {"id": "zero", "language": "python", "rule": {"pattern": "return 0"}}
+        rules = {"version": 1, "description": "zeros", "rules": [{**rule, "files": ["*.py"]}]}
+        self.project.write({"patches/zero.rules.yml": json.dumps(rules)})
+        residual = "    residual: {rules: [patches/zero.rules.yml]}\n"
+        self.manifest.write_text(self.manifest.read_text() + residual)
+
     def overriding(self) -> None:
         """Another component replaces a function of the upstream while it runs."""
         pin = self.upstream.commit({"tool.py": "put('hello.hello', 1)\n"}, branch="tool")
@@ -249,6 +257,10 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("graph", 0, Scene.applied, ("graph",)),
     ("graph", 4, Scene.corrupt, ("graph",)),
     ("graph", 5, Scene.gone, ("graph",)),
+    ("residual", 0, Scene.searching, ("residual", "--accept", "--reason", "as it should be")),
+    ("residual", 1, Scene.searching, ("residual",)),
+    ("residual", 4, Scene.misspelt, ("residual",)),
+    ("residual", 5, Scene.gone, ("residual",)),
     ("overrides", 0, Scene.overriding, ("overrides", "--accept")),
     ("overrides", 1, Scene.overriding, ("overrides",)),
     ("overrides", 4, Scene.misspelt, ("overrides",)),

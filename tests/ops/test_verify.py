@@ -48,7 +48,7 @@ class Verified:
         return self.project.run("check", "--json", *argv).json
 
     def found(self, *steps: dict[str, Any], **patches: bytes) -> list[tuple[str, str]]:
-        findings = self.check(*steps, **patches)["components"][0]["findings"]
+        findings = self.check(*steps, argv=(), **patches)["components"][0]["findings"]
         return [(each["code"], each["what"]) for each in findings if each["severity"] != "note"]
 
 

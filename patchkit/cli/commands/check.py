@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
@@ -93,7 +94,14 @@ def check(
     store = Store(cache_folder(cache), offline=offline)
     with showing_progress(terminal) as progress:
         report = check_manifests(
-            chosen, store, progress, strict=strict, run=run, jobs=jobs, broken=broken
+            chosen,
+            store,
+            progress,
+            strict=strict,
+            run=run,
+            today=date.today(),
+            jobs=jobs,
+            broken=broken,
         )
     return deliver(
         terminal,

@@ -1,0 +1,210 @@
+"""Residual: sites that rules name and no patch covers, against the baseline; accept, prune."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
+from patchkit.manifest.values import Component, LocalSeries, Manifest
+from patchkit.model.progress import Progress
+from patchkit.ops.stacks import built_stack, require_clean
+from patchkit.recipes.scope import Scope, check_glob
+from patchkit.residual.baseline import (
+    Baseline,
+    ReviewedArea,
+    baseline_bytes,
+    load_baseline,
+)
+from patchkit.residual.reviewing import (
+    ResidualSite,
+    Review,
+    State,
+    review_sites,
+    with_reviewed,
+    without,
+)
+from patchkit.residual.scanning import Scan, lint_rules, scan_tree
+from patchkit.store import Store
+from patchkit.transaction import write_set
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualOptions:
+    """What to look at, and what to record.
+
+    `paths` are globs, `rules` ids of rules; () for all. `accept`: record the chosen sites, with
+    `reason`, `until` a day or for ever; with `area` the globs themselves. `prune`: take out entries
+    that match nothing. `today` decides what is over.
+    """
+
+    today: date
+    paths: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    accept: bool = False
+    reason: str = ""
+    until: date | None = None
+    area: bool = False
+    prune: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentResidual:
+    """The sites of one component that no patch covers.
+
+    `rules` are the ids of all that was looked for in `files` files; `sites` those that were asked
+    for. `new`, `expired` and `reviewed` count all sites, `unmatched` entries of the baseline that
+    match none; `accepted` and `pruned` what was written there.
+    """
+
+    component: str
+    baseline: str
+    rules: tuple[str, ...]
+    files: int
+    sites: tuple[ResidualSite, ...]
+    new: int
+    expired: int
+    reviewed: int
+    unmatched: tuple[str, ...]
+    accepted: int = 0
+    pruned: int = 0
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """A finding where somebody has to look."""
+        return ExitCode.FINDING if self.new or self.expired else ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualReport:
+    """Every component that has rules to look for."""
+
+    manifest: str
+    components: tuple[ComponentResidual, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all."""
+        return worst(each.exit_code for each in self.components)
+
+
+def baseline_path(component: Component) -> str:
+    """The component's baseline, relative to the project: what it says, or beside its series."""
+    if component.residual.baseline:
+        return component.residual.baseline
+    series = [each.path for each in component.patches if isinstance(each, LocalSeries)]
+    folder = series[0].rpartition("/")[0] if series else f"patches/{component.name}"
+    return f"{folder}/residual.yml" if folder else "residual.yml"
+
+
+def find_residual(
+    manifest: Manifest,
+    components: Sequence[Component],
+    options: ResidualOptions,
+    store: Store,
+    progress: Progress,
+) -> ResidualReport:
+    """Look through the patched trees of the components that have rules.
+
+    On disk: with `accept` or `prune` the baselines, all or none. UsageError where nothing is to be
+    looked for, BadInputError if a rule, baseline or stack is broken.
+    """
+    _require_sense(options)
+    scanning = _Scanning(manifest, options, store, progress)
+    scanned = [scanning.component(each) for each in components]
+    found = tuple(each for each in scanned if each is not None)
+    if not found:
+        hint = "name rule files under `residual:` (docs/howto/residual.md)"
+        raise UsageError("no recipe and no rule to look for", hint=hint)
+    if scanning.writes:
+        write_set(manifest.root, scanning.writes, scanning.seen)
+    return ResidualReport(manifest.name, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanning:
+    """Collects what is to be written, and what was read before."""
+
+    manifest: Manifest
+    options: ResidualOptions
+    store: Store
+    progress: Progress
+    writes: dict[Path, bytes | None] = field(default_factory=dict)
+    seen: dict[Path, bytes | None] = field(default_factory=dict)
+
+    def component(self, component: Component) -> ComponentResidual | None:
+        """One component; None if it has no rule."""
+        root = self.manifest.root
+        with built_stack(self.manifest, component, self.store, self.progress) as built:
+            rules = lint_rules(root, component.residual.rules, built.series.patches)
+            if not rules:
+                return None
+            require_clean(built, self.manifest)
+            self.progress.step(component.name, "scanning", local=True)
+            scan = scan_tree(built.source, built.stack.tree, rules)
+        self.progress.finish(component.name, "scanned")
+        return self._judged(component, scan)
+
+    def _judged(self, component: Component, scan: Scan) -> ComponentResidual:
+        options, name = self.options, baseline_path(component)
+        path = self.manifest.root / name
+        seen = path.read_bytes() if path.exists() else None
+        baseline = load_baseline(path, name)
+        before = review_sites(scan.sites, baseline, options.today)
+        changed = _changed(baseline, before, options)
+        if changed != baseline:
+            self.writes[path], self.seen[path] = baseline_bytes(changed), seen
+        after = review_sites(scan.sites, changed, options.today)
+        return ComponentResidual(
+            component=component.name,
+            baseline=name,
+            rules=scan.rules,
+            files=scan.files,
+            sites=tuple(site for site in after.sites if _is_chosen(site, options)),
+            new=after.count(State.NEW),
+            expired=after.count(State.EXPIRED),
+            reviewed=after.count(State.REVIEWED),
+            unmatched=tuple(str(each.where) for each in after.unmatched if each.where is not None),
+            accepted=after.count(State.REVIEWED) - before.count(State.REVIEWED),
+            pruned=len(before.unmatched) if options.prune else 0,
+        )
+
+
+def _changed(baseline: Baseline, review: Review, options: ResidualOptions) -> Baseline:
+    """The baseline as it is to be."""
+    if options.prune:
+        baseline = without(baseline, review.unmatched)
+    if not options.accept:
+        return baseline
+    if options.area:
+        rules = options.rules or ("*",)
+        areas = tuple(
+            ReviewedArea(rule, glob, options.reason, options.until)
+            for rule in rules
+            for glob in options.paths
+        )
+        return replace(baseline, areas=(*baseline.areas, *areas))
+    chosen = [site for site in review.sites if _is_chosen(site, options)]
+    return with_reviewed(baseline, chosen, options.reason, options.until)
+
+
+def _is_chosen(site: ResidualSite, options: ResidualOptions) -> bool:
+    if options.rules and site.rule not in options.rules:
+        return False
+    return not options.paths or Scope(options.paths).covers(site.path)
+
+
+def _require_sense(options: ResidualOptions) -> None:
+    for glob in options.paths:
+        complaint = check_glob(glob)
+        if complaint is not None:
+            raise UsageError(f"{glob} {complaint.what}", hint=complaint.hint)
+    if options.accept and not options.reason.strip():
+        raise UsageError("--accept needs a reason", hint='--reason "why these may stay"')
+    if options.area and not (options.accept and options.paths):
+        hint = "patchkit residual 'tests/**' --accept --area --reason ..."
+        raise UsageError("--area goes with --accept and globs", hint=hint)
+    if options.until is not None and options.until < options.today:
+        raise BadInputError(Problem(f"{options.until} is over already"))

@@ -1,0 +1,237 @@
+"""The file of reviewed sites, beside the series:
+
+    version: 1
+    areas:
+      - {rule: "*", path: "tests/**", reason: not run on NPUs}
+    sites:
+      - {rule: cuda, path: core/a.py, within: A.f, text: "'cuda'", reason: ..., until: "2027-06-30"}
+
+A site is known by its rule, path, the function around it and its text, not by its line, so that
+edits elsewhere in the file do not bring it back. `count` says how many alike there are (1 where it
+is absent). An entry whose `until` is past counts no more. patchkit writes the file anew when it
+adds to it: comments are lost, reasons are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.manifest.checking import check_shape
+from patchkit.manifest.nodes import Items, Scalar, Table, decode, parse
+from patchkit.manifest.render import flow_mapping
+from patchkit.manifest.shapes import Complaint, Field, ListOf, Number, Record, Text
+from patchkit.manifest.values import Location
+from patchkit.recipes.scope import Scope, check_glob
+from patchkit.recipes.sites import Site
+
+_VERSION = 1
+
+# A longer text is cut, and told apart by a hash.
+_TEXT = 100
+
+_HEAD = """\
+# Sites that somebody has looked at. `patchkit residual --accept --reason ...` adds to them and
+# writes this file anew: comments are lost, reasons are not.
+"""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fingerprint:
+    """What a site is known by."""
+
+    path: str
+    rule: str
+    within: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedSite:
+    """`count` sites of one fingerprint; `until` is None where the reason holds for ever."""
+
+    site: Fingerprint
+    reason: str
+    count: int = 1
+    until: date | None = None
+    where: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedArea:
+    """All sites of a rule ("*": any) in the files of a glob."""
+
+    rule: str
+    path: str
+    reason: str
+    until: date | None = None
+    where: Location | None = None
+
+    def covers(self, site: Site) -> bool:
+        """Whether the site is in it."""
+        return self.rule in ("*", site.rule) and Scope((self.path,)).covers(site.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What was reviewed."""
+
+    sites: tuple[ReviewedSite, ...] = ()
+    areas: tuple[ReviewedArea, ...] = ()
+
+
+def fingerprint(site: Site) -> Fingerprint:
+    """What a site is known by: blanks and line breaks in its text do not count."""
+    text = re.sub(r"\s+", " ", site.text).strip()
+    text = "".join(each if each.isprintable() else "?" for each in text)
+    if len(text) > _TEXT:
+        text = f"{text[:_TEXT]}... {sha256(text.encode()).hexdigest()[:8]}"
+    return Fingerprint(site.path, site.rule, site.within, text)
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def check_date(text: str) -> Complaint | None:
+    """What is wrong with a date."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return Complaint("is no date", 'write it in quotes: "2027-06-30"')
+    return None
+
+
+_REASON = Field("reason", Text("text", lines=True), "Why it may stay.", required=True)
+_UNTIL = Field(
+    "until", Text("a date", r"\d{4}-\d{2}-\d{2}", check_date, example='"2027-06-30"'), "Until when."
+)
+_SITE = Record(
+    "site",
+    (
+        Field("rule", Text("a rule's id"), "The rule that names it.", required=True),
+        Field("path", Text("a path"), "The file.", required=True),
+        Field("within", Text("a qualified name"), "The function or class around it."),
+        Field("text", Text("text"), "What stands there.", required=True),
+        Field("count", Number(1, 100_000), "How many alike.", default="1"),
+        _REASON,
+        _UNTIL,
+    ),
+)
+_AREA = Record(
+    "area",
+    (
+        Field("rule", Text("a rule's id, or *"), "The rule, * for all.", required=True),
+        Field("path", Text("a glob", check=check_glob), "The files.", required=True),
+        _REASON,
+        _UNTIL,
+    ),
+)
+_BASELINE = Record(
+    "baseline",
+    (
+        Field("version", Number(_VERSION, _VERSION), "The format: 1.", required=True),
+        Field("areas", ListOf(_AREA, "area"), "Files of which all sites may stay."),
+        Field("sites", ListOf(_SITE, "site"), "Sites one by one."),
+    ),
+)
+
+
+def load_baseline(path: Path, name: str) -> Baseline:
+    """The baseline in a file, an empty one if there is no such file; `name` is for messages.
+
+    BadInputError with every problem.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Baseline()
+    except OSError as error:
+        raise BadInputError(Problem(str(error.strerror), name)) from error
+    table = parse(decode(data, Path(name)), Path(name))
+    problems = check_shape(table, _BASELINE, root="the baseline")
+    if problems:
+        raise BadInputError(*problems)
+    assert isinstance(table, Table)
+    return Baseline(
+        tuple(_site(each) for each in _tables(table, "sites")),
+        tuple(_area(each) for each in _tables(table, "areas")),
+    )
+
+
+def _site(table: Table) -> ReviewedSite:
+    path, rule, within, text = (_text(table, key) for key in ("path", "rule", "within", "text"))
+    return ReviewedSite(
+        site=Fingerprint(path, rule, within, text),
+        reason=_text(table, "reason").strip(),
+        count=int(_text(table, "count") or 1),
+        until=_until(table),
+        where=table.where,
+    )
+
+
+def _area(table: Table) -> ReviewedArea:
+    rule, path, reason = (_text(table, key) for key in ("rule", "path", "reason"))
+    return ReviewedArea(rule, path, reason.strip(), _until(table), table.where)
+
+
+def _until(table: Table) -> date | None:
+    text = _text(table, "until")
+    return date.fromisoformat(text) if text else None
+
+
+def _text(table: Table, key: str) -> str:
+    node = table.get(key)
+    return node.text if isinstance(node, Scalar) else ""
+
+
+def _tables(table: Table, key: str) -> list[Table]:
+    node = table.get(key)
+    items = node.items if isinstance(node, Items) else ()
+    return [each for each in items if isinstance(each, Table)]
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def baseline_bytes(baseline: Baseline) -> bytes:
+    """The baseline as it stands in its file: sorted, one entry a line."""
+    lines = [_HEAD, f"version: {_VERSION}\n"]
+    areas = sorted({_area_line(each) for each in baseline.areas})
+    lines += ["areas:\n", *areas] if areas else []
+    entries = sorted(_merged(baseline.sites), key=lambda each: (each.site, each.reason))
+    lines += ["sites:\n", *map(_site_line, entries)] if entries else []
+    return "".join(lines).encode()
+
+
+def _merged(sites: Iterable[ReviewedSite]) -> Iterable[ReviewedSite]:
+    """One entry where several say the same."""
+    found: dict[tuple[Fingerprint, str, date | None], ReviewedSite] = {}
+    for each in sites:
+        key = (each.site, each.reason, each.until)
+        known = found.get(key)
+        found[key] = each if known is None else replace(each, count=known.count + each.count)
+    return found.values()
+
+
+def _site_line(entry: ReviewedSite) -> str:
+    site = entry.site
+    fields: dict[str, str | int] = {"rule": site.rule, "path": site.path}
+    fields |= {"within": site.within} if site.within else {}
+    fields["text"] = site.text
+    fields |= {"count": entry.count} if entry.count > 1 else {}
+    return _line(fields, entry.reason, entry.until)
+
+
+def _area_line(entry: ReviewedArea) -> str:
+    return _line({"rule": entry.rule, "path": entry.path}, entry.reason, entry.until)
+
+
+def _line(fields: dict[str, str | int], reason: str, until: date | None) -> str:
+    more = {"reason": " ".join(reason.split())}
+    more |= {"until": until.isoformat()} if until is not None else {}
+    return f"  - {flow_mapping({**fields, **more})}\n"

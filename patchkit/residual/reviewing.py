@@ -1,0 +1,119 @@
+"""Sites as they are now against the baseline: new ones, expired reasons, entries for nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+
+from patchkit.recipes.sites import Site
+from patchkit.residual.baseline import (
+    Baseline,
+    Fingerprint,
+    ReviewedArea,
+    ReviewedSite,
+    fingerprint,
+)
+
+
+class State(str, Enum):
+    """What is known of a site."""
+
+    NEW = "new"
+    EXPIRED = "expired"  # it was reviewed, for a time that is over
+    REVIEWED = "reviewed"
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualSite:
+    """A site that no patch covers, and the reason why it may stay (or might)."""
+
+    rule: str
+    path: str
+    line: int
+    within: str
+    text: str
+    state: State
+    reason: str = ""
+
+    @property
+    def place(self) -> str:
+        """For messages: path:line."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Every site, judged, and the entries that match none (any more)."""
+
+    sites: tuple[ResidualSite, ...]
+    unmatched: tuple[ReviewedSite | ReviewedArea, ...]
+
+    def count(self, state: State) -> int:
+        """How many sites are in a state."""
+        return sum(site.state is state for site in self.sites)
+
+
+def review_sites(sites: Sequence[Site], baseline: Baseline, today: date) -> Review:
+    """Judge the sites in their order: of many alike, the first `count` are the reviewed ones."""
+    entries: dict[Fingerprint, list[ReviewedSite]] = {}
+    for entry in baseline.sites:
+        entries.setdefault(entry.site, []).append(entry)
+    used: Counter[int] = Counter()
+    areas: set[int] = set()
+    judged = []
+    for site in sites:
+        found: ReviewedSite | ReviewedArea | None = None
+        for entry in entries.get(fingerprint(site), ()):
+            if used[id(entry)] < entry.count:
+                used[id(entry)] += 1
+                found = entry
+                break
+        for area in baseline.areas:
+            if area.covers(site):
+                areas.add(id(area))
+                found = area if found is None or _is_past(found, today) else found
+        judged.append(_judged(site, found, today))
+    unmatched = [each for each in baseline.sites if not used[id(each)]]
+    return Review(
+        tuple(judged), (*unmatched, *(each for each in baseline.areas if id(each) not in areas))
+    )
+
+
+def with_reviewed(
+    baseline: Baseline, sites: Sequence[ResidualSite], reason: str, until: date | None
+) -> Baseline:
+    """The baseline with further sites; what was said of them before, and is over, is dropped."""
+    chosen = [site for site in sites if site.state is not State.REVIEWED]
+    added = [ReviewedSite(_known_by(site), reason, 1, until) for site in chosen]
+    expired = {_known_by(site) for site in chosen if site.state is State.EXPIRED}
+    kept = [each for each in baseline.sites if each.site not in expired or each.until is None]
+    return Baseline((*kept, *added), baseline.areas)
+
+
+def without(baseline: Baseline, entries: Sequence[ReviewedSite | ReviewedArea]) -> Baseline:
+    """The baseline without some of its entries."""
+    gone = {id(each) for each in entries}
+    return Baseline(
+        tuple(each for each in baseline.sites if id(each) not in gone),
+        tuple(each for each in baseline.areas if id(each) not in gone),
+    )
+
+
+def _judged(site: Site, entry: ReviewedSite | ReviewedArea | None, today: date) -> ResidualSite:
+    known_by = fingerprint(site)
+    state = State.NEW
+    if entry is not None:
+        state = State.EXPIRED if _is_past(entry, today) else State.REVIEWED
+    reason = "" if entry is None else entry.reason
+    return ResidualSite(site.rule, site.path, site.line, site.within, known_by.text, state, reason)
+
+
+def _is_past(entry: ReviewedSite | ReviewedArea, today: date) -> bool:
+    return entry.until is not None and entry.until < today
+
+
+def _known_by(site: ResidualSite) -> Fingerprint:
+    return Fingerprint(site.path, site.rule, site.within, site.text)

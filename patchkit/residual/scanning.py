@@ -1,0 +1,114 @@
+"""Look through the whole patched tree for what rules name.
+
+A recipe's rule is looked for in every file of its language, not only where it may edit: new code in
+a folder that nobody thought of is what is looked for. A rule of a rule file, which never edits,
+says by `files` where to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.explain.terrain import Overlay, Terrain
+from patchkit.gitcmd.objects import MissingObjectError
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE
+from patchkit.recipes.engine import decode_file, needed_in
+from patchkit.recipes.generating import recipe_of
+from patchkit.recipes.languages import LANGUAGES
+from patchkit.recipes.load import load_recipe
+from patchkit.recipes.prefilter import may_match
+from patchkit.recipes.scope import Scope
+from patchkit.recipes.sites import Site, Source, find_sites
+from patchkit.recipes.values import CodeRule, Rule
+from patchkit.series import LoadedPatch
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What was found: sites in the order of paths and lines; those that a recipe allows are not.
+
+    `rules` are the ids of all that was looked for, `files` counts the files that were read.
+    """
+
+    sites: tuple[Site, ...]
+    rules: tuple[str, ...]
+    files: int
+
+
+def lint_rules(
+    root: Path, paths: Sequence[str], patches: Iterable[LoadedPatch]
+) -> tuple[Rule, ...]:
+    """The rules of rule files and, to be looked for everywhere, of the recipes of patches.
+
+    The second rule of one id is called after its file. BadInputError with all problems.
+    """
+    rules: list[Rule] = []
+    for patch in patches:
+        recipe = recipe_of(patch)
+        if recipe is not None:
+            rules += map(_everywhere, recipe.all_rules)
+    for path in paths:
+        recipe = load_recipe(root / path, path)
+        editing = [rule for rule in recipe.all_rules if rule.edits]
+        if editing:
+            hint = "a rule file only looks: delete fix, remove or replace, or make it a recipe"
+            raise BadInputError(
+                *(Problem(f"{rule.id} would edit", str(rule.where), hint) for rule in editing)
+            )
+        rules += recipe.all_rules
+    ids: dict[str, Rule] = {}
+    for rule in rules:
+        file = rule.where.file.name.partition(".")[0]
+        name = rule.id if rule.id not in ids else f"{file}:{rule.id}"
+        ids.setdefault(name, rule if name == rule.id else replace(rule, id=name))
+    return tuple(ids.values())
+
+
+def scan_tree(source: Overlay, tree: str, rules: Sequence[Rule]) -> Scan:
+    """Every site of the rules in a tree; binary files are passed over."""
+    words = [needed_in(rule) for rule in rules]
+    sites: list[Site] = []
+    read = 0
+    for path, data in _files(source, tree, rules):
+        read += 1
+        if b"\0" in data:
+            continue
+        text: Source | None = None
+        for rule, needed in zip(rules, words, strict=True):
+            if rule.scope.covers(path) and may_match(data, needed):
+                text = text or Source.of(path, decode_file(data)[0])
+                sites += (site for site in find_sites(rule, text) if site.allowed is None)
+    sites.sort(key=lambda site: (site.path, site.start, site.rule))
+    return Scan(tuple(sites), tuple(rule.id for rule in rules), read)
+
+
+def _everywhere(rule: Rule) -> Rule:
+    """The rule, looking in all files of its kind."""
+    if isinstance(rule, CodeRule):
+        kinds = tuple(f"**/*{ending}" for ending in LANGUAGES[rule.language])
+        return replace(rule, scope=Scope(kinds), fix=None, whole_lines=False)
+    names = {glob.rpartition("/")[2] for glob in rule.scope.files}
+    if names & {"*", "**"}:
+        return rule
+    return replace(rule, scope=Scope(tuple(sorted(f"**/{name}" for name in names))))
+
+
+def _files(source: Overlay, tree: str, rules: Sequence[Rule]) -> Iterator[tuple[str, bytes]]:
+    """Path and contents of the ordinary files that a rule looks at, in order."""
+    terrain = Terrain(source, tree)
+    wanted = {
+        path: entry.oid
+        for path, entry in terrain.files().items()
+        if entry.mode in (FILE_MODE, EXECUTABLE_MODE)
+        and any(rule.scope.covers(path) for rule in rules)
+    }
+    try:
+        blobs = dict(source.read_many(sorted(set(wanted.values())), "blob"))
+    except MissingObjectError:  # some that no server has
+        known = ((path, terrain.data(path)) for path in sorted(wanted))
+        yield from ((path, data) for path, data in known if data is not None)
+    else:
+        yield from ((path, blobs[oid]) for path, oid in sorted(wanted.items()))

@@ -1,0 +1,185 @@
+"""`patchkit residual`, and what `check` says about sites that no patch covers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.recipes.kitchen import DROP, recipe_text
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream
+
+FUSED = "@fuser\ndef {}(x):\n    return x\n"
+BASE: Files = {
+    "src/ops.py": FUSED.format("scale"),
+    "tests/test_ops.py": FUSED.format("test_scale"),
+    "lite/ops.py": "class Ops:\n    @fuser\n    def shift(self, x):\n        return x\n",
+    "run.py": 'device = "cuda"\n',
+}
+RULES = {
+    "version": 1,
+    "description": "devices by name",
+    "rules": [
+        {
+            "id": "device",
+            "language": "python",
+            "files": ["**/*.py"],
+            "rule": {"kind": "string", "regex": '^"cuda"$'},
+        }
+    ],
+}
+
+
+class Scanned:
+    """A component with a recipe for src/ and a rule file."""
+
+    def __init__(self, project: Project, upstream: Upstream) -> None:
+        self.project = project
+        self.upstream = upstream
+        recipe = recipe_text(DROP)
+        project.write({"patches/demo/unfuse.recipe.yml": recipe})
+        project.write({"patches/demo/series": "unfuse.patch\n"})
+        project.write({"patches/cuda.rules.yml": yaml.safe_dump(RULES)})
+        self.pin(BASE)
+        project.run("refresh").ok()
+
+    def pin(self, files: Files) -> None:
+        commit = self.upstream.commit(files, "next")
+        entries = [{"series": "patches/demo/series"}]
+        rules = {"rules": ["patches/cuda.rules.yml"]}
+        self.project.component("demo", self.upstream, commit, entries, residual=rules)
+
+    def sites(self, *argv: str) -> dict[str, str]:
+        report = self.project.run("residual", "--all", "--json", *argv).json
+        found = report["components"][0]["sites"]
+        return {f"{each['path']}:{each['line']} {each['within']}": each["state"] for each in found}
+
+    def codes(self) -> list[str]:
+        checked = self.project.run("check", "--json").json["components"][0]
+        codes = [each["code"] for each in checked["findings"]]
+        return [code for code in codes if code != "lock"]
+
+    @property
+    def baseline(self) -> str:
+        return (self.project.root / "patches/demo/residual.yml").read_text()
+
+
+@pytest.fixture
+def scanned(project: Project, upstream: Upstream) -> Scanned:
+    return Scanned(project, upstream)
+
+
+def test_sites_beyond_the_recipe_are_named(scanned: Scanned, golden: Golden) -> None:
+    golden("residual-new", scanned.project.run("residual"))
+    assert scanned.sites() == {
+        "lite/ops.py:2 Ops.shift": "new",
+        "run.py:1 ": "new",
+        "tests/test_ops.py:1 test_scale": "new",
+    }
+    assert scanned.codes() == ["residual-new", "residual-new"]
+    golden("check-residual", scanned.project.run("check", "--jobs", "1"))
+    assert scanned.project.run("check").code == 0
+    assert scanned.project.run("check", "--strict").code == 1
+
+
+def test_what_is_accepted_is_silent_and_what_comes_new_speaks(scanned: Scanned) -> None:
+    project = scanned.project
+    project.run("residual", "tests/**", "--accept", "--area", "--reason", "not run")
+    done = project.run("residual", "--accept", "--reason", "looked at").ok()
+    assert "2 sites recorded as reviewed" in done.err
+    assert scanned.codes() == []
+    assert project.run("residual", "--quiet").ok().out == ""
+    moved = "# a line more\n" + str(BASE["lite/ops.py"]) + "\n" + FUSED.format("fold")
+    scanned.pin({"lite/ops.py": moved, "tests/new.py": FUSED.format("test_new")})
+    assert scanned.sites() == {
+        "lite/ops.py:3 Ops.shift": "reviewed",
+        "lite/ops.py:7 fold": "new",
+        "run.py:1 ": "reviewed",
+        "tests/new.py:1 test_new": "reviewed",
+        "tests/test_ops.py:1 test_scale": "reviewed",
+    }
+
+
+def test_the_baseline_is_stable(scanned: Scanned) -> None:
+    project = scanned.project
+    project.run("residual", "--accept", "--reason", "looked at").ok()
+    text = scanned.baseline
+    assert '  - {rule: device, path: run.py, text: "\\"cuda\\"", reason: "looked at"}\n' in text
+    project.run("residual", "--accept", "--reason", "another").ok()
+    assert scanned.baseline == text
+
+
+def test_only_what_is_asked_for_is_accepted(scanned: Scanned) -> None:
+    ran = scanned.project.run("residual", "--rule", "device", "--accept", "--reason", "x")
+    assert ran.code == 1
+    assert scanned.sites()["run.py:1 "] == "reviewed"
+    assert scanned.sites()["lite/ops.py:2 Ops.shift"] == "new"
+
+
+def test_reasons_run_out(scanned: Scanned) -> None:
+    until = ("--until", "2999-12-31")
+    scanned.project.run("residual", "--accept", "--reason", "for now", *until).ok()
+    path = scanned.project.root / "patches/demo/residual.yml"
+    path.write_text(path.read_text().replace("2999-12-31", "2020-12-31"))
+    assert set(scanned.sites().values()) == {"expired"}
+    assert scanned.codes() == ["residual-expired", "residual-expired"]
+    scanned.project.run("residual", "--accept", "--reason", "for ever").ok()
+    assert "2020" not in scanned.baseline
+
+
+def test_entries_that_match_nothing_are_told_and_pruned(scanned: Scanned) -> None:
+    project = scanned.project
+    project.run("residual", "--accept", "--reason", "looked at").ok()
+    scanned.pin({"run.py": "device = best()\n"})
+    assert scanned.codes() == ["residual-unmatched"]
+    assert "1 entry matches no site any more" in project.run("residual").err
+    project.run("residual", "--prune").ok()
+    assert "run.py" not in scanned.baseline
+    assert scanned.codes() == []
+
+
+def test_what_a_recipe_allows_is_no_residual(scanned: Scanned) -> None:
+    allowed = {**DROP, "allow": [{"path": "lite/**", "reason": "never compiled"}]}
+    scanned.project.write({"patches/demo/unfuse.recipe.yml": recipe_text(allowed)})
+    assert "lite/ops.py:2 Ops.shift" not in scanned.sites()
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--accept"], "--accept needs a reason"),
+        (["--area", "tests/**"], "--area goes with --accept and globs"),
+        (["./tests"], "./tests does not start at the root"),
+    ],
+)
+def test_what_cannot_be_asked(scanned: Scanned, argv: list[str], message: str) -> None:
+    ran = scanned.project.run("residual", *argv)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_nothing_to_look_for(project: Project, upstream: Upstream) -> None:
+    project.component("demo", upstream, upstream.commit(BASE, "base"), {})
+    ran = project.run("residual")
+    assert ran.code == 2
+    assert "no recipe and no rule to look for" in ran.err
+
+
+def test_looking_changes_nothing(scanned: Scanned) -> None:
+    before = scanned.project.files("patches")
+    scanned.sites()
+    scanned.codes()
+    assert scanned.project.files("patches") == before
+
+
+def test_a_rule_file_that_edits_is_refused(scanned: Scanned) -> None:
+    rules: Any = json.loads(json.dumps(RULES))
+    rules["rules"][0]["fix"] = "device()"
+    scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
+    ran = scanned.project.run("residual")
+    assert ran.code == 4
+    assert "device would edit" in ran.err

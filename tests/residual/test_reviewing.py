@@ -1,0 +1,132 @@
+"""The baseline file and the verdict on sites."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from patchkit.errors import BadInputError
+from patchkit.recipes.sites import Site
+from patchkit.residual.baseline import (
+    Baseline,
+    Fingerprint,
+    ReviewedArea,
+    ReviewedSite,
+    baseline_bytes,
+    fingerprint,
+    load_baseline,
+)
+from patchkit.residual.reviewing import State, review_sites, with_reviewed, without
+
+TODAY = date(2026, 11, 21)
+
+
+def site(path: str = "a.py", text: str = "'cuda'", within: str = "f", line: int = 1) -> Site:
+    return Site("cuda", path, line, 1, line * 100, line * 100 + 5, text, within, None, (0, 0))
+
+
+def states(sites: list[Site], baseline: Baseline) -> list[str]:
+    return [each.state.value for each in review_sites(sites, baseline, TODAY).sites]
+
+
+def reviewed(count: int = 1, until: date | None = None, **key: str) -> ReviewedSite:
+    return ReviewedSite(fingerprint(site(**key)), "why not", count, until)  # type: ignore[arg-type]
+
+
+def test_a_site_is_known_wherever_it_stands_in_its_function() -> None:
+    baseline = Baseline((reviewed(),))
+    assert states([site(line=90)], baseline) == ["reviewed"]
+    assert states([site(text="'cuda' ")], baseline) == ["reviewed"]
+    assert states([site(within="g")], baseline) == ["new"]
+    assert states([site(path="b.py")], baseline) == ["new"]
+    assert states([site(text="'cuda:0'")], baseline) == ["new"]
+
+
+def test_one_more_of_the_same_is_new() -> None:
+    sites = [site(line=n) for n in (1, 2, 3)]
+    assert states(sites, Baseline((reviewed(2),))) == ["reviewed", "reviewed", "new"]
+
+
+def test_a_reason_that_is_over() -> None:
+    assert states([site()], Baseline((reviewed(until=TODAY),))) == ["reviewed"]
+    old = Baseline((reviewed(until=date(2026, 11, 20)),))
+    (found,) = review_sites([site()], old, TODAY).sites
+    assert (found.state, found.reason) == (State.EXPIRED, "why not")
+    again = with_reviewed(old, [found], "still not", None)
+    assert [each.reason for each in again.sites] == ["still not"]
+
+
+def test_areas_cover_what_comes_later() -> None:
+    area = ReviewedArea("*", "tests/**", "not run")
+    baseline = Baseline((), (area,))
+    assert states([site("tests/x/y.py"), site("a.py")], baseline) == ["reviewed", "new"]
+    other = Baseline((), (ReviewedArea("nccl", "tests/**", "not run"),))
+    assert states([site("tests/x.py")], other) == ["new"]
+
+
+def test_entries_for_nothing_are_told_and_taken_out() -> None:
+    gone, area = reviewed(path="gone.py"), ReviewedArea("*", "no/**", "not run")
+    baseline = Baseline((reviewed(), gone), (area,))
+    review = review_sites([site()], baseline, TODAY)
+    assert review.unmatched == (gone, area)
+    assert without(baseline, review.unmatched) == Baseline((reviewed(),))
+
+
+def test_a_long_text_is_cut_and_told_apart() -> None:
+    one, other = (fingerprint(site(text="x" * 300 + end)) for end in "ab")
+    assert one.text.startswith("x" * 100 + "... ")
+    assert one != other
+
+
+_CHARACTERS = "aZ9 _./:*#'\"\\{}[]-,&!|>%@`äλ→"
+_WORDS = st.text(_CHARACTERS, max_size=20).map(lambda text: f"a{text}".strip())
+
+
+@given(
+    st.lists(
+        st.builds(
+            ReviewedSite,
+            st.builds(Fingerprint, _WORDS, _WORDS, st.just("") | _WORDS, _WORDS),
+            _WORDS.map(lambda text: " ".join(text.split())),
+            st.integers(1, 9),
+            st.none() | st.dates(),
+        ),
+        max_size=5,
+        unique_by=lambda entry: entry.site,
+    )
+)
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, sites: list[ReviewedSite]
+) -> None:
+    path = tmp_path_factory.mktemp("baseline") / "residual.yml"
+    data = baseline_bytes(Baseline(tuple(sites)))
+    path.write_bytes(data)
+    found = load_baseline(path, "residual.yml")
+    assert baseline_bytes(found) == data
+    assert {(e.site, e.reason, e.count, e.until) for e in found.sites} == {
+        (e.site, e.reason, e.count, e.until) for e in sites
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sites: []\n", "version is missing"),
+        ("version: 1\nsites: [{rule: a, path: b, text: c}]\n", "reason is missing"),
+        (
+            "version: 1\nsites: [{rule: a, path: b, text: c, reason: d, until: 2026-11-31}]\n",
+            "until",
+        ),
+        ("version: 1\nareas: [{rule: a, path: ./b, reason: d}]\n", "does not start at the root"),
+        ("version: 1\nsights: []\n", "sights is an unknown key"),
+    ],
+)
+def test_what_is_no_baseline(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "residual.yml"
+    path.write_text(text)
+    with pytest.raises(BadInputError, match=message):
+        load_baseline(path, "residual.yml")
