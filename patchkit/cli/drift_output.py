@@ -85,6 +85,7 @@ def _patch_lines(patch: PatchDrift) -> Iterator[Line]:
         *_break_lines(patch),
         *_absorbed_lines(patch),
         *_forecast_lines(patch.forecast),
+        *_suspicion_lines(patch),
         *_risk_lines(patch),
     ]
     if patch.explanation is not None:
@@ -164,6 +165,19 @@ def _forecast_lines(forecast: Forecast | None) -> Iterator[Line]:
             what = "carries it"
     look = f", {review} to look at" if review else ""
     yield ["  ", Painted("bump", Paint.NOTICE), f"      to the tip {what}{look}"]
+
+
+def _suspicion_lines(patch: PatchDrift) -> Iterator[Line]:
+    if patch.suspicions:
+        hunks = _count(len({(s.path, s.hunk) for s in patch.suspicions}), "hunk")
+        yield ["  ", Painted("perhaps", Paint.NOTICE), f"   wrong, though {hunks} applies"]
+    for each in patch.suspicions[:_SHOWN]:
+        yield " " * 12 + f"patch line {each.line}: {_tail(each.path, _width() - 32)}"
+        yield " " * 14 + _cut(each.what, _width() - 18)
+        if each.by is not None:
+            yield [" " * 14, *_identity(each.by)]
+    if len(patch.suspicions) > _SHOWN:
+        yield " " * 12 + f"and {len(patch.suspicions) - _SHOWN} more"
 
 
 def _risk_lines(patch: PatchDrift) -> Iterator[Line]:

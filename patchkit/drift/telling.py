@@ -49,6 +49,11 @@ def landed_of(history: History, ids: Sequence[str]) -> list[Landed]:
     return [_landed(commits[each], page) for each in ids]
 
 
+def landed(history: History, commit: Commit) -> Landed:
+    """A commit of the history with its links."""
+    return _landed(commit, page_of(history.source.url))
+
+
 @dataclass(slots=True)
 class _Teller:
     walk: Walk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchkit.drift.judging import HunkFault
 from patchkit.explain.values import PatchExplanation
@@ -100,6 +100,26 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A hunk that applies at the tip and perhaps no longer does its job; `line` is in the patch.
+
+    `kind` is "scope-changed" (the function around it changed), "another-scope" (it lands in another
+    one) or "name-gone" (a name that it uses is gone from the file); `by` is where it began.
+    """
+
+    path: str
+    hunk: int
+    line: int
+    kind: str
+    what: str
+    by: Landed | None = None
+
+    def saying(self, kind: str, what: str, by: Landed | None) -> Suspicion:
+        """The same hunk with another suspicion."""
+        return replace(self, kind=kind, what=what, by=by)
+
+
+@dataclass(frozen=True, slots=True)
 class PatchDrift:
     """One patch along the line: its state on the pin and at the tip, and what happened between.
 
@@ -108,6 +128,7 @@ class PatchDrift:
     counting breaks that were mended. `absorbed_by` made all of it superfluous. `explanation` says
     what clashes at `broken_by`, or at the tip for one that never fits. `risk` is None where only
     some commits were tried. `forecast` is what a bump to the tip would do about it.
+    `suspicions` are hunks that apply at the tip and perhaps should not.
     """
 
     name: str
@@ -125,3 +146,4 @@ class PatchDrift:
     hunks: int = 0
     explanation: PatchExplanation | None = None
     forecast: Forecast | None = None
+    suspicions: tuple[Suspicion, ...] = ()

@@ -10,8 +10,9 @@ from patchkit.drift.clashes import explain_clash
 from patchkit.drift.forecast import forecast
 from patchkit.drift.judging import SeriesJudge
 from patchkit.drift.remembering import memory_path, recall, remember
+from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
-from patchkit.drift.values import Forecast, Landed, PatchDrift
+from patchkit.drift.values import Forecast, Landed, PatchDrift, Suspicion
 from patchkit.drift.walking import Bring, Walk, walk_history
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
@@ -152,9 +153,10 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         told = tuple(replace(each, risk=None) for each in told)
     ends = landed_of(history, [walk.start, walk.tip])
     forecasts = _forecasts(told, looking)
+    suspicions = _suspicions(told, looking)
     told = tuple(
-        replace(_explained(each, number, looking), forecast=ahead)
-        for number, (each, ahead) in enumerate(zip(told, forecasts, strict=True))
+        replace(_explained(each, number, looking), forecast=ahead, suspicions=odd)
+        for number, (each, ahead, odd) in enumerate(zip(told, forecasts, suspicions, strict=True))
     )
     return replace(
         blank,
@@ -189,6 +191,14 @@ def _forecasts(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[Foreca
     if all(each.status.applies for each in told):
         return [None] * len(told)
     return forecast(looking.history, looking.reader, looking.series.patches, looking.bring)
+
+
+def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple[Suspicion, ...]]:
+    try:
+        series = looking.series.series_patches
+        return find_suspicions(looking.history, looking.reader, series)
+    except MissingObjectError:  # a file that no server gives
+        return [()] * len(told)
 
 
 def _explained(patch: PatchDrift, number: int, looking: _Looking) -> PatchDrift:

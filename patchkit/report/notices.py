@@ -76,6 +76,7 @@ RULES: Mapping[str, str] = {
     "problem": "Something could not be looked at",
     "broken-upstream": "A patch does not fit the tracked branch any more",
     "absorbed-upstream": "The tracked branch has the whole patch already",
+    "applies-perhaps-wrong": "A patch applies to the tracked branch, perhaps wrongly",
     "hunks-absorbed-upstream": "The tracked branch has some hunks of a patch already",
 }
 
@@ -189,6 +190,13 @@ def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Ite
         title = f"{patch.name} is upstream"
         message = drift_words(patch) + where
         yield Notice(Level.WARNING, "absorbed-upstream", title, message, subject, path)
+    for each in patch.suspicions:
+        by = f"\n{landed_words(each.by)}" if each.by is not None else ""
+        line = each.line if path == patch.where else 1
+        title = f"{patch.name} applies, perhaps wrongly"
+        message = f"{patch.name}, patch line {each.line} ({each.path}): {each.what}{where}{by}"
+        about = f"{subject}/{each.path}/{each.hunk}/{each.kind}"
+        yield Notice(Level.WARNING, "applies-perhaps-wrong", title, message, about, path, line)
     if patch.absorbed and patch.status is not Status.ABSORBED:
         title = f"{len(patch.absorbed)} of {patch.hunks} hunks of {patch.name} are upstream"
         message = "\n".join(
