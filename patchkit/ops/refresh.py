@@ -312,6 +312,7 @@ class _Refreshing:
                 found.project.home,
                 generator=generator,
                 careful=self._options.careful,
+                history=cache,
             )
         blank = with_findings(replace(blank, carried=report.outcomes), generator)
         if generator.problems:

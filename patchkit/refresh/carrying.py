@@ -28,15 +28,17 @@ def draft_carry(
     *,
     generator: Generator | None = None,
     careful: bool = False,
+    history: Repository | None = None,
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
     A patch that the new base contains leaves the series; one that `generator` has a recipe for is
     made from that. `repository` takes trial objects. `careful`: what is not certain is a conflict.
+    `history` has upstream's commits between the bases, as far as they are here.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
-    past = Between(repository, old_base.commit, new_base.commit)
+    past = Between(history or repository, old_base.commit, new_base.commit)
     report = carry_stack(reader, old_base, new_base, series, generator, past=past, careful=careful)
     if not report.clean:
         return None, report

@@ -88,17 +88,16 @@ def file_doubts(path: str, before: Sequence[bytes], merged: bytes) -> tuple[Doub
         return (Doubt.DOES_NOT_PARSE,) if sound and not _is_json(merged) else ()
     if not path.endswith(".py"):
         return ()
-    trees = [_parse(each) for each in before]
-    if any(tree is None for tree in trees):
-        return ()
     tree = _parse(merged)
     if tree is None:
-        return (Doubt.DOES_NOT_PARSE,)
-    known = Counter[tuple[str, str]]()
-    for each in trees:
-        known |= _definitions(each)
-    twice = [name for name, count in _definitions(tree).items() if count > max(1, known[name])]
-    return (Doubt.DEFINED_TWICE,) if twice else ()
+        sound = all(_parse(each) is not None for each in before)
+        return (Doubt.DOES_NOT_PARSE,) if sound else ()
+    repeated = {name: count for name, count in _definitions(tree).items() if count > 1}
+    if repeated:  # as one of the sides has it, perhaps
+        for each in map(_parse, before):
+            known = _definitions(each)
+            repeated = {name: n for name, n in repeated.items() if n > known[name]}
+    return (Doubt.DEFINED_TWICE,) if repeated else ()
 
 
 def _net(old: Sequence[bytes], new: Sequence[bytes]) -> Counter[bytes]:

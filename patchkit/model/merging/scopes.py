@@ -16,9 +16,6 @@ Lines = Sequence[bytes]
 # Fewer lines do not show that a list is kept in order.
 _SHOWS_ORDER = 4
 
-# By so much must lines be more alike in the other order: a fifth of one line's likeness.
-_CLEARLY = 0.2
-
 
 def join_insertions(
     upstream: Lines, patch: Lines, around: tuple[Lines, Lines], *, patch_first: bool = False
@@ -37,7 +34,7 @@ def join_insertions(
     stays = leaves_scope(upstream, indentation(patch)) == len(upstream)
     if stays and leaves_scope(patch, indentation(upstream)) == len(patch):
         near = (above[-1] if above else b"", below[0] if below else b"")
-        if _affinity(patch, upstream, near) > _affinity(upstream, patch, near) + _CLEARLY:
+        if _affinity(patch, upstream, near) > _affinity(upstream, patch, near):
             return [*patch, *upstream]
     return put_behind(upstream, patch)
 

@@ -76,11 +76,11 @@ def test_a_neighbour_that_upstream_rewrote_is_less_sure() -> None:
 def test_both_insert_upstream_first() -> None:
     entry = '    "two": 2,\n'
     merged = merge(
-        swapped(entry, entry + '    "up": lambda: 0,\n'),
-        swapped(entry, entry + '    "own": [9],\n'),
+        swapped(entry, entry + '    "upp": 7,\n'),
+        swapped(entry, entry + '    "app": 7,\n'),
     )
     assert rules(merged) == [Rule.BOTH_INSERT]
-    assert settled(merged) == swapped(entry, entry + '    "up": lambda: 0,\n    "own": [9],\n')
+    assert settled(merged) == swapped(entry, entry + '    "upp": 7,\n    "app": 7,\n')
 
 
 def test_a_deeper_insertion_stays_in_its_scope() -> None:
