@@ -8,7 +8,7 @@ before it gives up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +25,7 @@ from patchkit.manifest.values import (
     PinnedPatch,
 )
 from patchkit.model.mail import parse_patch
-from patchkit.model.names import recipe_name
+from patchkit.model.names import RECIPE_ENDING, recipe_name
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.series import Series, parse_series
@@ -33,6 +33,8 @@ from patchkit.stack import SeriesPatch
 from patchkit.store import Store
 
 T = TypeVar("T")
+
+_MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ class LoadedPatch:
 class LoadedSeries:
     """A component's patches in the order in which they apply.
 
-    `unlisted` are .patch files beside a series file that it neither lists nor names in a comment,
-    as paths relative to the project's root.
+    `unlisted` are patches beside a series file that it neither lists nor names in a comment, and
+    recipes from which no patch is made, as paths relative to the project's root.
     """
 
     patches: tuple[LoadedPatch, ...]
@@ -226,7 +228,10 @@ def _read(file: Path, path: str, where: Location) -> bytes:
 
 
 def _unlisted(manifest: Manifest, component: Component) -> tuple[str, ...]:
-    """The .patch files beside the component's series that neither an entry nor a comment names."""
+    """The files beside the component's series that neither an entry nor a comment names.
+
+    They are patches, and recipes of patches that are neither listed nor there.
+    """
     entries = [e for e in component.patches if isinstance(e, LocalSeries)]
     listed = {e.path for e in component.patches if isinstance(e, LocalPatch)}
     found: list[str] = []
@@ -235,13 +240,22 @@ def _unlisted(manifest: Manifest, component: Component) -> tuple[str, ...]:
         listed |= {_beside(folder, name) for name in _named(read_series(manifest, entry))}
         files = sorted((manifest.root / folder).glob("*.patch"))
         found += [_beside(folder, file.name) for file in files]
+        recipes = sorted((manifest.root / folder).glob(f"*{RECIPE_ENDING}"))
+        found += [_beside(folder, name) for name in _of_no_patch(recipes, folder, listed)]
     return tuple(path for path in found if path not in listed)
+
+
+def _of_no_patch(recipes: Iterable[Path], folder: str, listed: set[str]) -> Iterator[str]:
+    for recipe in recipes:
+        patch = recipe.with_name(recipe.name.removesuffix(RECIPE_ENDING) + ".patch")
+        if not patch.exists() and _beside(folder, patch.name) not in listed:
+            yield recipe.name
 
 
 def _named(series: Series) -> Iterator[str]:
     """The patches that a series lists, and those that a comment says something about."""
     for line in series.lines:
-        yield from [line.name] if line.name else re.findall(r"[^\s#]+\.patch\b", line.text)
+        yield from [line.name] if line.name else _MENTIONED.findall(line.text)
 
 
 def _beside(folder: str, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -251,3 +252,35 @@ def test_a_broken_recipe_is_told_with_its_line(kitchen: Kitchen) -> None:
     assert f"{RECIPE}:17\n    rules[1].rule.pattren is an unknown key" in ran.out
     ran = kitchen.run("refresh")
     assert (ran.code, "pattren" in ran.err) == (4, True)
+
+
+def test_a_recipe_of_no_patch_is_told(kitchen: Kitchen) -> None:
+    orphan = RECIPE.replace("drop-fuser", "lost")
+    kitchen.project.write({orphan: recipe_text(DROP)})
+    ran = kitchen.run("check", "--jobs", "1")
+    assert f"{orphan}\n    is not listed in the series beside it" in ran.out
+    series = kitchen.project.root / "patches/demo/series"
+    series.write_text(f"{series.read_text()}# lost.recipe.yml  is for later\n")
+    assert "lost" not in kitchen.run("check", "--jobs", "1").ok().out
+
+
+def test_a_patch_behind_a_generated_one(kitchen: Kitchen) -> None:
+    """The recipe runs in its place: the patch behind it is made for what it leaves."""
+    kitchen.run("apply").ok()
+    path = kitchen.project.checkout("demo") / "src" / "a.py"
+    path.write_text(path.read_text().replace("return x + 1", "return x + 2"))
+    kitchen.run("new", "behind", "--message", f"Count\n\n{BODY}").ok()
+    series = kitchen.project.root / "patches/demo/series"
+    assert series.read_text().split() == ["first.patch", "drop-fuser.patch", "behind.patch"]
+    text = (kitchen.project.root / "manifests/demo.yaml").read_text()
+    moved = kitchen.upstream.commit({"src/a.py": "# licence\n@fuser\ndef e(): ...\n" + CODE}, "m")
+    old = re.search("[0-9a-f]{40}", text)
+    assert old is not None
+    kitchen.project.write({"manifests/demo.yaml": text.replace(old[0], moved)})
+    kitchen.recipe({**DROP, "expect": 4})
+    kitchen.run("refresh").ok()
+    assert kitchen.patch.count(b"\n-@fuser\n") == 4
+    assert kitchen.run("check", "--strict").ok()
+    kitchen.run("apply").ok()
+    assert "@fuser" not in path.read_text()
+    assert "return x + 2" in path.read_text()
