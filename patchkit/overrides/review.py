@@ -51,12 +51,20 @@ def review_targets(
     standings: Mapping[str, Standing],
     reviewed: Reviewed,
     absent: Sequence[AbsentTarget] = (),
+    *,
+    comparing: bool = False,
 ) -> tuple[Target, ...]:
-    """Judge every target; the names of `calls` and `standings` are the same."""
-    return tuple(
-        _target(name, sites, standings[name], reviewed.get(name), _reason(name, absent))
-        for name, sites in sorted(calls.items())
-    )
+    """Judge every target; the names of `calls` and `standings` are the same.
+
+    `comparing`: `reviewed` is another commit of the target, and what it has and this one has not is
+    gone, whatever is declared.
+    """
+    targets: list[Target] = []
+    for name, sites in sorted(calls.items()):
+        before = reviewed.get(name)
+        reason = "" if comparing and before else _reason(name, absent)
+        targets.append(_target(name, sites, standings[name], before, reason))
+    return tuple(targets)
 
 
 def unused_reasons(
@@ -111,7 +119,8 @@ def _target(
     if not now.kind.is_there:
         if reason:
             return Target(name, Verdict.DECLARED, calls, now, before, reason)
-        return Target(name, Verdict.GONE if before else Verdict.NOT_THERE, calls, now, before)
+        verdict = Verdict.GONE if before else Verdict.NOT_THERE
+        return Target(name, verdict, calls, now, before)
     if before is None:
         verdict = Verdict.NEW
     elif (before.kind, before.signature) != (now.kind.value, now.signature):

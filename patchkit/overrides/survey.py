@@ -64,11 +64,17 @@ def resolver_of(declared: Overrides, target: TreeAt) -> Resolver:
 
 
 def survey(
-    declared: Overrides, calls: Replacements, resolver: Resolver, reviewed: Reviewed
+    declared: Overrides,
+    calls: Replacements,
+    resolver: Resolver,
+    reviewed: Reviewed,
+    *,
+    comparing: bool = False,
 ) -> Survey:
-    """Judge what the calls name in the target against what was reviewed."""
+    """Judge what the calls name in the target against what was reviewed; see review_targets."""
     named = calls.below(declared.packages)
-    targets = review_targets(named, standings(resolver, named), reviewed, declared.absent)
+    found = standings(resolver, named)
+    targets = review_targets(named, found, reviewed, declared.absent, comparing=comparing)
     unused = tuple(unused_reasons(targets, declared.absent))
     return Survey(targets, calls.uncertain, len(calls.targets) - len(named), unused)
 

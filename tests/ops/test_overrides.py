@@ -178,9 +178,12 @@ def test_the_lock_keeps_reviews_whoever_writes_it(pair: Project, core: Upstream)
     assert set(after.components) == {"core", "speed"}
 
 
-def test_two_commits_are_compared_without_a_review(pair: Project, core: Upstream) -> None:
+def test_two_commits_are_compared_without_a_review(
+    pair: Project, core: Upstream, upstream: Upstream
+) -> None:
     old = core.git("rev-parse", "main").decode().strip()
     new = move(pair, core)
+    declare(pair, upstream, REASON, {"name": "core.layer.*", "reason": "we do not use it"})
     before = pair.files("manifests")
     since = verdicts(pair.run("overrides", "--since", old, "--json"))
     assert since["core.layer.Layer.forward"] == "gone"
