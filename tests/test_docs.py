@@ -34,8 +34,8 @@ _SETUP = re.compile(r"(?ms)^<!-- setup\n(.*?)^-->$")
 _MARK = "=====patchkit-docs====="
 #: Plain progress lines: on a terminal these are bars, which are gone when the command has ended.
 _PROGRESS = re.compile(
-    r"[a-z0-9._-]+: (look|fetch|download|unpack|apply|check|mov|creat|unchanged|compar|refresh"
-    r"|ambiguous|refused|differs|conflicted)[a-z]*( .*)?"
+    r"(?!hint:)[a-z0-9._-]+: (look|fetch|download|unpack|apply|check|mov|creat|unchanged|compar"
+    r"|refresh|ambiguous|refused|differs|conflicted)[a-z]*( .*)?"
 )
 _UNSTABLE = (
     (re.compile(r"\b\d+(\.\d+)? (s|ms|MB|kB)\b"), "N"),

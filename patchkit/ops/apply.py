@@ -84,8 +84,8 @@ class AppliedComponent:
 
     `base` and `tip` are the commits of the stack, `tree` the tree it results in; None where it was
     not built. `patches` are the verdicts in the order of the series, `failures` say why one does
-    not apply. `changed` counts files written or removed in the checkout, None where that is not
-    known (dry run). `saved_ref` is where --force put work of the user's, `restore` the command that
+    not apply. `changed` counts files written or removed in the checkout, None where a dry run
+    cannot tell. `saved_ref` is where --force put work of the user's, `restore` the command that
     brings it back, `moved_aside` a folder that was no checkout of patchkit's and was renamed.
     `left_out` are paths whose contents no server has. `finished`: an apply that was killed earlier
     was finished first. `before` is the checkout as it was found. `problems` keep the component
@@ -275,7 +275,7 @@ class _Applying:
             built,
             result=Result(entered.action.value),
             exit_code=ExitCode.FINDING if refused else ExitCode.OK,
-            changed=None if self.options.dry_run else entered.changed,
+            changed=(entered.changed or None) if self.options.dry_run else entered.changed,
             saved_ref=saved.ref if saved else None,
             restore=saved.restore if saved else None,
             moved_aside=entered.moved_aside,

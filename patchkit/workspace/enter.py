@@ -115,25 +115,28 @@ def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Enter
         return Entered(Action.CREATED, before)
     if _is_there(before, stack):
         return Entered(Action.UNCHANGED, before)
-    refusal = _refusal(before, stack)
+    refusal, changed = _refusal(before, stack), 0
     if before.state.movable:
-        refusal = _foreseen(checkout, stack, str(before.head))
+        refusal, changed = _foreseen(checkout, stack, str(before.head))
     if refusal is not None and (not force or refusal.cause is Cause.UNSAVABLE):
         return Entered(Action.REFUSED, before, refusal=refusal)
     anew = before.state is State.FOREIGN and not before.ours
-    return Entered(Action.CREATED if anew else Action.MOVED, before)
+    return Entered(Action.CREATED if anew else Action.MOVED, before, changed)
 
 
-def _foreseen(checkout: Checkout, stack: Stacked, head: str) -> Refusal | None:
-    """What of the user's would be overwritten, told by objects that the checkout need not have."""
+def _foreseen(checkout: Checkout, stack: Stacked, head: str) -> tuple[Refusal | None, int]:
+    """What of the user's would be overwritten, and how many files change.
+
+    Told by objects that the checkout need not have yet.
+    """
     with overlay(checkout.repository, stack.source) as trial:
         write_objects(trial, stack.objects)
         changes = tree_changes(trial, head, stack.tip)
     refusal = _endangered(checkout, changes)
     if refusal is not None and refusal.cause is Cause.IN_THE_WAY:
         lost = tuple(each for each in refusal.paths if _cannot_be_saved(checkout.path, each))
-        return Refusal(Cause.UNSAVABLE, paths=lost) if lost else refusal
-    return refusal
+        refusal = Refusal(Cause.UNSAVABLE, paths=lost) if lost else refusal
+    return refusal, len(changes)
 
 
 def _enter(

@@ -61,6 +61,7 @@ def test_another_upstream_is_refused_with_the_ways_out(strangers: Project) -> No
     for argv in (["apply"], ["apply", "--dry-run"]):
         ran = strangers.run(*argv, "-m", "other")
         assert ran.code == 1
+        assert "refused  demo  something else is in the way; the checkout stays" in ran.out
         assert "demo: manifest left made it, of another upstream: file:/" in ran.err
         assert "patchkit apply -m other -c demo --workspace DIR" in ran.err
     assert git_in(checkout, "rev-parse", "HEAD") == head
@@ -118,7 +119,7 @@ def _dry(project: Project, *argv: str) -> tuple[int, str]:
 
 
 def test_a_dry_run_foresees_what_is_in_the_way(coming: Project) -> None:
-    assert _dry(coming)[0] == 0
+    assert "moved  demo  2 patches, 1 file changed" in _dry(coming)[1]
     (coming.checkout("demo") / "new.py").write_text("mine\n")
     code, said = _dry(coming)
     assert (code, "untracked and in the way of the stack: new.py" in said) == (1, True)

@@ -123,13 +123,19 @@ def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
         "created": f"{patches}, {_files(applied)}in {_near(applied.checkout)}",
         "moved": f"{patches}, {_files(applied)}changed{_from_base(applied, manifest)}",
         "unchanged": f"{patches}, at the stack already",
-        "refused": "your work is in the way; the checkout stays as it is",
+        "refused": f"{_obstacle(applied)}; the checkout stays as it is",
         "conflicted": "a patch does not apply; the checkout stays as it is",
         "differs": "not the stack in the lock; the checkout stays as it is",
         "failed": "see below",
     }
     name = Painted(applied.name, Paint.STRONG)
     return (word(applied.result), name, sayings[applied.result.value])
+
+
+def _obstacle(applied: AppliedComponent) -> str:
+    before = applied.before
+    strange = before is not None and before.state.value == "foreign" and not before.ours
+    return "something else is in the way" if strange else "your work is in the way"
 
 
 def _files(applied: AppliedComponent) -> str:
@@ -215,7 +221,8 @@ def _print_next(terminal: Terminal, report: ApplyReport) -> None:
         terminal.say(f"wrote {_near(report.lock)}")
     if report.dry_run:
         terminal.say("dry run: nothing was written")
-        terminal.hint(f"do it with: patchkit apply -m {report.manifest}")
+        if report.exit_code is ExitCode.OK:
+            terminal.hint(f"do it with: patchkit apply -m {report.manifest}")
     elif any(each.result.value in ("created", "moved") for each in report.components):
         terminal.hint(f"edit in the checkouts, then: patchkit refresh -m {report.manifest}")
 
