@@ -17,6 +17,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "apply": "apply:apply",
         "check": "check:check",
         "drift": "drift:drift",
+        "ci": "ci:ci",
         "status": "status:status",
         "refresh": "refresh:refresh",
         "new": "new:new",

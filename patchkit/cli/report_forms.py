@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from patchkit.report.json import envelope
 from patchkit.report.junit import junit_document
 from patchkit.report.markdown import check_markdown, drift_markdown
 from patchkit.report.notices import (
+    Case,
     Notice,
     check_cases,
     check_notices,
@@ -22,6 +24,7 @@ from patchkit.report.sarif import sarif_document
 
 if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport
+    from patchkit.ops.ci import CiReport
     from patchkit.ops.drift import DriftReport
 
 
@@ -52,6 +55,30 @@ def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: drift_markdown,
+    }
+
+
+def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
+    """The forms of both in one; `paths` are the manifests that were asked for."""
+
+    def notices(report: CiReport) -> list[Notice]:
+        named = _named(paths)
+        return [*check_notices(report.check, named), *drift_notices(report.drift, named)]
+
+    def cases(report: CiReport) -> list[Case]:
+        drifted = (replace(c, suite=f"{c.suite} drift") for c in drift_cases(report.drift))
+        return [*check_cases(report.check), *drifted]
+
+    def markdown(report: CiReport) -> str:
+        found = check_notices(report.check, _named(paths))
+        return f"{check_markdown(report.check, found)}\n\n{drift_markdown(report.drift)}"
+
+    return {
+        Format.JSON: lambda report: envelope("ci", report, report.exit_code),
+        Format.JUNIT: lambda report: junit_document(cases(report), "patchkit ci"),
+        Format.SARIF: lambda report: sarif_document(notices(report)),
+        Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
+        Format.MARKDOWN: markdown,
     }
 
 

@@ -13,6 +13,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'apply': "Build each component's stack and move its checkout there",
  'check': 'Say which patches do not apply to their pins, and why',
  'drift': 'Say which upstream commit broke which patch, and when',
+ 'ci': 'Check and look for drift, with one exit code and one report',
  'status': 'Show in which state each checkout is',
  'refresh': 'Bring edits in the checkouts back into the patch files',
  'new': 'Record the edits of a checkout as a new patch',
@@ -200,6 +201,31 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             '',
             False,
             'Print only what is wrong; the exit code says the rest')),
+ 'ci': ((('-m', '--manifest'),
+         'MANIFEST',
+         True,
+         'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
+         'several times'),
+        (('-c', '--component'),
+         'COMPONENT',
+         True,
+         'Only this component; may be given several times'),
+        (('--strict',), '', False, 'Let warnings and questions of form fail the check'),
+        (('--allow-drift',), '', False, 'Tell what the tracked branches broke, and fail nothing'),
+        (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+        (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+        (('-j', '--jobs'), 'N', False, 'How many components at once'),
+        (('--format',),
+         'text|json|junit|sarif|github|markdown|',
+         False,
+         'What to write: text, json, junit (test results), sarif (code scanning), github '
+         '(annotations), markdown (comments, job summaries)'),
+        (('-o', '--output'),
+         'FILE',
+         False,
+         'Write the report to this file, and to the terminal what it says in short'),
+        (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+        (('-q', '--quiet'), '', False, 'Print only what is wrong; the exit code says the rest')),
  'status': ((('-m', '--manifest'),
              'MANIFEST',
              False,
@@ -524,6 +550,7 @@ Work with stacks:
   apply             Build each component's stack and move its checkout there
   check             Say which patches do not apply to their pins, and why
   drift             Say which upstream commit broke which patch, and when
+  ci                Check and look for drift, with one exit code and one report
   status            Show in which state each checkout is
   refresh           Bring edits in the checkouts back into the patch files
   new               Record the edits of a checkout as a new patch
@@ -939,6 +966,54 @@ Exit codes:
   1  a patch does not fit the newest commit, or is superfluous there
   2  the command line is wrong
   4  a manifest, series or patch cannot be read; no branch is tracked
+  5  an upstream could not be fetched
+"""
+
+PAGES['ci'] = """\
+Usage: patchkit ci [OPTIONS]
+
+Check and look for drift, with one exit code and one report.
+
+What `patchkit check` and `patchkit drift` say, in one go. Components that track
+no branch are checked only.
+
+Options:
+  -m, --manifest MANIFEST
+                          A manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS; may be given several times.
+                          Default: all of manifests/.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --strict            Let warnings and questions of form fail the check.
+      --allow-drift       Tell what the tracked branches broke, and fail
+                          nothing.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+  -j, --jobs N            How many components at once. [default: 4]
+      --format FORM       What to write: text, json, junit (test results), sarif
+                          (code scanning), github (annotations), markdown
+                          (comments, job summaries). [one of text, json, junit,
+                          sarif, github, markdown; default: text]
+  -o, --output FILE       Write the report to this file, and to the terminal
+                          what it says in short.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit ci --format github
+      annotations for every manifest
+  patchkit ci --allow-drift --strict
+      a pull request: drift is no fault of it
+  patchkit ci --format sarif -o patchkit.sarif
+      for a code scanning page
+
+Exit codes:
+  0  every patch applies to its pin and to its tracked branch
+  1  a patch does not, or the lock says otherwise
+  2  the command line is wrong
+  4  a manifest, series, lock or patch cannot be read
   5  an upstream could not be fetched
 """
 

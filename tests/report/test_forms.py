@@ -198,6 +198,19 @@ def test_every_form_of_every_report(project: Project, upstream: Upstream, comman
     assert json.loads(project.run(command, "--format", "json").out)["exit_code"] == code
 
 
+def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
+    _drifted(project, upstream, "Rework (#7)")
+    ran = project.run("ci", "--json")
+    assert (ran.code, ran.json["exit_code"]) == (1, 1)
+    assert ran.json["check"]["components"][0]["exit_code"] == 0
+    assert project.run("ci", "--allow-drift").code == 0
+    junit = ElementTree.fromstring(project.run("ci", "--format", "junit").out)
+    assert (junit.get("tests"), junit.get("failures")) == ("2", "1")
+    sarif = json.loads(project.run("ci", "--format", "sarif").out)
+    assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["broken-upstream"]
+    assert "patchkit check" in project.run("ci", "--format", "markdown").out
+
+
 def test_a_report_in_a_file_leaves_the_words_on_the_terminal(
     project: Project, upstream: Upstream
 ) -> None:

@@ -110,7 +110,7 @@ def check(
         form=Format.JSON if json else form,
         output=output,
         writers=lambda: _writers(paths),
-        show=_render,
+        show=print_check,
     )
 
 
@@ -120,7 +120,8 @@ def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:
     return check_writers(paths)
 
 
-def _render(terminal: Terminal, report: CheckReport) -> None:
+def print_check(terminal: Terminal, report: CheckReport) -> None:
+    """The whole report."""
     for name, components in _by_manifest(report.components):
         terminal.product(Painted(name, Paint.STRONG))
         terminal.table([_row(each, report) for each in components], indent=2)
