@@ -33,6 +33,10 @@ from patchkit.stack import patch_changes
 
 #: How far around a change a piece of code is looked for.
 _LEVELS = 4
+#: How many lines more than the change itself a piece of code may have: a whole function is no rule.
+_LINES_AROUND = 4
+#: How many places without a rule are named.
+_NAMED = 5
 
 
 class NoRecipeError(PatchkitError):
@@ -135,11 +139,14 @@ class _Search:
                 what = f"no rule changes {block.path}:{block.line} and nothing else of the files"
                 problems.append(Problem(what, f"{self._patch.where}:{block.place}", _OWN))
         if problems:
-            raise NoRecipeError(*problems)
+            raise _without_rule(problems)
 
     def _of(self, block: _Block) -> tuple[_Piece, ...]:
         for level in range(_LEVELS):
             pieces = tuple(_pieces(block, self._sources, level))
+            longest = max((piece.matcher.count("\n") for piece in pieces), default=0)
+            if longest > len(block.old) + _LINES_AROUND:
+                break
             if pieces and all(self._fit(piece) for piece in pieces):
                 return pieces
         return ()
@@ -186,8 +193,15 @@ def _blocks(changes: Sequence[FileChange], where: str) -> Iterator[_Block]:
                     what = f"lines are added before {block.path}:{block.line}, and none replaced"
                     problems.append(Problem(what, f"{where}:{change.line}", _OWN))
     if problems:
-        raise NoRecipeError(*problems)
+        raise _without_rule(problems)
     yield from found
+
+
+def _without_rule(problems: Sequence[Problem]) -> NoRecipeError:
+    named, more = problems[:_NAMED], len(problems) - _NAMED
+    if more <= 0:
+        return NoRecipeError(*named)
+    return NoRecipeError(*named, Problem(f"and {more} more", hint=_OWN))
 
 
 _OWN = "keep it in a patch of its own"

@@ -97,6 +97,29 @@ def test_a_patch_of_two_kinds_names_what_is_no_rule(project: Project, upstream: 
     assert "a.py" not in ran.err
 
 
+def test_a_whole_function_is_no_rule(project: Project, upstream: Upstream) -> None:
+    """Only all of f tells its empty line from the others."""
+    body = "".join(f"    x = {n}\n" for n in range(20))
+    old = f"def f():\n{body}\n    return x\n\n\ndef g(): ...\n"
+    new = old.replace("\n\n    return x", "\n    import os\n    return x")
+    patch = make_patch({"a.py": old}, {"a.py": new})
+    project.component("demo", upstream, upstream.commit({"a.py": old}, "base"), {"x.patch": patch})
+    ran = project.run("recipe", "induce", "x")
+    assert (ran.code, "no rule changes a.py:22 and nothing else" in ran.err) == (1, True)
+
+
+def test_many_places_without_a_rule_are_counted(project: Project, upstream: Upstream) -> None:
+    old = "".join(f"{n}\n" for n in range(60))
+    new = "".join(f"{n}\n" + "more\n" * (n % 8 == 0) for n in range(60))
+    old_files, new_files = {"a.txt": old}, {"a.txt": new}
+    patch = make_patch(old_files, new_files)
+    project.component("demo", upstream, upstream.commit(old_files, "base"), {"x.patch": patch})
+    ran = project.run("recipe", "induce", "x")
+    assert [line for line in ran.err.splitlines() if line.startswith("error")][5:] == [
+        "error: and 3 more"
+    ]
+
+
 def test_no_such_patch(project: Project, upstream: Upstream) -> None:
     old = {"a.py": "x = 1\n"}
     project.component("demo", upstream, upstream.commit(old, "base"), {})
