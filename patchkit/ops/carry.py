@@ -139,7 +139,7 @@ def _base(repository: Repository, revision: str) -> Base:
 
 def _load(wish: CarryWish) -> list[SeriesPatch]:
     named = list(_named(wish))
-    if not named:
+    if not wish.patches and wish.series is None:
         raise UsageError("carry needs --patch FILE or --series FILE")
     names = [path.name for path, _ in named]
     double = sorted({name for name in names if names.count(name) > 1})

@@ -1,0 +1,115 @@
+"""`patchkit carry`: any repository, files in and files out, nothing else touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import BadInputError, ExitCode, UsageError
+from patchkit.model.outcome import Status
+from patchkit.ops.carry import CarryWish, PlainCarryReport, carry_patches
+from tests.support.repos import Upstream, git_in, make_patch, tree_files
+
+LINES = [f"line {number}" for number in range(1, 13)]
+
+
+def text(**changed: str) -> str:
+    return "".join(f"{changed.get(f'l{n}', line)}\n" for n, line in enumerate(LINES, 1))
+
+
+ONE = make_patch({"f": text(), "gone": "x\n"}, {"f": text(l3="three"), "gone": None}, subject="One")
+TWO = make_patch({"f": text(l3="three")}, {"f": text(l3="three", l9="nine")}, subject="Two")
+
+
+@pytest.fixture
+def bases(upstream: Upstream) -> tuple[str, str]:
+    old = upstream.commit({"f": text(), "gone": "x\n"})
+    return old, upstream.commit({"f": "top\n" + text(l9="changed")})
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    folder = tmp_path / "patches"
+    folder.mkdir()
+    (folder / "one.patch").write_bytes(ONE)
+    (folder / "two.patch").write_bytes(TWO)
+    (folder / "series").write_text("one.patch  # first\ntwo.patch\n")
+    return folder / "series"
+
+
+def carried(
+    upstream: Upstream, bases: tuple[str, str], series: Path, out: Path, *, tree: bool = True
+) -> PlainCarryReport:
+    return carry_patches(upstream.path, CarryWish(*bases, series=series, out=out, tree=tree))
+
+
+def test_what_is_written(
+    upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    before = sorted(upstream.path.rglob("*"))
+    report = carried(upstream, bases, series, out)
+    assert report.exit_code is ExitCode.HALTED
+    assert [each.status for each in report.patches] == [Status.MERGED, Status.CONFLICTED]
+    assert report.conflicts == ("f",)
+    assert [path.name for path in out.glob("*.patch")] == ["one.patch"]
+    assert (out / "conflicts.txt").read_text() == "f\n"
+    assert (out / "deleted.txt").read_text() == "gone\n"
+    assert not (out / "tree" / "f").exists()
+    assert b"=======\nnine\n>>>>>>> two.patch: Two\n" in (out / "conflicts" / "f").read_bytes()
+    assert sorted(upstream.path.rglob("*")) == before
+
+
+def test_the_written_patch_applies_on_the_new_base(
+    upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
+) -> None:
+    series.write_text("one.patch\n")
+    report = carried(upstream, bases, series, tmp_path / "out")
+    assert report.exit_code is ExitCode.OK
+    assert (tmp_path / "out/tree/f").read_text() == "top\n" + text(l3="three", l9="changed")
+    clone = tmp_path / "clone"
+    git_in(tmp_path, "clone", "-q", str(upstream.path), str(clone))
+    git_in(clone, "apply", "--index", str(tmp_path / "out/one.patch"))
+    assert git_in(clone, "write-tree").decode().strip() == report.tree
+    # an ordinary repository does as well
+    again = carry_patches(clone, CarryWish(*bases, patches=(series.parent / "one.patch",)))
+    assert again.tree == report.tree
+    assert tree_files(clone, "HEAD")["f"] == ("top\n" + text(l9="changed")).encode()
+
+
+def test_onto_the_same_base_the_files_come_back(
+    upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
+) -> None:
+    report = carried(upstream, (bases[0], bases[0]), series, tmp_path / "out", tree=False)
+    assert {each.status for each in report.patches} == {Status.UNCHANGED}
+    assert (tmp_path / "out/one.patch").read_bytes() == ONE
+    assert (tmp_path / "out/two.patch").read_bytes() == TWO
+    assert not (tmp_path / "out/tree").exists()
+
+
+def test_an_empty_series_is_carried(
+    upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
+) -> None:
+    series.write_text("# nothing yet\n")
+    report = carried(upstream, bases, series, tmp_path / "out")
+    assert report.patches == ()
+    assert report.tree == upstream.tree(bases[1])
+
+
+def test_wishes_that_cannot_be_met(
+    upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="no git repository"):
+        carry_patches(tmp_path, CarryWish(*bases, series=series))
+    with pytest.raises(UsageError, match="no such commit"):
+        carry_patches(upstream.path, CarryWish("0" * 40, bases[1], series=series))
+    with pytest.raises(UsageError, match="needs --patch"):
+        carry_patches(upstream.path, CarryWish(*bases))
+    with pytest.raises(UsageError, match="is given twice"):
+        patch = series.parent / "one.patch"
+        carry_patches(upstream.path, CarryWish(*bases, patches=(patch, patch)))
+    with pytest.raises(UsageError, match="is not empty"):
+        carried(upstream, bases, series, series.parent)
+    with pytest.raises(BadInputError, match="No such file"):
+        carry_patches(upstream.path, CarryWish(*bases, patches=(tmp_path / "missing.patch",)))
