@@ -29,6 +29,7 @@ from patchkit.manifest.values import (
     Pin,
     PinnedPatch,
     Residual,
+    ReviewedFile,
     RuleStep,
     RunStep,
     SiteValue,
@@ -147,6 +148,10 @@ def _patch(table: Table, root: Path) -> PatchEntry:
         commit=_optional(table, "commit"),
         strip=None if strip is None else _number(table, "strip", 0),
         name=_optional(table, "name"),
+        other_base=tuple(
+            ReviewedFile(_text(each, "file"), _text(each, "reason").strip(), each.where)
+            for each in _tables(table, "other_base")
+        ),
     )
 
 

@@ -119,6 +119,15 @@ _PIN = Matching(
     },
 )
 
+_REVIEWED_FILE = Record(
+    "reviewed file",
+    (
+        Field("file", INNER_FILE, "The file's path in the upstream.", required=True),
+        Field("reason", PROSE, "Why the patch is right for the file at the pin.", required=True),
+    ),
+    "A file that was another one when the patch was made.",
+)
+
 _PINNED_FIELDS = (
     Field("path", INNER_FILE, "Path of the patch file in that repository.", required=True),
     Field("sha256", SHA256, "SHA-256 of the patch file.", required=True),
@@ -134,6 +143,12 @@ _PINNED_FIELDS = (
         STRIP,
         "Leading folders to take off the paths in this patch.",
         default="the component's",
+    ),
+    Field(
+        "other_base",
+        ListOf(_REVIEWED_FILE, "reviewed file"),
+        "Files that were others when the patch was made, each with the reason why it is right for "
+        "the pin all the same. `check` warns of every such file that is not named here.",
     ),
 )
 

@@ -191,6 +191,7 @@ def _patch(entry: PatchEntry) -> dict[str, Data]:
                 path=entry.path,
                 sha256=entry.sha256,
                 name=entry.name or "",
+                other_base=[{"file": f.path, "reason": f.reason} for f in entry.other_base],
             )
             return data if entry.strip is None else {**data, "strip": entry.strip}
 

@@ -103,6 +103,15 @@ class LocalSeries:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewedFile:
+    """A file that was another one when a patch was made, and why the patch is right still."""
+
+    path: str
+    reason: str
+    where: Location
+
+
+@dataclass(frozen=True, slots=True)
 class PinnedPatch:
     """A file in another pinned repository, fetched and verified, never copied in.
 
@@ -119,6 +128,7 @@ class PinnedPatch:
     commit: str | None = None
     strip: int | None = None
     name: str | None = None
+    other_base: tuple[ReviewedFile, ...] = ()
 
     @property
     def patch_name(self) -> str:

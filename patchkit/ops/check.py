@@ -26,7 +26,7 @@ from patchkit.explain.terrain import Overlay, Terrain
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.lock import compare, load_lock, lock_component
-from patchkit.manifest.values import Component, Manifest
+from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.lint import Finding, Severity, lint_patch
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.progress import Progress
@@ -219,7 +219,9 @@ def _lint(patch: LoadedPatch) -> tuple[Finding, ...]:
 def _outcome_findings(
     patch: LoadedPatch, outcome: PatchOutcome, origin: Origin | None
 ) -> Iterator[Finding]:
-    if origin is not None and origin.others:
+    reviewed = patch.origin.other_base if isinstance(patch.origin, PinnedPatch) else ()
+    others = {other.path for other in origin.others} if origin is not None else set[str]()
+    if origin is not None and others - {file.path for file in reviewed}:
         yield Finding(
             Severity.WARNING,
             "another-base",
@@ -227,6 +229,15 @@ def _outcome_findings(
             f" {'files were others' if origin.known > 1 else 'file was another'} then",
             patch.where,
         )
+    for file in reviewed if outcome.tree is not None else ():
+        if file.path not in others:
+            yield Finding(
+                Severity.WARNING,
+                "other-base-over",
+                f"other_base names {file.path}, which is as the patch knows it",
+                str(file.where),
+                "take it off the list",
+            )
     if outcome.status is Status.EMPTY:
         yield Finding(
             Severity.WARNING, "empty-patch", "changes no file", patch.where, "take it off the list"

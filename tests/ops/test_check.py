@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.golden import Golden
 from tests.support.projects import Project
@@ -244,3 +245,33 @@ def test_unknown_component(demo: Project) -> None:
     ran = demo.run("check", "-c", "nobody")
     assert ran.code == 2
     assert "nobody: no such component" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("reviewed", "code", "said"),
+    [
+        ([], 1, "made for another base"),
+        (["pkg/core.py"], 0, ""),
+        (["pkg/other.py"], 1, "made for another base"),
+        (["pkg/core.py", "pkg/other.py"], 1, "other_base names pkg/other.py"),
+    ],
+)
+def test_a_reviewed_file_of_another_base(
+    project: Project, upstream: Upstream, reviewed: list[str], code: int, said: str
+) -> None:
+    patch = make_patch({"pkg/core.py": TEXT + "end = 1\n"}, {"pkg/core.py": FAST + "end = 1\n"})
+    pin = upstream.commit({**BASE, "fix.patch": patch})
+    entry = {
+        "git": upstream.url,
+        "commit": pin,
+        "path": "fix.patch",
+        "sha256": hashlib.sha256(patch).hexdigest(),
+        "other_base": [{"file": file, "reason": "only its end differs"} for file in reviewed],
+    }
+    component = {"source": {"git": upstream.url}, "pin": pin, "patches": [entry]}
+    data = yaml.safe_dump({"version": 1, "components": {"demo": component}})
+    project.write({"manifests/demo.yaml": data})
+
+    ran = project.run("check", "--strict")
+
+    assert (ran.code, said in ran.out) == (code, True), ran.out
