@@ -134,7 +134,16 @@ class _Carrying:
         elsewhere = exact.tree is None or _shifted(exact.files)
         if changes and elsewhere and is_contained(self.builder.tree, self.builder.blobs, changes):
             return PatchOutcome(patch.name, Status.ABSORBED, exact.files)
-        return self.builder.push(patch)
+        outcome = self.builder.push(patch)
+        if outcome.status is not Status.CONFLICTED:
+            return outcome
+        why = "it does not apply on the old base either, so that nothing can be merged"
+        if _names_a_path_twice(changes):
+            why = "it changes a path twice, so that it is carried exactly or not at all"
+        files = tuple(
+            replace(each, reasons=(why,)) if each.clashes else each for each in outcome.files
+        )
+        return replace(outcome, files=files)
 
     def _note(self, patch: SeriesPatch, files: Sequence[CarriedFile]) -> None:
         results: dict[str, bytes | None] = {}

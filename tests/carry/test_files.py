@@ -183,6 +183,13 @@ def test_the_next_patch_builds_on_the_carried_one(upstream: Upstream) -> None:
     )
 
 
+def test_a_patch_that_never_applied_says_so(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT.replace("return 5", "return five")})
+    report = carry(upstream, old, old, PATCH)
+    assert only_file(report).status is Status.CONFLICTED
+    assert "does not apply on the old base" in only_file(report).reasons[0]
+
+
 def test_unsafe_paths_are_refused(upstream: Upstream, tmp_path: Path) -> None:
     old = upstream.commit({"f.py": TEXT})
     patch = make_patch({}, {"inside": "x\n"}).replace(b"inside", b"../outside")
