@@ -46,8 +46,7 @@ def _run(recipe: Recipe, rule: Rule, example: Example) -> ExampleResult:
     before = example.before.encode()
     run = run_recipe(replace(recipe, rules=rules, texts=texts), {path: before})
     if run.fatal:
-        return replace(result, wrong=f"line {run.fatal[0].where[len(path) + 1:]}: "
-                       f"{run.fatal[0].what}".replace("line : ", ""))  # fmt: skip
+        return replace(result, wrong=run.fatal[0].what.removeprefix(f"{rule.id}: "))
     if example.sites is not None and example.sites != run.count(rule.id):
         return replace(result, wrong=f"finds {run.count(rule.id)} sites, not {example.sites}")
     got = run.changed.get(path, before)

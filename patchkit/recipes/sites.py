@@ -195,7 +195,7 @@ def _site(
             new, cut = "", _whole_lines(source.text, span, rule.language)
         elif rule.fix is not None:
             assert node is not None
-            new = _fixed(rule.fix, source, start, node)
+            new = _fixed(rule, source, start, node)
     line_start = source.text.rfind("\n", 0, start) + 1
     return Site(
         rule=rule.id,
@@ -229,21 +229,33 @@ def _with_ends(text: str, eol: str) -> str:
     return re.sub(r"(?<!\r)\n", eol, text) if eol != "\n" else text
 
 
-def _fixed(fix: str, source: Source, start: int, node: SgNode) -> str:
+def _fixed(rule: CodeRule, source: Source, start: int, node: SgNode) -> str:
+    assert rule.fix is not None
+
     def value(variable: str) -> tuple[str, int]:
         name = variable.lstrip("$")
         if variable.startswith("$$$"):
             nodes = node.get_multiple_matches(name)
         else:
             one = node.get_match(name)
-            nodes = [one] if one is not None else []
+            if one is None:
+                raise _unbound(rule, variable, source, start)
+            nodes = [one]
         if not nodes:
             return "", 0
         first, last = nodes[0].range().start.index, nodes[-1].range().end.index
         text = source.text[first + source.offset : last + source.offset]
         return text, len(_indent(source.text, first + source.offset))
 
-    return expand(fix, value, _indent(source.text, start), source.eol)
+    return expand(rule.fix, value, _indent(source.text, start), source.eol)
+
+
+def _unbound(rule: CodeRule, variable: str, source: Source, start: int) -> BadInputError:
+    # ast-grep's command line would write nothing in its place
+    line = source.text.count("\n", 0, start) + 1
+    what = f"{rule.id}: {variable} stands for nothing at {source.path}:{line}, and fix needs it"
+    hint = "use the same variables in every alternative, or make it a rule of its own"
+    return BadInputError(Problem(what, str(rule.where), hint))
 
 
 def _indent(text: str, at: int) -> str:

@@ -68,6 +68,15 @@ def test_what_is_no_code_is_told(demo: Project) -> None:
     assert (ran.code, "the pattern is no Python: @fuser" in ran.err) == (4, True)
 
 
+def test_an_example_whose_result_is_no_code_is_told(demo: Project) -> None:
+    example = {"before": "x + 1\n", "after": "x\n"}
+    rule = {"id": "half", "rule": {"pattern": "x + 1"}, "fix": "x +", "examples": [example]}
+    demo.write({RECIPE: recipe_text(rule)})
+    ran = demo.run("recipe", "test")
+    assert (ran.code, "half: the result is no python any more" in ran.err) == (1, True)
+    assert "half: half:" not in ran.err
+
+
 def test_without_recipes_there_is_nothing_to_test(project: Project) -> None:
     assert project.run("recipe", "test").code == 2
 

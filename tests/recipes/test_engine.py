@@ -199,6 +199,17 @@ def test_what_ast_grep_does_not_take_is_told_at_the_rule(rule: dict[str, Any], s
     assert said in str(e.value)
 
 
+def test_a_variable_that_stands_for_nothing_is_no_empty_text() -> None:
+    rule = {
+        "id": "h",
+        "rule": {"any": [{"pattern": "f($A)"}, {"pattern": "g($B)"}]},
+        "fix": "h($A)",
+    }
+    assert result(rule, b"f(1)\n") == b"h(1)\n"
+    with pytest.raises(BadInputError, match=r"h: \$A stands for nothing at src/a.py:2, and fix"):
+        run(rule, b"f(1)\ng(1)\n")
+
+
 # -- text ------------------------------------------------------------------------------------
 
 
