@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 # A line that stands more often than this on the old side anchors nothing (git's own limit).
 _COMMON = 64
+# Beyond so many edits among lines that all repeat, the whole stretch counts as rewritten.
+_DEAREST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def _shortest(
     n, m = a_high - a_low, b_high - b_low
     reach = {1: 0}
     trace: list[dict[int, int]] = []
-    for cost in range(n + m + 1):
+    for cost in range(min(n + m, _DEAREST) + 1):
         trace.append(dict(reach))
         for k in range(-cost, cost + 1, 2):
             down = k == -cost or (k != cost and reach[k - 1] < reach[k + 1])
@@ -159,6 +161,8 @@ def _shortest(
             if x >= n and y >= m:
                 _walk_back(trace, (n, m), (a_low, b_low), gone, come)
                 return
+    gone[a_low:a_high] = b"\x01" * n
+    come[b_low:b_high] = b"\x01" * m
 
 
 def _walk_back(

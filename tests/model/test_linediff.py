@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +30,12 @@ def test_lines_that_repeat_too_often_to_anchor_are_compared_all_the_same() -> No
     shuffled = [b"p\n", *crowd[3:], b"q\n", b"x\n"]
     edits = diff_lines(crowd, shuffled)
     assert sum(each.new_end - each.new_start for each in edits) < 8
+
+
+def test_a_long_stretch_of_few_lines_does_not_take_for_ever() -> None:
+    chance = random.Random(1)
+    old, new = (chance.choices([b"x\n", b"y\n"], k=6000) for _ in range(2))
+    assert diff_lines(old, new) == (Edit(0, 6000, 0, 6000),)
 
 
 @given(LINES, LINES)
