@@ -8,7 +8,7 @@ know these two.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -113,7 +113,13 @@ def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
 
 
 def check_cases(report: CheckReport) -> Iterator[Case]:
-    """One case for each patch; one for what could not be checked."""
+    """One case for each patch; one for what could not be checked.
+
+    A case fails by what makes the check fail: with --strict by warnings and style, too.
+    """
+    bad = {Severity.ERROR}
+    if report.strict:
+        bad |= {Severity.WARNING, Severity.STYLE}
     for broken in report.broken:
         yield _error_case(broken.manifest, "manifest", broken.problems)
     for component in report.components:
@@ -121,8 +127,8 @@ def check_cases(report: CheckReport) -> Iterator[Case]:
         if component.problems:
             yield _error_case(suite, "component", component.problems)
         for patch in component.patches:
-            yield _check_case(suite, patch)
-        errors = [each for each in component.findings if each.severity is Severity.ERROR]
+            yield _check_case(suite, patch, bad)
+        errors = [each for each in component.findings if each.severity in bad]
         if errors:
             details = "\n".join(map(str, errors))
             yield Case(suite, "component", Verdict.FAILED, str(errors[0]), details)
@@ -245,7 +251,7 @@ def _problems(name: str, problems: tuple[Problem, ...], fallback: str) -> Iterat
         yield Notice(Level.ERROR, "problem", title, message, f"{name}/{each}", path, line)
 
 
-def _check_case(suite: str, patch: PatchCheck) -> Case:
+def _check_case(suite: str, patch: PatchCheck, bad: Collection[Severity]) -> Case:
     match patch.status:
         case Status.CONFLICTED:
             details = "\n".join(
@@ -255,7 +261,7 @@ def _check_case(suite: str, patch: PatchCheck) -> Case:
             return Case(suite, patch.name, Verdict.FAILED, "does not apply", details)
         case Status.SKIPPED:
             return Case(suite, patch.name, Verdict.SKIPPED, "an earlier patch does not apply")
-    errors = [each for each in patch.findings if each.severity is Severity.ERROR]
+    errors = [each for each in patch.findings if each.severity in bad]
     if errors:
         details = "\n".join(map(str, errors))
         return Case(suite, patch.name, Verdict.FAILED, errors[0].what, details)

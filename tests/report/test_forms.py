@@ -211,6 +211,17 @@ def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
     assert "patchkit check" in project.run("ci", "--format", "markdown").out
 
 
+def test_a_strict_check_that_fails_has_a_case_that_fails(
+    project: Project, upstream: Upstream
+) -> None:
+    _drifted(project, upstream, "Rework")
+    project.write({"patches/demo/left.patch": b"not listed"})  # a finding on the component
+    for options, failures in (((), "0"), (("--strict",), "2")):
+        ran = project.run("check", *options, "--format", "junit")
+        junit = ElementTree.fromstring(ran.out)
+        assert (ran.code, junit.get("failures")) == (1 if options else 0, failures)
+
+
 def test_a_report_in_a_file_leaves_the_words_on_the_terminal(
     project: Project, upstream: Upstream
 ) -> None:
