@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patchkit.model.alignment import likeness
 from patchkit.model.linediff import Edit as LineEdit
 from patchkit.model.merging.imports import imported_by, merge_imports
 from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.regions import Region, ThreeWay
-from patchkit.model.merging.scopes import join_insertions, put_behind
+from patchkit.model.merging.scopes import alike, join_insertions, put_behind
 from patchkit.model.merging.values import Doubt, Edit, Resolution, Rule
 from patchkit.model.merging.words import merge_words
 
@@ -24,6 +23,7 @@ _TELLING = re.compile(rb"\w.*\w.*\w")
 
 #: A removed and a new line that are alike by this are one line, edited.
 _SAME_LINE = 0.6
+_LOOKED_THROUGH = 200  # new lines, for the one that a removed line became
 #: Of a patch's lines, the part that must not be upstream already where both sides insert.
 _SOME = 0.4
 #: So many lines, all new upstream, are the patch's change even where they stand elsewhere.
@@ -220,7 +220,7 @@ def _is_rewritten(region: Region, three: ThreeWay) -> bool:
         for own in region.patch_edits:
             if up.start <= own.end and own.start <= up.end:
                 near = three.base[up.end - 1 if up.end <= own.start else up.start]
-                if not any(likeness(near, line) >= _SAME_LINE for line in new):
+                if not any(alike(near, line) >= _SAME_LINE for line in new[:_LOOKED_THROUGH]):
                     return True
     return False
 

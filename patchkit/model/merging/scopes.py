@@ -16,6 +16,8 @@ Lines = Sequence[bytes]
 # Fewer lines do not show that a list is kept in order.
 _SHOWS_ORDER = 4
 
+_LOOKED_AT = 300  # bytes of a line
+
 
 def join_insertions(
     upstream: Lines, patch: Lines, around: tuple[Lines, Lines], *, patch_first: bool = False
@@ -61,12 +63,15 @@ def indentation(lines: Lines) -> int:
     return next((_depth(line) for line in lines if line.strip()), 0)
 
 
+def alike(one: bytes, other: bytes) -> float:
+    """How like two lines are by how they begin: a minified file has lines of a megabyte."""
+    return likeness(one[:_LOOKED_AT], other[:_LOOKED_AT])
+
+
 def _affinity(first: Lines, second: Lines, around: tuple[bytes, bytes]) -> float:
     """How much each line resembles its neighbour where the blocks meet, summed over the seams."""
     seams = ((around[0], first[0]), (first[-1], second[0]), (second[-1], around[1]))
-    return sum(
-        likeness(one, other) if one.strip() and other.strip() else 0.0 for one, other in seams
-    )
+    return sum(alike(one, other) if one.strip() and other.strip() else 0.0 for one, other in seams)
 
 
 def _depth(line: bytes) -> int:
