@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.recipes.languages import HASH_COMMENTS
-from patchkit.recipes.template import expand
+from patchkit.recipes.template import Brought, expand
 from patchkit.recipes.values import Allowance, CodeRule, Rule, TextRule
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _with_ends(text: str, eol: str) -> str:
 def _fixed(rule: CodeRule, source: Source, start: int, node: SgNode) -> str:
     assert rule.fix is not None
 
-    def value(variable: str) -> tuple[str, int]:
+    def value(variable: str) -> Brought:
         name = variable.lstrip("$")
         if variable.startswith("$$$"):
             nodes = node.get_multiple_matches(name)
@@ -242,12 +242,35 @@ def _fixed(rule: CodeRule, source: Source, start: int, node: SgNode) -> str:
                 raise _unbound(rule, variable, source, start)
             nodes = [one]
         if not nodes:
-            return "", 0
+            return Brought()
         first, last = nodes[0].range().start.index, nodes[-1].range().end.index
         text = source.text[first + source.offset : last + source.offset]
-        return text, len(_indent(source.text, first + source.offset))
+        column = len(_indent(source.text, first + source.offset))
+        # a block of text in YAML is part of its node's indentation
+        literal = frozenset[int]() if rule.language == "yaml" else _literal_lines(nodes)
+        return Brought(text, column, literal)
 
     return expand(rule.fix, value, _indent(source.text, start), source.eol)
+
+
+def _literal_lines(nodes: Sequence[SgNode]) -> frozenset[int]:
+    """The lines that begin within a string or another token, counted from the first node's."""
+    top = nodes[0].range().start.line
+    found: set[int] = set()
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        first, last = node.range().start.line, node.range().end.line
+        children = node.children() if first != last else []
+        if children and not _LITERAL.search(node.kind()):
+            todo += children
+        elif first != last:
+            found |= set(range(first - top + 1, last - top + 1))
+    return frozenset(found)
+
+
+#: Kinds of nodes whose lines are a value, however they are made up of others.
+_LITERAL = re.compile(r"string|heredoc|comment")
 
 
 def _unbound(rule: CodeRule, variable: str, source: Source, start: int) -> BadInputError:

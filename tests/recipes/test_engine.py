@@ -199,6 +199,17 @@ def test_what_ast_grep_does_not_take_is_told_at_the_rule(rule: dict[str, Any], s
     assert said in str(e.value)
 
 
+def test_a_string_of_several_lines_is_not_moved() -> None:
+    data = b"x = old(\n    '''a\n    b''',\n    c,\n    f(1,\n      2),\n)\n"
+    rule = {**CALL, "rule": {"pattern": "old($$$A)"}, "fix": "new($$$A)"}
+    made = result(rule, data)
+    assert b"'''a\n    b'''" in made  # the same string
+    guard = {"id": "guard", "rule": {"pattern": "launch($A)", "not": INSIDE_IF}}
+    data = b"launch(f('''\n  a {x}\n''',\n  f'''{y}\n z'''))\n"
+    made = result({**guard, "fix": "if ready:\n    launch($A)"}, data)
+    assert made == (b"if ready:\n    launch(f('''\n  a {x}\n''',\n      f'''{y}\n z'''))\n")
+
+
 def test_a_variable_that_stands_for_nothing_is_no_empty_text() -> None:
     rule = {
         "id": "h",
