@@ -6,19 +6,16 @@ damaged, or does not agree with what the patches come to at its end, is as good 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from patchkit.atomic import replace_file
 from patchkit.drift.judging import HunkFault, PatchVerdict
 from patchkit.drift.walking import Change, Touch, Walk
 from patchkit.gitcmd.firstparent import Commit
 from patchkit.histories import History
+from patchkit.memory import memory_path, recall, remember
 from patchkit.model.outcome import Reason, Status
 from patchkit.series import LoadedPatch
 
@@ -26,30 +23,24 @@ from patchkit.series import LoadedPatch
 _FORM = 1
 
 
-def memory_path(cache: Path, history: History, patches: Sequence[LoadedPatch]) -> Path:
+def walk_path(cache: Path, history: History, patches: Sequence[LoadedPatch]) -> Path:
     """Where the walk of this series from this pin along this branch is kept."""
     series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
     facts = [_FORM, history.repository.git_dir.name, history.pin, history.ref, series]
-    return cache / "drift" / f"{sha256(json.dumps(facts).encode()).hexdigest()[:32]}.json"
+    return memory_path(cache, "drift", facts)
 
 
-def recall(path: Path) -> Walk | None:
+def recall_walk(path: Path) -> Walk | None:
     """The walk that was kept; None if there is none that can be believed."""
     try:
-        checksum, _, body = path.read_bytes().partition(b"\n")
-        if sha256(body).hexdigest().encode() != checksum:
-            return None
-        return _walk(json.loads(body))
-    except (OSError, ValueError, KeyError, TypeError):
+        return _walk(recall(path))
+    except (ValueError, KeyError, TypeError):
         return None
 
 
-def remember(path: Path, walk: Walk) -> None:
-    """Keep a walk; best effort, as on a disk that can only be read."""
-    body = json.dumps(asdict(walk), separators=(",", ":")).encode()
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, sha256(body).hexdigest().encode() + b"\n" + body)
+def remember_walk(path: Path, walk: Walk) -> None:
+    """Keep a walk."""
+    remember(path, asdict(walk))
 
 
 def _walk(data: Mapping[str, Any]) -> Walk:

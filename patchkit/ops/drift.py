@@ -9,7 +9,7 @@ from patchkit.drift.bisecting import bisect_history
 from patchkit.drift.clashes import explain_clash
 from patchkit.drift.forecast import forecast
 from patchkit.drift.judging import SeriesJudge
-from patchkit.drift.remembering import memory_path, recall, remember
+from patchkit.drift.remembering import recall_walk, remember_walk, walk_path
 from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
 from patchkit.drift.values import Forecast, Landed, PatchDrift, Suspicion
@@ -178,11 +178,11 @@ def _walk(looking: _Looking) -> Walk:
     judge = SeriesJudge(looking.reader, looking.series.series_patches)
     if looking.tools.bisect:
         return bisect_history(history, judge, looking.bring)
-    path = memory_path(looking.tools.store.cache, history, patches)
-    earlier = recall(path)
+    path = walk_path(looking.tools.store.cache, history, patches)
+    earlier = recall_walk(path)
     walk = walk_history(history, judge, looking.bring, earlier)
     if walk != earlier:
-        remember(path, walk)
+        remember_walk(path, walk)
     return walk
 
 

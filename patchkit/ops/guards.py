@@ -17,8 +17,9 @@ from patchkit.overrides.findings import override_findings
 from patchkit.overrides.survey import TreeAt, read_replacements, resolver_of, survey
 from patchkit.residual.baseline import load_baseline
 from patchkit.residual.findings import residual_findings
+from patchkit.residual.remembering import scan_once
 from patchkit.residual.reviewing import review_sites
-from patchkit.residual.scanning import lint_rules, scan_tree
+from patchkit.residual.scanning import lint_rules
 from patchkit.series import LoadedPatch
 from patchkit.stack import Stack
 from patchkit.store import Store
@@ -59,7 +60,7 @@ def guard_findings(
         yield from parse_findings(guarded.source, guarded.stack, guarded.patches)
         yield from _verify(guarded, progress, run)
         yield from _overrides(guarded, store, progress)
-        yield from _residual(guarded, today or date.min)
+        yield from _residual(guarded, store, today or date.min)
 
 
 def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding]:
@@ -74,12 +75,12 @@ def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding
         yield from run_findings(verifying, commands)
 
 
-def _residual(guarded: Guarded, today: date) -> Iterator[Finding]:
+def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     manifest, component = guarded.manifest, guarded.component
     rules = lint_rules(manifest.root, component.residual.rules, guarded.generated)
     if not rules:
         return
-    scan = scan_tree(guarded.source, guarded.stack.tree, rules)
+    scan = scan_once(store.cache, guarded.source, guarded.stack.tree, rules)
     name = baseline_path(component)
     review = review_sites(scan.sites, load_baseline(manifest.root / name, name), today)
     command = f"patchkit residual -m {manifest.name} -c {component.name}"

@@ -18,6 +18,7 @@ from patchkit.residual.baseline import (
     baseline_bytes,
     load_baseline,
 )
+from patchkit.residual.remembering import scan_once
 from patchkit.residual.reviewing import (
     ResidualSite,
     Review,
@@ -26,7 +27,7 @@ from patchkit.residual.reviewing import (
     with_reviewed,
     without,
 )
-from patchkit.residual.scanning import Scan, lint_rules, scan_tree
+from patchkit.residual.scanning import Scan, lint_rules
 from patchkit.store import Store
 from patchkit.transaction import write_set
 
@@ -143,7 +144,7 @@ class _Scanning:
                 return None
             require_clean(built, self.manifest)
             self.progress.step(component.name, "scanning", local=True)
-            scan = scan_tree(built.source, built.stack.tree, rules)
+            scan = scan_once(self.store.cache, built.source, built.stack.tree, rules)
         self.progress.finish(component.name, "scanned")
         return self._judged(component, scan)
 

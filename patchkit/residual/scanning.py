@@ -30,12 +30,14 @@ from patchkit.series import LoadedPatch
 class Scan:
     """What was found: sites in the order of paths and lines; those that a recipe allows are not.
 
-    `rules` are the ids of all that was looked for, `files` counts the files that were read.
+    `rules` are the ids of all that was looked for, `files` counts the files that were read,
+    `lacking` those whose contents no server has.
     """
 
     sites: tuple[Site, ...]
     rules: tuple[str, ...]
     files: int
+    lacking: int = 0
 
 
 def lint_rules(
@@ -71,8 +73,11 @@ def scan_tree(source: Overlay, tree: str, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree; binary files are passed over."""
     words = [needed_in(rule) for rule in rules]
     sites: list[Site] = []
-    read = 0
+    read = lacking = 0
     for path, data in _files(source, tree, rules):
+        if data is None:
+            lacking += 1
+            continue
         read += 1
         if b"\0" in data:
             continue
@@ -82,7 +87,7 @@ def scan_tree(source: Overlay, tree: str, rules: Sequence[Rule]) -> Scan:
                 text = text or Source.of(path, decode_file(data)[0])
                 sites += (site for site in find_sites(rule, text) if site.allowed is None)
     sites.sort(key=lambda site: (site.path, site.start, site.rule))
-    return Scan(tuple(sites), tuple(rule.id for rule in rules), read)
+    return Scan(tuple(sites), tuple(rule.id for rule in rules), read, lacking)
 
 
 def _everywhere(rule: Rule) -> Rule:
@@ -96,7 +101,7 @@ def _everywhere(rule: Rule) -> Rule:
     return replace(rule, scope=Scope(tuple(sorted(f"**/{name}" for name in names))))
 
 
-def _files(source: Overlay, tree: str, rules: Sequence[Rule]) -> Iterator[tuple[str, bytes]]:
+def _files(source: Overlay, tree: str, rules: Sequence[Rule]) -> Iterator[tuple[str, bytes | None]]:
     """Path and contents of the ordinary files that a rule looks at, in order."""
     terrain = Terrain(source, tree)
     wanted = {
@@ -108,7 +113,6 @@ def _files(source: Overlay, tree: str, rules: Sequence[Rule]) -> Iterator[tuple[
     try:
         blobs = dict(source.read_many(sorted(set(wanted.values())), "blob"))
     except MissingObjectError:  # some that no server has
-        known = ((path, terrain.data(path)) for path in sorted(wanted))
-        yield from ((path, data) for path, data in known if data is not None)
+        yield from ((path, terrain.data(path)) for path in sorted(wanted))
     else:
         yield from ((path, blobs[oid]) for path, oid in sorted(wanted.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,3 +184,23 @@ def test_a_rule_file_that_edits_is_refused(scanned: Scanned) -> None:
     ran = scanned.project.run("residual")
     assert ran.code == 4
     assert "device would edit" in ran.err
+
+
+def test_a_scan_is_kept_for_the_same_tree_and_rules_only(
+    scanned: Scanned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = scanned.sites()
+    monkeypatch.setenv("PYTHONHASHSEED", "7")  # the key must not hang on the order of sets
+    kept = list(Path.home().rglob("scans/*.json"))
+    assert scanned.sites() == first
+    assert list(Path.home().rglob("scans/*.json")) == kept
+
+    other = yaml.safe_dump(RULES).replace('"cuda"', '"rocm"')
+    assert other != yaml.safe_dump(RULES)
+    scanned.project.write({"patches/cuda.rules.yml": other})
+    assert "run.py:1 " not in scanned.sites()
+
+    for path in Path.home().rglob("scans/*.json"):
+        path.write_bytes(b"rot")
+    scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(RULES)})
+    assert scanned.sites() == first
