@@ -216,6 +216,8 @@ class _Attempt:
     ) -> tuple[_File, tuple[int, ...]]:
         if change.binary is not None or change.binary_differs:
             data = self._binary(change, before)
+            if data and change.kind is Kind.DELETE:
+                raise _clash(change, Reason.BINARY, "the payload leaves the deleted file contents")
             return self._make(change, mode, data, before), ()
         if not change.hunks:
             if before is not None and change.kind is not Kind.DELETE:

@@ -91,7 +91,8 @@ class _Parser:
         self._lines = lines
         self._strip = strip
         self._at = 0
-        # a `diff --git` line that nothing follows: text, if no other header comes after it
+        # a `diff --git` line that nothing follows: text, if no other header comes after it; git
+        # lets that one inherit its name, and may so change a file that nobody meant
         self._bare: int | None = None
 
     def run(self) -> tuple[list[FileChange], int]:
@@ -128,7 +129,7 @@ class _Parser:
             return self._git_header(at)
         if starts_plain(lines, at):
             return self._plain_header(at)
-        if line.startswith(b"@@ -") and _HUNK.match(line):
+        if line.startswith(b"@@ -") and line.endswith(b"\n") and _HUNK.match(line):
             self.offences.add(at, "hunk without a file header above it", _CORRUPT_HINT)
             self._skip_hunk_lines()
         elif line.startswith(_COMBINED):
@@ -219,6 +220,9 @@ class _Parser:
             return None
         if all(text[0] == _SPACE for text in body):
             self.offences.add(start, "hunk changes nothing")
+            return None
+        if b" " in body or b"-" in body:
+            self.offences.add(start, "hunk expects an empty line without a newline")
             return None
         section = head[match.end() :].rstrip(b"\n").removeprefix(b" ")
         return Hunk(

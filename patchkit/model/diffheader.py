@@ -174,6 +174,9 @@ class _Reader:
             said = " and ".join(kind.value for kind in draft.declared)
             self.offences.add(start, f"header says both {said}")
             return
+        if draft.kind is Kind.ADD and draft.old_name is not None:
+            self.offences.add(start, "header gives a new file an old name")
+            return
         missing_old = draft.old_name is None and draft.kind is not Kind.ADD
         missing_new = draft.new_name is None and draft.kind is not Kind.DELETE
         if missing_old or missing_new:

@@ -98,12 +98,12 @@ class _Image:
         its lines were, in the file as it came, from where it was made.
         """
         lines = hunk.lines
+        old = [text[1:] for text in lines if text[0] != _PLUS]
         # a text without anything after the marker is an empty line that lost even its newline
-        old = [text[1:] for text in lines if text[0] != _PLUS and len(text) > 1]
         new = [text[1:] for text in lines if text[0] != _MINUS and len(text) > 1]
         wanted = max(hunk.new_start - 1, 0)
         needle = b"".join(old)
-        if needle.count(b"\n") < len(old) - 1:
+        if needle.count(b"\n") < len(old) - (not needle.endswith(b"\n")):
             return None  # "no newline" in the middle: no file looks like that
         self._first = self.data.find(needle)
         if self._first < 0:

@@ -28,6 +28,8 @@ from tests.support.repos import Upstream
 #: Path -> (mode, contents); a submodule's contents are its commit id.
 Snapshot = Mapping[str, tuple[int, bytes]]
 
+_BROKEN_BINARY = (b"corrupt binary patch", b"unrecognized binary patch")
+
 
 @dataclass
 class Objects:
@@ -80,8 +82,9 @@ def git_verdict(files: Snapshot, patch: bytes, *options: str) -> str | None:
     with _repository(objects) as folder:
         _git(folder, "read-tree", tree)
         done = _git(folder, "apply", "--cached", *options, stdin=patch, check=False)
-        # git stops reading at a corrupt binary hunk and applies what it has read so far: we refuse
-        if done.returncode or b"corrupt binary patch" in done.stderr:
+        # git stops reading at a broken binary hunk and applies what it has read so far: we refuse
+        broken = any(complaint in done.stderr for complaint in _BROKEN_BINARY)
+        if done.returncode or broken:
             return None
         return _git(folder, "write-tree").stdout.decode().strip()
 
@@ -94,6 +97,15 @@ def our_verdict(files: Snapshot, patch: bytes, strip: int = 1) -> str | None:
         return None
     applied = apply_to(files, patch, strip) if changes else None
     return applied.tree.write([]) if applied and applied.tree else None
+
+
+def refused_on_purpose(patch: bytes) -> bool:
+    """Whether we refuse a patch for a header that nothing follows, where git goes on."""
+    try:
+        parse_patch(patch, name="x.patch")
+    except BadInputError as error:
+        return any("header of a file without any change" in each.what for each in error.problems)
+    return False
 
 
 def apply_to(files: Snapshot, patch: bytes, strip: int = 1) -> Applied:

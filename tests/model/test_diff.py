@@ -5,7 +5,7 @@ import pytest
 from patchkit.errors import BadInputError
 from patchkit.model.diff import parse_diff, read_diff, split_lines
 from patchkit.model.patch import BinaryMethod, FileChange, Kind
-from tests.model.oracle import git_diff
+from tests.model.oracle import git_diff, git_verdict, refused_on_purpose
 
 GIT = b"diff --git a/f b/f\nindex 1234567..89abcde 100644\n--- a/f\n+++ b/f\n"
 
@@ -225,6 +225,14 @@ def test_wrong_counts_are_named_with_both_figures() -> None:
         ),
         (b"diff --git a/f b/f\nGIT binary patch\nliteral 1\nx\n", "1: header of a file"),
         (
+            b"diff --git a/f b/f\n+++ b/f\n--- /dev/null\nnew file mode 100644\n",
+            "1: header gives a new file an old name",
+        ),
+        (
+            GIT + b"@@ -1 +1,2 @@\n \n\\ No newline at end of file\n+a\n+b\n",
+            "5: hunk expects an empty line without a newline",
+        ),
+        (
             b"diff --git a/f b/f\nindex 1..2\nGIT binary patch\nliteral 3\nA!!\n\n",
             "5: binary line of a wrong length",
         ),
@@ -243,6 +251,14 @@ def test_what_is_refused(data: bytes, said: str) -> None:
     more = GIT + b"@@ -1 +1 @@\n-a\n+b\n" if said.startswith("1: header of a") else b""
     (problem,) = problems(data + more)
     assert problem.startswith(f"x.patch:{said}")
+
+
+def test_a_header_lends_no_other_its_name() -> None:
+    bare = b"diff --git a/f b/f\n"
+    mode = b"diff --git a/g b/g\nold mode 100644\nnew mode 100755\n"
+    files = {"f": (0o100644, b""), "g": (0o100644, b"")}
+    assert refused_on_purpose(bare + mode)
+    assert git_verdict(files, bare + mode) == git_verdict(files, mode.replace(b"/g", b"/f"))
 
 
 def test_lines_beyond_the_counts_are_told() -> None:

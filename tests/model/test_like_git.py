@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, SYMLINK_MODE
-from tests.model.oracle import git_diff, git_verdict, our_verdict
+from tests.model.oracle import git_diff, git_verdict, our_verdict, refused_on_purpose
 
 Files = dict[str, tuple[int, bytes]]
 
@@ -38,13 +38,24 @@ NOISE = (
 def test_law_any_change_on_any_base(
     random: Random, options: tuple[str, ...], mutated: bool
 ) -> None:
+    hold_to_git(random, options, mutated=mutated)
+
+
+#: Found by longer runs: a name out of order, no-newlines amid a hunk, a deletion that leaves bytes.
+@pytest.mark.parametrize("seed", [1003454, 5000373, 6001351, 6001636, 8003089])
+def test_damaged_as_once_before(seed: int) -> None:
+    random = Random(seed)
+    hold_to_git(random, random.choice(OPTIONS), mutated=True)
+
+
+def hold_to_git(random: Random, options: tuple[str, ...], *, mutated: bool) -> None:
     before = some_files(random)
     after = some_edits(random, before)
     base = random.choice([before, some_edits(random, before)])
     patch = git_diff(before, after, "--binary", *options)
     if mutated:
         patch = some_damage(random, patch)
-    assert our_verdict(base, patch) == git_verdict(base, patch)
+    assert refused_on_purpose(patch) or our_verdict(base, patch) == git_verdict(base, patch)
 
 
 @settings(max_examples=50)
