@@ -35,7 +35,7 @@ _MARK = "=====patchkit-docs====="
 #: Plain progress lines: on a terminal these are bars, which are gone when the command has ended.
 _PROGRESS = re.compile(
     r"(?!hint:)[a-z0-9._-]+: (look|fetch|download|unpack|apply|check|mov|creat|unchanged|compar"
-    r"|refresh|ambiguous|refused|differs|conflicted)[a-z]*( .*)?"
+    r"|refresh|ambiguous|refused|differs|conflicted|asking|carried)[a-z]*( .*)?"
 )
 _UNSTABLE = (
     (re.compile(r"\b\d+(\.\d+)? (s|ms|MB|kB)\b"), "N"),

@@ -20,6 +20,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "ci": "ci:ci",
         "status": "status:status",
         "refresh": "refresh:refresh",
+        "bump": "bump:bump",
         "new": "new:new",
         "export": "export:export",
         "carry": "carry:carry",

@@ -16,6 +16,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'ci': 'Check and look for drift, with one exit code and one report',
  'status': 'Show in which state each checkout is',
  'refresh': 'Bring edits in the checkouts back into the patch files',
+ 'bump': "Move a component's pin, and carry its patches there",
  'new': 'Record the edits of a checkout as a new patch',
  'export': 'Write a stack as a quilt series or a mailbox',
  'carry': 'Carry patches from one commit of a repository to another',
@@ -277,6 +278,34 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
               '',
               False,
               'Print only what is wrong; the exit code says the rest')),
+ 'bump': (((), 'COMPONENT', False, 'The component'),
+          (('--to',),
+           'REF',
+           False,
+           'A tag, a branch, a pattern of tags (the newest), a full commit id, a version of the '
+           "package index; or `latest`: what the manifest's `track` names"),
+          (('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('--careful',), '', False, 'Leave in conflict what a person would have to check'),
+          (('--fork',),
+           '',
+           False,
+           'Where other stacks use the series too, give this one a copy of its own'),
+          (('--summary',),
+           'FILE',
+           False,
+           'Write Markdown for a pull request there; - prints it in place of the report'),
+          (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'),
+           '',
+           False,
+           'Print only what is wrong; the exit code says the rest')),
  'new': (((), 'NAME', False, "The new patch's name"),
          (('-m', '--manifest'),
           'MANIFEST',
@@ -553,6 +582,7 @@ Work with stacks:
   ci                Check and look for drift, with one exit code and one report
   status            Show in which state each checkout is
   refresh           Bring edits in the checkouts back into the patch files
+  bump              Move a component's pin, and carry its patches there
   new               Record the edits of a checkout as a new patch
   export            Write a stack as a quilt series or a mailbox
   carry             Carry patches from one commit of a repository to another
@@ -1116,6 +1146,60 @@ Exit codes:
   2  the command line is wrong
   3  a patch does not fit the changed pin; nothing was written
   4  the manifest, the series or a patch cannot be read or rewritten
+  5  an upstream cannot be had, or the disk is full
+"""
+
+PAGES['bump'] = """\
+Usage: patchkit bump [OPTIONS] COMPONENT
+
+Move a component's pin, and carry its patches there.
+
+The new commit is looked up and fetched, the patches are carried to it as
+`refresh` does after an edit by hand, and pin, patches and lock are written
+together; of the manifest only the pin's characters change. If one patch does
+not fit, nothing is written. The checkout stays where it is: `patchkit apply`
+moves it.
+
+Arguments:
+  COMPONENT               The component.
+
+Options:
+      --to REF            A tag, a branch, a pattern of tags (the newest), a
+                          full commit id, a version of the package index; or
+                          `latest`: what the manifest's `track` names.
+                          [required]
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --careful           Leave in conflict what a person would have to check.
+      --fork              Where other stacks use the series too, give this one a
+                          copy of its own.
+      --summary FILE      Write Markdown for a pull request there; - prints it
+                          in place of the report.
+  -n, --dry-run           Say what would be done, and change nothing.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit bump megatron-lm --to latest --dry-run
+      what would become of the patches?
+  patchkit bump megatron-lm --to core_v0.16.0
+      pin, patches and lock in one go
+  patchkit bump slime --to latest --summary body.md
+      with a pull request's text
+
+Exit codes:
+  0  the pin is moved and every patch carried, or it was there already
+  1  the checkout has edits, or another stack could not bear the change
+  2  the command line is wrong
+  3  a patch does not fit the new pin; nothing was written
+  4  a file cannot be read, or the pin is that of other manifests, too
   5  an upstream cannot be had, or the disk is full
 """
 

@@ -17,6 +17,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "empty": ("-", Paint.NOTICE),
     "conflicted": ("✗", Paint.BAD),
     "skipped": ("·", Paint.FAINT),
+    "review": ("!", Paint.NOTICE),
     # a checkout
     "missing": ("·", Paint.FAINT),
     "pristine": ("·", Paint.FAINT),

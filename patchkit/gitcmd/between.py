@@ -1,7 +1,8 @@
 """What happened to files between two commits: renames, deletions, the commits to name for it.
 
 Every answer costs a git process, so nothing is asked before it is wanted, and each only once. A
-repository without that stretch of history answers "unknown".
+repository without that stretch of history answers "unknown"; so does a shallow one of the commit at
+which it was cut off, which seems to have brought everything.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 
 from patchkit.gitcmd.history import find_rename
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.staging import shallow_commits
 from patchkit.model.objects import decode_path
 
 _FAILS = (0, 1, 128)
@@ -94,10 +96,18 @@ class Between:
         key = (*options, path)
         if key not in self._commits:
             done = self.repository.git(
-                *("--literal-pathspecs", "log", f"--abbrev={_SHORT}", "--format=%h %s", *options),
+                *(
+                    "--literal-pathspecs",
+                    "log",
+                    f"--abbrev={_SHORT}",
+                    "--format=%H %h %s",
+                    *options,
+                ),
                 *(f"{self.old}..{self.new}", "--", path),
                 accept=_FAILS,
             )
             text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
-            self._commits[key] = tuple(text.splitlines())
+            cut = shallow_commits(self.repository.git_dir)
+            rows = (line.split(" ", 1) for line in text.splitlines())
+            self._commits[key] = tuple(told for commit, told in rows if commit not in cut)
         return self._commits[key]

@@ -13,34 +13,31 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
+from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.identity import user_identity
 from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
-from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.worktree import tracked_tree
 from patchkit.lock import Lock, LockedComponent, load_lock, lock_component
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.interdiff import interdiff
 from patchkit.model.progress import Progress
+from patchkit.ops.refresh_carrying import PinEdit, carry_patches, regenerate_patches
 from patchkit.ops.refresh_refusals import (
     Found,
     ambiguous,
-    cannot_generate,
     changed_by_another,
     compared,
-    edited_and_repinned,
     edited_by_hand,
-    halted,
+    not_yet_carried,
     refusal_of,
+    refused,
     stale,
-    unknown_base,
-    with_findings,
 )
 from patchkit.ops.refresh_report import RefreshedComponent, RefreshedPatch, RefreshReport, Result
 from patchkit.ops.refresh_writing import Move, Thought, carry_out
 from patchkit.recipes.generating import load_generator, with_headers
-from patchkit.refresh.carrying import draft_carry, edited_recipes
+from patchkit.refresh.carrying import edited_recipes
 from patchkit.refresh.drafting import Draft, Request, Start, draft_refresh
 from patchkit.refresh.files import (
     Project,
@@ -57,9 +54,6 @@ from patchkit.store import Store
 from patchkit.workspace import Checkout, State, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
-
-#: States of a checkout that holds nothing of its own.
-_UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +80,16 @@ def refresh_components(
     workspace: Path,
     options: RefreshOptions,
     progress: Progress,
+    pin: PinEdit | None = None,
 ) -> RefreshReport:
     """Bring the checkouts of `components` into their patch files, and record the lock.
 
+    With `pin` there is one component, and `manifest` says what it will say then: its patches are
+    carried to the new pin, and the edit is written with them.
+
     BadInputError if the lock cannot be read; everything else that is wrong is in the report.
     """
-    refreshing = _Refreshing(manifest, store, workspace, options, progress)
+    refreshing = _Refreshing(manifest, store, workspace, options, progress, pin=pin)
     with ExitStack() as held:
         for component in components:
             checkout = checkout_of(workspace, manifest, component)
@@ -112,13 +110,17 @@ class _Refreshing:
         workspace: Path,
         options: RefreshOptions,
         progress: Progress,
+        *,
+        pin: PinEdit | None,
     ) -> None:
         self._manifest = manifest
         self._store = store
         self._workspace = workspace
         self._options = options
         self._progress = progress
-        self._changes: dict[Path, bytes | None] = {}  # what the components so far change
+        self._pin = pin
+        # what the components so far change
+        self._changes: dict[Path, bytes | None] = {pin.file: pin.after} if pin is not None else {}
 
     def run(self, components: Sequence[Component], lock: Lock | None) -> RefreshReport:
         outcomes = [self._component(each, lock) for each in components]
@@ -137,9 +139,14 @@ class _Refreshing:
         try:
             found = self._find(component, checkout)
             recorded = lock.components.get(component.name) if lock is not None else None
+            if self._pin is not None:
+                if recorded is not None and recorded.commit != self._pin.old:
+                    return Thought(refused(blank, not_yet_carried(found, recorded)))
+                return self._carried(found, self._pin.old, blank)
             if recorded is not None and recorded.commit != found.base.commit:
-                return self._carry(found, recorded, blank)
-            return self._regenerate(found, blank) or self._refresh(found, blank)
+                return self._carried(found, recorded.commit, blank)
+            anew = regenerate_patches(found, blank, self._store)
+            return self._made(found, *anew) if anew is not None else self._refresh(found, blank)
         except PatchkitError as error:
             return Thought(replace(blank, exit_code=error.exit_code, problems=error.problems))
         except OSError as error:
@@ -164,13 +171,21 @@ class _Refreshing:
         generator = load_generator(series.patches)
         return Found(project, checkout, snapshot, base, series, generator, seen)
 
+    def _carried(self, found: Found, old: str, blank: RefreshedComponent) -> Thought:
+        careful = self._options.careful
+        made = carry_patches(found, old, blank, store=self._store, pin=self._pin, careful=careful)
+        return self._made(found, *made)
+
+    def _made(self, found: Found, report: RefreshedComponent, draft: Draft | None) -> Thought:
+        return self._planned(found, draft, report, None) if draft is not None else Thought(report)
+
     def _refresh(self, found: Found, blank: RefreshedComponent) -> Thought:
         blank = replace(blank, untracked=found.snapshot.untracked)
         if found.snapshot.state is State.ABSENT:
             return Thought(replace(blank, result=Result.ABSENT, detail="there is no checkout"))
         refusal = refusal_of(found)
         if refusal is not None:
-            return _refused(blank, refusal)
+            return Thought(refused(blank, refusal))
         repository = found.checkout.repository
         head = found.snapshot.head
         assert head is not None
@@ -197,7 +212,7 @@ class _Refreshing:
             draft = draft_refresh(start, found.project.home, self._options.request)
             lost = edited_recipes(reader, found.base, draft, found.generator)
         if lost:
-            return _refused(blank, *edited_by_hand(lost, found))
+            return Thought(refused(blank, *edited_by_hand(lost, found)))
         return self._drafted(found, stack, draft, blank)
 
     def _plain(
@@ -206,7 +221,7 @@ class _Refreshing:
         if verdict is Result.REFRESHED:
             return self._caught_up(found, stack, blank)
         if verdict is Result.REFUSED:
-            return _refused(blank, stale(found, stack))
+            return Thought(refused(blank, stale(found, stack)))
         return Thought(replace(blank, result=verdict))
 
     def _drafted(
@@ -236,12 +251,17 @@ class _Refreshing:
         elif uses:
             consequences = foresee(uses, writes, self._store, self._progress)
             if consequences.problems:
-                return _refused(report, *consequences.problems)
+                return Thought(refused(report, *consequences.problems))
             for use, locked_component in consequences.locks:
                 path = use.manifest.lock_path
                 locks.setdefault(path, {})[use.component.name] = locked_component
+        seen = found.seen
+        if self._pin is not None:
+            # where the pin stands in the manifest itself, that file may hold more by now
+            writes = {self._pin.file: self._pin.after, **writes}
+            seen = {**seen, self._pin.file: self._pin.before}
         if clashes := changed_by_another(found, writes, self._changes):
-            return _refused(report, *clashes)
+            return Thought(refused(report, *clashes))
         self._changes |= writes
         own = lock_component(draft.plan.stack, LoadedSeries(draft.plan.patches))
         locks.setdefault(self._manifest.lock_path, {})[component.name] = own
@@ -250,7 +270,7 @@ class _Refreshing:
             patches=tuple(_row(each) for each in draft.plan.revised),
             files=tuple(sorted(_shown(self._manifest.root, path) for path in writes)),
         )
-        return Thought(report, writes, locks, move, found.seen)
+        return Thought(report, writes, locks, move, seen)
 
     def _caught_up(self, found: Found, stack: Stack, blank: RefreshedComponent) -> Thought:
         """The files say already what the checkout holds: a refresh was killed before its end."""
@@ -263,70 +283,6 @@ class _Refreshing:
         locks = {self._manifest.lock_path: {blank.name: locked_component}}
         return Thought(report, {}, locks, Move(found.checkout, found.snapshot, stack, keep=None))
 
-    def _regenerate(self, found: Found, blank: RefreshedComponent) -> Thought | None:
-        """The patches that recipes give now; None if they are the ones that are there.
-
-        A checkout that was edited comes first: its edits are for the patches as they are.
-        """
-        if not found.generator.recipes or found.snapshot.state not in _UNEDITED:
-            return None
-        cache = self._store.repository(found.project.component)
-        generator, bases = found.generator.again(), (found.base, found.base)
-        with overlay(cache) as trial, reading(trial) as reader:
-            draft, report = draft_carry(
-                trial,
-                reader,
-                bases,
-                found.series.patches,
-                found.project.home,
-                generator=generator,
-            )
-        if generator.problems:
-            return Thought(cannot_generate(blank, generator.problems))
-        if draft is None or draft.plan is None or not draft.plan.changed:
-            return None
-        blank = replace(
-            blank,
-            result=Result.REGENERATED,
-            carried=report.outcomes,
-            dropped=draft.dropped,
-            detail="" if found.snapshot.state is State.ABSENT else _moves_later(found),
-        )
-        return self._planned(found, draft, with_findings(blank, generator), None)
-
-    def _carry(self, found: Found, recorded: LockedComponent, blank: RefreshedComponent) -> Thought:
-        """The pin was edited by hand: the patches are made anew for it, if they fit."""
-        if found.snapshot.state not in _UNEDITED:
-            return _refused(blank, edited_and_repinned(found))
-        cache = self._store.repository(found.project.component)
-        if cache.commit(recorded.commit) is None:
-            raise SurroundingsError(unknown_base(found, recorded))
-        bases = (read_base(cache, recorded.commit), found.base)
-        generator = found.generator
-        with overlay(cache) as trial, reading(trial) as reader:
-            draft, report = draft_carry(
-                trial,
-                reader,
-                bases,
-                found.series.patches,
-                found.project.home,
-                generator=generator,
-                careful=self._options.careful,
-                history=cache,
-            )
-        blank = with_findings(replace(blank, carried=report.outcomes), generator)
-        if generator.problems:
-            return Thought(cannot_generate(blank, generator.problems))
-        if draft is None:
-            return Thought(halted(blank, found))
-        blank = replace(
-            blank,
-            result=Result.CARRIED,
-            dropped=draft.dropped,
-            detail=f"{recorded.commit[:12]} -> {found.base.commit[:12]}; {_moves_later(found)}",
-        )
-        return self._planned(found, draft, blank, None)
-
 
 def _is_nothing(found: Found, draft: Draft) -> bool:
     """Whether neither a file nor the checkout's branch would change."""
@@ -337,16 +293,6 @@ def _is_nothing(found: Found, draft: Draft) -> bool:
         at_stack
         and not snapshot.edited
         and not changed_files(found.project, draft, found.manifest_data)
-    )
-
-
-def _moves_later(found: Found) -> str:
-    return f"patchkit apply {found.target} moves the checkout"
-
-
-def _refused(report: RefreshedComponent, *problems: Problem) -> Thought:
-    return Thought(
-        replace(report, result=Result.REFUSED, exit_code=ExitCode.FINDING, problems=problems)
     )
 
 

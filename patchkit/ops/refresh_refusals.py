@@ -129,10 +129,28 @@ def edited_and_repinned(found: Found) -> Problem:
     )
 
 
-def unknown_base(found: Found, recorded: LockedComponent) -> Problem:
+def edited_before_bump(found: Found) -> Problem:
+    """Work in the checkout that a new pin would leave behind."""
+    return Problem(
+        f"the checkout is {found.snapshot.state.value}: its edits are for the old pin",
+        found.project.component.name,
+        f"patchkit refresh {found.target}  takes them up; then bump",
+    )
+
+
+def not_yet_carried(found: Found, recorded: LockedComponent) -> Problem:
+    """The pin was edited before, and the patches are not made for it yet."""
+    return Problem(
+        f"the patches are still those for {recorded.commit[:12]}, the pin is another one already",
+        found.project.component.name,
+        f"patchkit refresh {found.target}  first, or put the old pin back",
+    )
+
+
+def unknown_base(found: Found, old: str) -> Problem:
     """Nobody has the base that the patches were made for."""
     return Problem(
-        f"the base of the lock, {recorded.commit}, is not in the cache",
+        f"the base of the lock, {old}, is not in the cache",
         found.project.component.name,
         f"put the old pin back and run patchkit fetch {found.target}",
     )
@@ -177,11 +195,17 @@ def edited_by_hand(names: Sequence[str], found: Found) -> tuple[Problem, ...]:
     )
 
 
-def halted(report: RefreshedComponent, found: Found) -> RefreshedComponent:
-    """The report of a component that does not fit its new pin."""
+def halted(report: RefreshedComponent, found: Found, way_out: str = "") -> RefreshedComponent:
+    """The report of a component that does not fit its new pin; `way_out` is what to do instead."""
     problem = Problem(
         "patches do not fit the new pin",
         report.name,
-        f"patchkit check {found.target}  says where; then edit the patches, or put the pin back",
+        way_out
+        or f"patchkit check {found.target}  says where; then edit the patches, or put the pin back",
     )
     return replace(report, result=Result.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,))
+
+
+def refused(report: RefreshedComponent, *problems: Problem) -> RefreshedComponent:
+    """The report of a component that stays as it is."""
+    return replace(report, result=Result.REFUSED, exit_code=ExitCode.FINDING, problems=problems)

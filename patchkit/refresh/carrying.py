@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.between import Between
 from patchkit.gitcmd.objects import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import LocalSeries
 from patchkit.model.base import Base
 from patchkit.model.outcome import Status
 from patchkit.model.revision import Revision
@@ -17,6 +19,19 @@ from patchkit.refresh.drafting import Draft, with_empty_patches
 from patchkit.refresh.planning import Home, Setting, Slot, deeds_of, plan_patches
 from patchkit.series import LoadedPatch
 from patchkit.stack import build_stack
+
+
+class FixedPatchesError(PatchkitError):
+    """Patches that would have to change, and that the manifest takes as they are.
+
+    `report` has the verdicts.
+    """
+
+    exit_code = ExitCode.HALTED
+
+    def __init__(self, report: CarryReport, *problems: Problem) -> None:
+        self.report = report
+        super().__init__(*problems)
 
 
 def draft_carry(
@@ -34,7 +49,8 @@ def draft_carry(
 
     A patch that the new base contains leaves the series; one that `generator` has a recipe for is
     made from that. `repository` takes trial objects. `careful`: what is not certain is a conflict.
-    `history` has upstream's commits between the bases, as far as they are here.
+    `history` has upstream's commits between the bases, as far as they are here. Raises
+    FixedPatchesError where a patch that is no file of the series would have to change.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
@@ -42,6 +58,8 @@ def draft_carry(
     report = carry_stack(reader, old_base, new_base, series, generator, past=past, careful=careful)
     if not report.clean:
         return None, report
+    if fixed := _fixed(report, patches):
+        raise FixedPatchesError(report, *fixed)
     before = build_stack(reader, old_base, series, stop_at_conflict=False)
     write_objects(repository, (*before.objects, *report.stack.objects))
     # what a recipe makes is always written in canonical form, whatever the file said before
@@ -55,6 +73,20 @@ def draft_carry(
     setting = Setting(repository, reader, new_base, home, patches, deeds)
     plan = plan_patches(with_empty_patches(patches, slots), setting)
     return Draft((), plan, names, dropped=gone), report
+
+
+def _fixed(report: CarryReport, patches: Sequence[LoadedPatch]) -> list[Problem]:
+    """What the new base asks of patches that cannot be rewritten, or taken off the series."""
+    problems = []
+    for outcome, patch in zip(report.outcomes, patches, strict=True):
+        if outcome.status is Status.MERGED and patch.path is None:
+            what = f"{patch.name} belongs to another repository, and fits only rewritten"
+            hint = "take it at another commit, or copy it into the series and make it yours"
+            problems.append(Problem(what, patch.where, hint))
+        elif outcome.status is Status.ABSORBED and not isinstance(patch.origin, LocalSeries):
+            what = f"{patch.name} is in the new base already"
+            problems.append(Problem(what, patch.where, "take its entry off the manifest"))
+    return problems
 
 
 def edited_recipes(

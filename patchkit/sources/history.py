@@ -6,7 +6,6 @@ blobs where the server allows that, and what is then looked at is asked for by i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -21,6 +20,7 @@ from patchkit.manifest.values import GitSource
 from patchkit.model.names import COMMIT_ID
 from patchkit.sources.fetching import Fetching
 from patchkit.sources.git import Server, fetch_some_blobs
+from patchkit.sources.refs import version_order
 
 Answer = TypeVar("Answer")
 
@@ -124,7 +124,7 @@ def _find_tip(server: Server, ref: str) -> Tip:
     names = [name for name in found if not name.endswith("^{}")]
     if "*" in short:
         matching = [name for name in names if fnmatchcase(name, f"refs/tags/{short}")]
-        name = max(matching, key=_version, default=None)
+        name = max(matching, key=version_order, default=None)
     else:
         name = next((each for each in patterns if each in found), None)
     if name is None:
@@ -134,10 +134,3 @@ def _find_tip(server: Server, ref: str) -> Tip:
 
 def _spellings(short: str) -> list[str]:
     return [f"refs/heads/{short}", f"refs/tags/{short}", f"refs/tags/{short}^{{}}"]
-
-
-def _version(name: str) -> tuple[bool, list[tuple[int, str]]]:
-    """Orders tags by the numbers in them; one that is final comes after its candidates."""
-    parts = re.findall(r"\d+|[a-z]+", name.rpartition("/")[2].lower())
-    numbers = [(int(part), "") if part.isdigit() else (-1, part) for part in parts if part != "v"]
-    return not any(text in ("rc", "a", "b", "alpha", "beta", "dev") for _, text in numbers), numbers

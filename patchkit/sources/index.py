@@ -86,6 +86,26 @@ def sdist_hash(project: str, version: str) -> str:
     raise _not_there(listed, errors, project, version)
 
 
+def newest_version(project: str) -> str:
+    """The highest version that the user's index has a source distribution of, final ones first.
+
+    SurroundingsError if there is none.
+    """
+    configuration = index_configuration()
+    errors: list[PatchkitError] = []
+    listed: list[ListedFile] = []
+    for found in _listings(Http(configuration.access), configuration, project, errors):
+        listed += (file for file in found if file.is_of(project))
+    versions = {v: parsed for v in _versions(listed) if (parsed := _version(v)) is not None}
+    if not versions:
+        raise _not_there((), errors, project, "")
+    return max(versions, key=lambda each: (not versions[each].is_prerelease, versions[each]))
+
+
+def _versions(files: Iterable[ListedFile]) -> list[str]:
+    return [file.version for file in files if file.version]
+
+
 def _listings(
     http: Http, configuration: IndexConfiguration, project: str, errors: list[PatchkitError]
 ) -> Iterator[tuple[ListedFile, ...]]:
@@ -129,7 +149,7 @@ def _not_there(
     problems = [problem for error in errors for problem in error.problems]
     versions = list(dict.fromkeys(file.version for file in files if file.version))
     if versions or not problems:
-        what = f"no source distribution of {project} {version} on the package index"
+        what = f"no source distribution of {f'{project} {version}'.strip()} on the package index"
         shown = ", ".join(sorted(versions, key=_version_key)[-_SHOWN_VERSIONS:])
         hint = f"there are {shown}" if shown else "check the name, or pip's index configuration"
         problems.insert(0, Problem(what, hint=hint))

@@ -69,6 +69,11 @@ class Scene:
         """Upstream has moved on, beside what the first patch changes."""
         self.upstream.commit({"hello.py": _HELLO.replace("return 0", "return None")})
 
+    def edited_before_bump(self) -> None:
+        """A line of a patch was edited, and upstream has moved on."""
+        self.edited()
+        self.bumped()
+
     def moved_after_apply(self) -> None:
         """The same, after the old stack was applied."""
         self.applied()
@@ -177,6 +182,7 @@ def _carry(patch: str) -> tuple[str, ...]:
     return ("carry", "--repo", "../upstream.git", *bases, "--patch", f"patches/demo/{patch}.patch")
 
 
+_BUMP = ("bump", "demo", "--to", "main")
 _ANSWER = "patches/demo/answer.recipe.yml"
 _NEW_RECIPE = ("recipe", "new", "answer", "--fix", "return 42", "--pattern")
 
@@ -220,6 +226,11 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("refresh", 3, Scene.moved_after_apply, ("refresh",)),
     ("refresh", 4, Scene.misspelt, ("refresh",)),
     ("refresh", 5, Scene.gone, ("refresh",)),
+    ("bump", 0, Scene.bumped, _BUMP),
+    ("bump", 1, Scene.edited_before_bump, _BUMP),
+    ("bump", 3, Scene.broken_upstream, _BUMP),
+    ("bump", 4, Scene.misspelt, _BUMP),
+    ("bump", 5, Scene.gone, _BUMP),
     ("new", 0, Scene.edited_elsewhere, ("new", "count-words")),
     ("new", 1, Scene.applied, ("new", "count-words")),
     ("new", 4, Scene.misspelt, ("new", "count-words")),
@@ -333,4 +344,4 @@ def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]
     assert ran.json["schema"] in (f"patchkit/{command.replace(' ', '-')}/1", "patchkit/error/1")
 
 
-_CHANGING = {"init", "import", "refresh", "new", "export", "apply", "fetch", "recipe new"}
+_CHANGING = {"init", "import", "refresh", "bump", "new", "export", "apply", "fetch", "recipe new"}

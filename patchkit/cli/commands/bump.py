@@ -1,0 +1,157 @@
+"""`patchkit bump`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    WORKSPACE,
+    CacheOption,
+    DryRunOption,
+    JsonOption,
+    ManifestOption,
+    OfflineOption,
+    QuietOption,
+    WorkspaceOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.cli.words import word
+from patchkit.errors import ExitCode, Problem
+
+if TYPE_CHECKING:
+    from patchkit.ops.bump_report import BumpReport
+
+ToOption = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="REF",
+        help="A tag, a branch, a pattern of tags (the newest), a full commit id, a version of the "
+        "package index; or `latest`: what the manifest's `track` names.",
+    ),
+]
+SummaryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--summary",
+        metavar="FILE",
+        help="Write Markdown for a pull request there; - prints it in place of the report.",
+    ),
+]
+ForkOption = Annotated[
+    bool,
+    typer.Option(
+        "--fork", help="Where other stacks use the series too, give this one a copy of its own."
+    ),
+]
+CarefulOption = Annotated[
+    bool,
+    typer.Option("--careful", help="Leave in conflict what a person would have to check."),
+]
+
+
+@command(
+    examples=[
+        ("patchkit bump megatron-lm --to latest --dry-run", "what would become of the patches?"),
+        ("patchkit bump megatron-lm --to core_v0.16.0", "pin, patches and lock in one go"),
+        ("patchkit bump slime --to latest --summary body.md", "with a pull request's text"),
+    ],
+    exits={
+        ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
+        ExitCode.FINDING: "the checkout has edits, or another stack could not bear the change",
+        ExitCode.HALTED: "a patch does not fit the new pin; nothing was written",
+        ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",
+        ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
+    },
+    result="patchkit.ops.bump_report:BumpReport",
+)
+def bump(
+    *,
+    component: Annotated[str, typer.Argument(metavar="COMPONENT", help="The component.")],
+    to: ToOption,
+    manifest: ManifestOption = None,
+    careful: CarefulOption = False,
+    fork: ForkOption = False,
+    summary: SummaryOption = None,
+    dry_run: DryRunOption = False,
+    workspace: WorkspaceOption = WORKSPACE,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Move a component's pin, and carry its patches there.
+
+    The new commit is looked up and fetched, the patches are carried to it as `refresh` does after
+    an edit by hand, and pin, patches and lock are written together; of the manifest only the pin's
+    characters change. If one patch does not fit, nothing is written. The checkout stays where it
+    is: `patchkit apply` moves it.
+    """
+    import time
+
+    from patchkit.atomic import replace_file
+    from patchkit.cli.places import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress import showing_progress
+    from patchkit.errors import UsageError
+    from patchkit.ops.bump import bump_component
+    from patchkit.ops.refresh import RefreshOptions
+    from patchkit.report.pull_request import bump_markdown
+    from patchkit.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    if json and summary == "-":
+        raise UsageError("--json and --summary - both want the standard output")
+    chosen = open_manifest(manifest)
+    with showing_progress(terminal) as progress:
+        report = bump_component(
+            chosen,
+            pick_component(chosen, component),
+            to,
+            store=Store(cache_folder(cache), offline=offline),
+            workspace=workspace,
+            options=RefreshOptions(
+                when=int(time.time()), fork=fork, careful=careful, dry_run=dry_run
+            ),
+            progress=progress,
+        )
+    if summary == "-":
+        terminal.document(bump_markdown(report))
+        for problem in report.problems:
+            terminal.problem(problem)
+        return report.exit_code
+    if summary is not None:
+        replace_file(Path(summary), (bump_markdown(report) + "\n").encode())
+    return terminal.report("bump", report, report.exit_code, _render)
+
+
+def _render(terminal: Terminal, report: BumpReport) -> None:
+    from patchkit.cli.carried_output import print_carried_file
+    from patchkit.ops.bump_report import Attention
+    from patchkit.ops.refresh_report import Result
+
+    moved = report.result is Result.CARRIED
+    text = ("would bump" if report.dry_run else "bumped") if moved else ""
+    pins = f"{report.old} -> {report.new}"
+    if report.result is Result.UNCHANGED:
+        pins = f"is at {report.new} already"
+    terminal.product([word(report.result, text), "  ", report.component, "  ", pins])
+    for patch in report.patches:
+        terminal.product(["  ", word(patch.attention), "  ", patch.name])
+        if patch.attention in (Attention.REVIEW, Attention.CONFLICTED):
+            for file in patch.files:
+                print_carried_file(terminal, file)
+    for finding in report.findings:
+        terminal.warn(Problem(finding.what, finding.where, finding.hint))
+    for note in report.notes:
+        terminal.warn(note)
+    for problem in report.problems:
+        terminal.problem(problem)
+    if moved and report.dry_run:
+        terminal.say("a dry run: nothing was written")
+    elif moved:
+        names = f"-m {report.manifest} -c {report.component}"
+        terminal.hint(f"patchkit apply {names}  moves the checkout")

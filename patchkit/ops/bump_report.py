@@ -1,0 +1,131 @@
+"""What a bump reports: the two pins, and the patches by what a reviewer must look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from patchkit.errors import ExitCode, Problem
+from patchkit.model.lint import Finding
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.revision import Revision
+from patchkit.ops.refresh_report import RefreshedPatch, Result
+
+
+class Attention(str, Enum):
+    """What a patch asks of a reviewer, from most to least."""
+
+    CONFLICTED = "conflicted"  # it does not fit
+    SKIPPED = "skipped"  # one before it does not fit
+    REVIEW = "review"  # its change was merged without certainty, or is another one now
+    CONTEXT = "context"  # the same change among other lines
+    OFFSETS = "offsets"  # the same at other lines
+    REGENERATED = "regenerated"  # its recipe was run again
+    ABSORBED = "absorbed"  # the new pin contains it: it leaves the series
+    UNCHANGED = "unchanged"  # not a byte
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPin:
+    """A pin (a commit id, a version, a hash) and the tag or branch that it is known by, or "".
+
+    A tag is `lasting`: it names the pin later, too.
+    """
+
+    pin: str
+    name: str = ""
+    lasting: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.short}".strip()
+
+    @property
+    def short(self) -> str:
+        """The pin, as people write it."""
+        return self.pin[:12] if len(self.pin) == 40 else self.pin
+
+
+@dataclass(frozen=True, slots=True)
+class BumpedPatch:
+    """A patch on the new pin: the verdict, what it asks of a reviewer, and why, file by file."""
+
+    name: str
+    status: Status
+    attention: Attention
+    files: tuple[FileOutcome, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BumpReport:
+    """What became of a component that was to move from pin `old` to `new`.
+
+    `where` is the place of the pin, `link` compares the two upstream ("" where nobody is known to
+    do that). `patches` are sorted by what a reviewer must look at; `files` are the project's files
+    that were written or removed (with `dry_run`: would be). `notes` are what nobody but the user
+    can bring up to date. `result` is `unchanged` if the component is at that pin already.
+    """
+
+    manifest: str
+    component: str
+    dry_run: bool
+    old: NamedPin
+    new: NamedPin
+    where: str
+    result: Result
+    link: str = ""
+    patches: tuple[BumpedPatch, ...] = ()
+    files: tuple[str, ...] = ()
+    notes: tuple[Problem, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    exit_code: ExitCode = field(default=ExitCode.OK, metadata={"json": False})
+
+    @property
+    def subject(self) -> str:
+        """A first line for the commit's message."""
+        old, new = (each.name if each.lasting else each.short for each in (self.old, self.new))
+        return f"Bump {self.component} from {old} to {new}"
+
+
+def sorted_patches(
+    outcomes: Sequence[PatchOutcome], revised: Sequence[RefreshedPatch]
+) -> tuple[BumpedPatch, ...]:
+    """The verdicts by attention, in the order of the series among equals."""
+    revisions = {each.name: each.revision for each in revised}
+    order = list(Attention)
+    rows = [
+        BumpedPatch(each.name, each.status, _attention(each, revisions.get(each.name)), each.files)
+        for each in outcomes
+    ]
+    return tuple(sorted(rows, key=lambda each: order.index(each.attention)))
+
+
+_OF_STATUS = {
+    Status.CONFLICTED: Attention.CONFLICTED,
+    Status.SKIPPED: Attention.SKIPPED,
+    Status.REGENERATED: Attention.REGENERATED,
+    Status.ABSORBED: Attention.ABSORBED,
+}
+_OF_REVISION = {
+    Revision.IDENTICAL: Attention.UNCHANGED,
+    Revision.OFFSETS: Attention.OFFSETS,
+    Revision.CONTEXT: Attention.CONTEXT,
+}
+#: Where no patch file was made, because another patch is in conflict.
+_UNWRITTEN = {
+    Status.UNCHANGED: Attention.UNCHANGED,
+    Status.EMPTY: Attention.UNCHANGED,
+    Status.SHIFTED: Attention.OFFSETS,
+}
+
+
+def _attention(outcome: PatchOutcome, revision: Revision | None) -> Attention:
+    fixed = _OF_STATUS.get(outcome.status)
+    if fixed is not None:
+        return fixed
+    if outcome.review:
+        return Attention.REVIEW
+    if revision is None:
+        return _UNWRITTEN.get(outcome.status, Attention.CONTEXT)
+    return _OF_REVISION.get(revision, Attention.REVIEW)

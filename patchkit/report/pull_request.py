@@ -1,0 +1,104 @@
+"""A bump as Markdown: the body of its pull request, with a drafted commit message.
+
+Sorted by what a reviewer must look at. Texts of others are escaped, as in `markdown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from patchkit.model.outcome import FileOutcome
+from patchkit.ops.bump_report import Attention, BumpedPatch, BumpReport, NamedPin
+from patchkit.report.markdown import escaped
+
+_HEADINGS = {
+    Attention.CONFLICTED: "In conflict",
+    Attention.SKIPPED: "Not tried, behind one in conflict",
+    Attention.REVIEW: "To review: the change itself was merged, or is another one now",
+    Attention.CONTEXT: "Same change, other lines around it",
+    Attention.OFFSETS: "Same change, at other lines",
+    Attention.REGENERATED: "Made anew by their recipes",
+    Attention.ABSORBED: "Upstream now, taken off the series",
+    Attention.UNCHANGED: "Unchanged",
+}
+_SHORT = {
+    Attention.CONFLICTED: "In conflict",
+    Attention.SKIPPED: "Not tried",
+    Attention.REVIEW: "Merged",
+    Attention.CONTEXT: "Among other lines",
+    Attention.OFFSETS: "At other lines",
+    Attention.REGENERATED: "Made anew by recipes",
+    Attention.ABSORBED: "Dropped, as upstream has them",
+    Attention.UNCHANGED: "Unchanged",
+}
+_NAMED = (Attention.CONFLICTED, Attention.REVIEW, Attention.ABSORBED)
+_DETAILED = (Attention.CONFLICTED, Attention.REVIEW)
+
+
+def bump_markdown(report: BumpReport) -> str:
+    """The whole text, without a final newline."""
+    return "\n".join(_lines(report))
+
+
+def _lines(report: BumpReport) -> Iterator[str]:
+    yield f"## {escaped(report.subject)}"
+    yield ""
+    yield f"- from {_pin(report.old)}"
+    yield f"- to {_pin(report.new)}"
+    if report.link:
+        yield f"- [what changed upstream]({report.link})"
+    for attention, group in groupby(report.patches, key=lambda each: each.attention):
+        patches = list(group)
+        yield ""
+        yield f"### {_HEADINGS[attention]} ({len(patches)})"
+        yield ""
+        for patch in patches:
+            yield from _patch(patch, detailed=attention in _DETAILED)
+    if report.notes or report.problems:
+        yield ""
+        yield "### Left to do"
+        yield ""
+        yield from (f"- {escaped(str(each))}" for each in (*report.problems, *report.notes))
+    yield ""
+    yield "Commit message:"
+    yield ""
+    yield from (f"    {line}".rstrip() for line in commit_message(report))
+
+
+def commit_message(report: BumpReport) -> Iterator[str]:
+    """The lines of a message for the commit that a bump is."""
+    yield _plain(report.subject)
+    groups = groupby(report.patches, key=lambda each: each.attention)
+    rows = {attention: [_plain(each.name) for each in group] for attention, group in groups}
+    if rows:
+        yield ""
+    for attention, names in rows.items():
+        told = f" ({', '.join(names)})" if attention in _NAMED else ""
+        yield f"{_SHORT[attention]}: {len(names)}{told}"
+
+
+def _patch(patch: BumpedPatch, *, detailed: bool) -> Iterator[str]:
+    yield f"- [ ] {escaped(patch.name)}" if detailed else f"- {escaped(patch.name)}"
+    if not detailed:
+        return
+    for file in patch.files:
+        if file.review or file.reasons:
+            yield f"  - {escaped(_file(file))}"
+            yield from (f"    - {escaped(reason)}" for reason in file.reasons)
+
+
+def _file(file: FileOutcome) -> str:
+    place = f" -> {file.carried_to}" if file.carried_to else ""
+    sure = f", {file.confidence:.0%} sure" if file.review else ""
+    return f"{file.path}{place}: {file.status.value}{sure}"
+
+
+def _pin(pin: NamedPin) -> str:
+    name = f"{escaped(pin.name)}, " if pin.name else ""
+    return f"{name}{escaped(pin.pin)}"
+
+
+def _plain(text: str) -> str:
+    """One line that shows as it is in an indented block."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))

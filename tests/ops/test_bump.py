@@ -1,0 +1,393 @@
+"""`patchkit bump`: the pin and the patches for it are written together, or nothing is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from patchkit.lock import load_lock
+from patchkit.transaction import JOURNAL
+from tests.support.archives import digest, make_tar
+from tests.support.commands import Ran
+from tests.support.projects import Project
+from tests.support.repos import Content, Upstream, make_patch
+from tests.support.servers import HttpServer, Reply, http_server
+from tests.support.stacked import STATES, Stacked, lines, small_patches
+
+MANIFEST = "manifests/demo.yaml"
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Stacked:
+    """The small stack, applied, in a manifest with comments and quotes of its own."""
+    stack = Stacked.of(project, upstream, small_patches())
+    pin = upstream.resolve("main")
+    path = project.root / MANIFEST
+    text = path.read_text().replace(f"pin: {pin}", f"pin:   '{pin}'  # v1.0, of last year")
+    path.write_text("# ours\n" + text.replace("    patches:", "    track: main\n    patches:"))
+    stack.run("apply").ok()
+    return stack
+
+
+def bump(stack: Stacked, to: str = "latest", *argv: str) -> Ran:
+    return stack.run("bump", "demo", "--to", to, *argv)
+
+
+def on_disk(project: Project) -> Mapping[str, bytes]:
+    return project.files("manifests") | project.files()
+
+
+def further(upstream: Upstream, **files: Content) -> str:
+    """A commit that puts a line before the others in a.txt, and the files given."""
+    changes: dict[str, Content] = {"a.txt": "a new first line\n" + lines()}
+    changes |= {name.replace("_", "."): content for name, content in files.items()}
+    return upstream.commit(changes, "Say more")
+
+
+# -- what is written -------------------------------------------------------------------------
+
+
+def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) -> None:
+    project = stack.project
+    before, refs = on_disk(project), stack.git("show-ref")
+    old = upstream.resolve("main")
+    new = further(upstream)
+    ran = bump(stack).ok()
+    assert f"bumped  demo  {str(old)[:12]} -> main {new[:12]}" in ran.out
+    assert "offsets  one.patch" in ran.out
+    after = on_disk(project)
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert changed == {
+        MANIFEST,
+        "manifests/demo.lock.json",
+        "patches/demo/one.patch",
+        "patches/demo/two.patch",
+    }
+    assert after[MANIFEST] == before[MANIFEST].replace(str(old).encode(), new.encode())
+    lock = load_lock(project.root / "manifests/demo.lock.json")
+    assert lock is not None
+    assert lock.components["demo"].commit == new
+    assert not (project.root / JOURNAL).exists()
+    # the checkout has not moved, and is moved by apply
+    assert stack.git("show-ref") == refs
+    assert stack.git("status", "--porcelain") == ""
+    stack.run("apply").ok()
+    assert stack.git("rev-parse", "refs/patchkit/base") == new
+    stack.settled()
+
+
+def test_what_the_comment_beside_the_pin_says_is_told(stack: Stacked, upstream: Upstream) -> None:
+    further(upstream)
+    assert "stays as it is: # v1.0, of last year" in bump(stack).ok().err
+
+
+def test_a_dry_run_tells_the_same_and_writes_nothing(stack: Stacked, upstream: Upstream) -> None:
+    further(upstream)
+    before, refs = on_disk(stack.project), stack.git("show-ref")
+    forecast = bump(stack, "latest", "--dry-run").ok()
+    assert (on_disk(stack.project), stack.git("show-ref")) == (before, refs)
+    done = bump(stack).ok()
+    assert forecast.out.replace("would bump", "bumped") == done.out
+
+
+def test_a_second_bump_has_nothing_to_do(stack: Stacked, upstream: Upstream) -> None:
+    further(upstream)
+    bump(stack).ok()
+    before = on_disk(stack.project)
+    assert "is at main" in bump(stack).ok().out
+    assert on_disk(stack.project) == before
+
+
+def test_it_is_what_an_edit_by_hand_and_refresh_come_to(stack: Stacked, upstream: Upstream) -> None:
+    start = on_disk(stack.project)
+    old, new = str(upstream.resolve("main")), further(upstream)
+    stack.project.write({MANIFEST: start[MANIFEST].replace(old.encode(), new.encode())})
+    stack.run("refresh").ok()
+    by_hand = on_disk(stack.project)
+    stack.project.write(start)
+    bump(stack).ok()
+    assert on_disk(stack.project) == by_hand
+
+
+def test_no_checkout_is_needed(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit(STATES[0])
+    path = project.component("demo", upstream, pin, small_patches())
+    new = further(upstream)
+    project.run("bump", "demo", "--to", "main").ok()
+    assert f"pin: {new}\n" in path.read_text()
+    assert not (project.root / "workspace").exists()
+    project.run("check").ok()
+
+
+# -- where to ---------------------------------------------------------------------------------
+
+
+def test_names_that_a_git_upstream_has(stack: Stacked, upstream: Upstream) -> None:
+    commits = {}
+    for tag in ("v1.9", "v1.10rc1", "v1.10", "nightly-2"):
+        commits[tag] = upstream.commit({"d.txt": tag}, tag)
+        upstream.git("tag", "-a", "-m", tag, tag, commits[tag])
+    upstream.commit({"d.txt": "on"})
+    for wanted, tag in (("v1.*", "v1.10"), ("v1.9", "v1.9"), ("refs/tags/nightly-2", "nightly-2")):
+        ran = bump(stack, wanted, "--json", "--dry-run").ok()
+        assert ran.json["new"] == {"pin": commits[tag], "name": tag, "lasting": True}
+    assert bump(stack, commits["v1.10rc1"], "--json").ok().json["new"]["pin"] == commits["v1.10rc1"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("v1.1", "has no branch or tag v1.1\nhint: there are v1.10, v1.1rc"),
+        ("w*", "has no branch or tag w*"),
+        ("deadbeef", "hint: a commit id must be given in full"),
+        ("both", "both is both a branch and a tag"),
+        ("--upload-pack=x", "has no branch or tag --upload-pack=x"),
+    ],
+)
+def test_a_name_that_is_not_there(
+    stack: Stacked, upstream: Upstream, wanted: str, said: str
+) -> None:
+    pin = str(upstream.resolve("main"))
+    for tag in ("v1.10", "v1.1rc", "both"):
+        upstream.tag(tag, pin)
+    upstream.branch("both", upstream.commit({"d.txt": "d\n"}))
+    before = on_disk(stack.project)
+    ran = stack.run("bump", "demo", f"--to={wanted}")
+    assert (ran.code, said in ran.err) == (2, True), ran.err
+    assert on_disk(stack.project) == before
+
+
+def test_latest_needs_a_track(project: Project, upstream: Upstream) -> None:
+    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    ran = project.run("bump", "demo", "--to", "latest")
+    assert (ran.code, "has no `track`" in ran.err) == (2, True)
+
+
+def test_offline_only_a_commit_that_is_cached_will_do(stack: Stacked, upstream: Upstream) -> None:
+    new = further(upstream)
+    ran = bump(stack, "main", "--offline")
+    assert (ran.code, "what main is upstream now" in ran.err) == (5, True)
+    assert bump(stack, new, "--offline").code == 5
+    bump(stack, new, "--dry-run").ok()
+    upstream.path.rename(upstream.path.with_name("elsewhere"))
+    bump(stack, new, "--offline").ok()
+    assert new in (stack.project.root / MANIFEST).read_text()
+
+
+# -- the package index ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def index(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
+    """An index with versions 1.0 and 1.1 of `thing`, and a candidate of 2.0; 1.0 is pinned."""
+    texts = {"1.0": lines(), "1.1": "first\n" + lines(), "2.0rc1": lines({6: "candidate\n"})}
+    with http_server() as server:
+        links = []
+        for version, text in texts.items():
+            files = {f"thing-{version}/{name}": text for name in ("a.txt", "PKG-INFO")}
+            archive = make_tar(files)
+            server.replies[f"/files/thing-{version}.tar.gz"] = Reply(archive)
+            links.append(f"/files/thing-{version}.tar.gz#sha256={digest(archive)}")
+        page = "".join(f'<a href="{link}">x</a>' for link in links)
+        server.replies["/simple/thing/"] = Reply(page.encode(), "text/html")
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        monkeypatch.setenv("PIP_INDEX_URL", server.url + "/simple")
+        project.series("thing", {"one.patch": small_patches()["one.patch"]})
+        text = (
+            "version: 1\ncomponents:\n  thing:\n    source: {index: thing}\n"
+            f'    pin: {{version: "1.0", sha256: {links[0][-64:]}}}  # stays\n'
+            "    patches: [{series: patches/thing/series}]\n"
+        )
+        project.write({MANIFEST: text})
+        yield server
+
+
+def test_a_version_of_the_index(project: Project, index: HttpServer) -> None:
+    path = project.root / MANIFEST
+    before = path.read_text()
+    ran = project.run("bump", "thing", "--to", "latest").ok()
+    assert "bumped  thing  1.0 -> 1.1" in ran.out
+    reply = index.reply("/files/thing-1.1.tar.gz")
+    assert reply is not None
+    after = before.replace('"1.0"', '"1.1"')
+    old = before.partition("sha256: ")[2][:64]
+    assert path.read_text() == after.replace(old, digest(reply.body))
+    project.run("check").ok()
+    assert project.run("bump", "thing", "--to", "2.0rc1", "--dry-run").code == 3
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "said"),
+    [("1.2", 5, "there are 1.0, 1.1, 2.0rc1"), ("main", 2, "main is no version")],
+)
+def test_a_version_that_the_index_does_not_have(
+    project: Project, index: HttpServer, wanted: str, code: int, said: str
+) -> None:
+    before, asked = on_disk(project), len(index.requests)
+    ran = project.run("bump", "thing", "--to", wanted)
+    assert (ran.code, said in ran.err) == (code, True), ran.err
+    assert on_disk(project) == before
+    assert project.run("bump", "thing", "--to", "1.1", "--offline").code == 5
+    assert len(index.requests) <= asked + 2
+
+
+# -- what stops it ----------------------------------------------------------------------------
+
+
+def test_a_conflict_writes_nothing(stack: Stacked, upstream: Upstream) -> None:
+    upstream.commit({"a.txt": lines({5: "upstream was here\n"})}, "Be here (#7)")
+    before, refs = on_disk(stack.project), stack.git("show-ref")
+    ran = bump(stack)
+    assert ran.code == 3
+    assert "conflicted  one.patch" in ran.out
+    assert "nothing was written" in ran.err
+    assert (on_disk(stack.project), stack.git("show-ref")) == (before, refs)
+
+
+def test_edits_in_the_checkout_come_first(stack: Stacked, upstream: Upstream) -> None:
+    further(upstream)
+    stack.edit("a.txt", "five\n", "5\n")
+    before = on_disk(stack.project)
+    ran = bump(stack)
+    assert (ran.code, "its edits are for the old pin" in ran.err) == (1, True)
+    assert on_disk(stack.project) == before
+    stack.run("refresh").ok()
+    bump(stack).ok()
+
+
+def test_a_pin_that_was_moved_by_hand_comes_first(stack: Stacked, upstream: Upstream) -> None:
+    old, new = str(upstream.resolve("main")), further(upstream)
+    text = (stack.project.root / MANIFEST).read_text()
+    stack.project.write({MANIFEST: text.replace(old, new)})
+    upstream.commit({"d.txt": "d\n"})
+    ran = bump(stack)
+    assert (ran.code, "the patches are still those for" in ran.err) == (1, True)
+    stack.run("refresh").ok()
+    bump(stack).ok()
+
+
+def test_a_pin_of_several_manifests_is_not_moved_for_one(
+    stack: Stacked, upstream: Upstream
+) -> None:
+    further(upstream)
+    stack.project.write({"manifests/other.yaml": "version: 1\nextends: [demo.yaml]\n"})
+    before = on_disk(stack.project)
+    ran = stack.run("bump", "-m", "demo", "demo", "--to", "main")
+    assert (ran.code, "is also that of other.yaml" in ran.err) == (4, True)
+    assert on_disk(stack.project) == before
+
+
+def test_a_stack_that_shares_the_series_is_asked(stack: Stacked, upstream: Upstream) -> None:
+    pin = str(upstream.resolve("main"))
+    entry = [{"series": "patches/demo/series"}]
+    stack.project.component("demo", upstream, pin, entry, manifest="other", checkout="other")
+    upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more")
+    before = on_disk(stack.project)
+    ran = stack.run("bump", "-m", "demo", "demo", "--to", "main")
+    assert (ran.code, "--fork" in ran.err) == (1, True)
+    assert on_disk(stack.project) == before
+    stack.run("bump", "-m", "demo", "demo", "--to", "main", "--fork").ok()
+    stack.run("check", "-m", "demo").ok()
+    stack.run("check", "-m", "other").ok()
+
+
+def test_a_published_patch_is_never_rewritten(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    trainer = Upstream.create(tmp_path / "trainer.git")
+    data = small_patches()["one.patch"]
+    entry = {"git": trainer.url, "commit": trainer.commit({"one.patch": data})}
+    entry |= {"path": "one.patch", "sha256": sha256(data).hexdigest()}
+    path = project.component("demo", upstream, upstream.commit(STATES[0]), [entry])
+    before = path.read_bytes()
+    merged = upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})})
+    ran = project.run("bump", "demo", "--to", merged)
+    assert (ran.code, "belongs to another repository" in ran.err) == (3, True)
+    absorbed = upstream.commit(STATES[1])
+    ran = project.run("bump", "demo", "--to", absorbed)
+    assert (ran.code, "take its entry off the manifest" in ran.err) == (3, True)
+    assert path.read_bytes() == before
+    # at other lines it fits as it is
+    project.run("bump", "demo", "--to", further(upstream)).ok()
+    project.run("check").ok()
+
+
+# -- what becomes of the patches ----------------------------------------------------------------
+
+
+def test_a_patch_that_the_new_pin_contains_leaves_the_series(
+    stack: Stacked, upstream: Upstream
+) -> None:
+    upstream.commit(STATES[3], "Say ten")
+    ran = bump(stack).ok()
+    assert "absorbed  three.patch" in ran.out
+    assert stack.series == ["one.patch", "two.patch"]
+    assert not (stack.project.root / "patches/demo/three.patch").exists()
+    stack.run("apply").ok()
+    stack.settled()
+
+
+def test_a_generated_patch_is_made_anew(project: Project, upstream: Upstream) -> None:
+    example = {"before": "put(1)\n", "after": "put(2)\n"}
+    rule = {"id": "put", "language": "python", "rule": {"pattern": "put(1)"}, "fix": "put(2)"}
+    sites = {"files": ["*.py"], "expect": ">= 1", "examples": [example]}
+    recipe = {"version": 1, "description": "Put two", "rules": [{**rule, **sites}]}
+    project.write({"patches/demo/put.recipe.yml": json.dumps(recipe)})
+    patch = make_patch(
+        {"a.py": "put(1)\n"}, {"a.py": "put(2)\n"}, subject="Put", body="Recipe: put.recipe.yml"
+    )
+    pin = upstream.commit({"a.py": "put(1)\n"})
+    project.component("demo", upstream, pin, {"put.patch": patch})
+    upstream.commit({"a.py": "put(1)\n", "b.py": "x = 1\nput(1)\n"})
+    ran = project.run("bump", "demo", "--to", "main").ok()
+    assert "regenerated  put.patch" in ran.out
+    assert b"+++ b/b.py" in (project.root / "patches/demo/put.patch").read_bytes()
+    project.run("check").ok()
+
+
+# -- the summary --------------------------------------------------------------------------------
+
+
+def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
+    stack: Stacked, upstream: Upstream
+) -> None:
+    moved = {4: "line 4, upstream\n"}
+    upstream.commit({"a.txt": "first\n" + lines(moved), **STATES[3]}, "Say <b>more</b> (#7)")
+    upstream.tag("v2", "main")
+    ran = bump(stack, "latest", "--dry-run", "--summary", "body.md").ok()
+    body = (stack.project.root / "body.md").read_text()
+    headings = [line for line in body.splitlines() if line.startswith("### ")]
+    assert headings == [
+        "### To review: the change itself was merged, or is another one now (1)",
+        "### Same change, at other lines (1)",
+        "### Upstream now, taken off the series (1)",
+        "### Left to do",
+    ]
+    old = str(upstream.resolve("main~1"))[:12]
+    assert body.startswith(f"## Bump demo from {old} to v2\n")
+    assert body.endswith(
+        f"Commit message:\n\n    Bump demo from {old} to v2\n\n    Merged: 1 (one.patch)\n"
+        "    At other lines: 1\n    Dropped, as upstream has them: 1 (three.patch)\n"
+    )
+    assert "- [ ] one\\.patch\n  - a\\.txt\\: merged, " in body
+    assert "<b>" not in body
+    assert ran.out != ""
+    printed = bump(stack, "latest", "--dry-run", "--summary", "-").ok()
+    assert printed.out == body
+
+
+def test_a_summary_of_a_conflict_says_what_to_do(stack: Stacked, upstream: Upstream) -> None:
+    upstream.commit({"a.txt": lines({5: "upstream was here\n"})}, "Be here (#7)")
+    body = bump(stack, "latest", "--summary", "-").out
+    assert "### In conflict (1)\n\n- [ ] one\\.patch\n" in body
+    assert "### Unchanged (2)" in body
+    assert "### Left to do\n" in body
+
+
+def test_json_and_a_printed_summary_exclude_each_other(stack: Stacked) -> None:
+    assert bump(stack, "main", "--json", "--summary", "-").code == 2
