@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 _SHOWN = 6
 _NARROW = 40
 
+#: Of a patch that does not fit: what a bump does about it by itself.
+_BUMP = {
+    Status.MERGED: ", a bump carries it",
+    Status.REGENERATED: ", its recipe makes it anew",
+}
+
 
 def print_drift(terminal: Terminal, report: DriftReport) -> None:
     """The whole report."""
@@ -65,10 +71,10 @@ def _row(patch: PatchDrift) -> tuple[Line, Line, Line]:
 def _verdict(patch: PatchDrift) -> Line:
     days = "" if patch.days is None else f" after {_count(patch.days, 'day')}"
     match patch.status:
-        case Status.CONFLICTED if patch.broken_by is not None:
-            return f"since {_day(patch.broken_by)}{days}"
-        case Status.CONFLICTED:
-            return "fits no commit of the branch"
+        case _ if patch.is_broken:
+            fits_none = "fits no commit of the branch"
+            since = f"since {_day(patch.broken_by)}{days}" if patch.broken_by else fits_none
+            return f"{since}{_BUMP.get(patch.status, '')}"
         case Status.ABSORBED:
             since = f" since {_day(patch.absorbed_by)}" if patch.absorbed_by else ""
             return f"upstream has it{since}"
@@ -191,7 +197,7 @@ def _risk_lines(patch: PatchDrift) -> Iterator[Line]:
 
 def _summary(report: DriftReport) -> Line:
     patches = [patch for each in report.components for patch in each.patches]
-    broken = sum(patch.status is Status.CONFLICTED for patch in patches)
+    broken = sum(patch.is_broken for patch in patches)
     absorbed = sum(patch.status is Status.ABSORBED for patch in patches)
     failed = sum(bool(each.problems) for each in report.components)
     parts = [

@@ -53,4 +53,4 @@ def _fate(verdict: PatchVerdict) -> str:
 
 
 def _change(position: int, verdict: PatchVerdict) -> Change:
-    return Change(position, verdict.status, verdict.faults)
+    return Change(position, verdict.status, verdict.faults, verdict.carried)

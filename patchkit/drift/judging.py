@@ -9,10 +9,11 @@ meet what earlier ones leave. The verdicts are those of `apply_changes`: git app
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from patchkit.drift.parts import related
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.objects import EMPTY_TREE, SUBMODULE_MODE, GitObject, TreeEntry
@@ -52,10 +53,21 @@ class UnitVerdict:
 
 @dataclass(frozen=True, slots=True)
 class PatchVerdict:
-    """What became of a patch, with the hunks that have no place."""
+    """What became of a patch, with the hunks that have no place.
+
+    `carried` is what the carry engine makes of one that does not apply.
+    """
 
     status: Status
     faults: tuple[HunkFault, ...] = ()
+    carried: Status | None = None
+
+
+#: One for each patch of a series.
+Verdicts: TypeAlias = tuple[PatchVerdict, ...]
+
+#: Adds what the carry engine makes of the patches that do not apply on a commit with that state.
+Carry: TypeAlias = Callable[[str, State, Verdicts], Verdicts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +90,7 @@ class _Layer:
 
 
 class SeriesJudge:
-    """A series on a state that moves on; `update` says what changed, `verdicts` what it means."""
+    """A series on a state that moves on; `update` says what changed and what that means."""
 
     def __init__(self, source: ObjectSource, patches: Sequence[SeriesPatch]) -> None:
         self._source = source
@@ -89,6 +101,8 @@ class SeriesJudge:
         users = Counter(path for layer in self._layers for path in layer.paths)
         self._shared = {path for path, count in users.items() if count > 1}
         self._state: dict[str, TreeEntry | None] = {}
+        #: Asked about every state in which a patch does not apply.
+        self.carry: Carry | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -96,12 +110,15 @@ class SeriesJudge:
         return tuple(sorted({path for layer in self._layers for path in layer.paths}))
 
     @property
-    def verdicts(self) -> tuple[PatchVerdict, ...]:
-        """One for each patch, for the present state."""
-        return tuple(layer.verdict for layer in self._layers)
+    def count(self) -> int:
+        """How many patches the series has."""
+        return len(self._layers)
 
-    def update(self, touches: State) -> tuple[PatchVerdict, ...]:
-        """Judge the state after a change of some paths; paths never named hold nothing."""
+    def update(self, touches: State, commit: str = "") -> Verdicts:
+        """Judge the state after a change of some paths; paths never named hold nothing.
+
+        `commit` is the one that has it.
+        """
         known = self._state
         dirty = {p for p, entry in touches.items() if p not in known or known[p] != entry}
         self._state.update(touches)
@@ -111,7 +128,10 @@ class SeriesJudge:
             before = layer.after
             self._judge(number, layer, dirty)
             dirty |= _differing(before, layer.after)
-        return self.verdicts
+        verdicts = tuple(layer.verdict for layer in self._layers)
+        if self.carry is None or all(v.status is not Status.CONFLICTED for v in verdicts):
+            return verdicts
+        return self.carry(commit, self._state, verdicts)
 
     def _judge(self, number: int, layer: _Layer, dirty: set[str]) -> None:
         units = [
@@ -222,21 +242,14 @@ def _layer(changes: Sequence[FileChange]) -> _Layer:
 
 def split_into_units(changes: Sequence[FileChange]) -> Iterator[Unit]:
     """Group changes that share a path, or of which one's path is a folder of another's."""
-    groups: list[tuple[list[FileChange], set[str]]] = []
-    for change in changes:
-        paths = {path for path in (change.old_path, change.new_path) if path is not None}
-        joined, rest = [change], []
-        for group in groups:
-            if any(_related(one, other) for one in paths for other in group[1]):
-                joined = group[0] + joined
-                paths |= group[1]
-            else:
-                rest.append(group)
-        groups = [*rest, (joined, paths)]
-    order = {id(change): number for number, change in enumerate(changes)}
-    for group_changes, group_paths in groups:
-        inside = sorted(group_changes, key=lambda each: order[id(each)])
-        yield Unit(tuple(inside), tuple(sorted(group_paths)))
+    sets = [{p for p in (each.old_path, each.new_path) if p is not None} for each in changes]
+    groups = related(sets)
+    members: dict[int, list[int]] = {}
+    for number in range(len(changes)):
+        members.setdefault(groups.find(number), []).append(number)
+    for numbers in members.values():
+        paths = set[str]().union(*(sets[number] for number in numbers))
+        yield Unit(tuple(changes[number] for number in numbers), tuple(sorted(paths)))
 
 
 def _undoes(tree: Tree, blobs: Blobs, unit: Unit, *, in_place: bool = False) -> bool:
@@ -286,10 +299,6 @@ def _contents(tree: Tree, blobs: Blobs, path: str) -> bytes | None:
 
 def _result(hunk: Hunk) -> bytes:
     return b"".join(hunk.postimage)
-
-
-def _related(one: str, other: str) -> bool:
-    return one == other or one.startswith(other + "/") or other.startswith(one + "/")
 
 
 def _status(units: Sequence[UnitVerdict]) -> Status:

@@ -17,16 +17,20 @@ from patchkit.gitcmd.firstparent import Commit
 from patchkit.histories import History
 from patchkit.memory import memory_path, recall, remember
 from patchkit.model.outcome import Reason, Status
+from patchkit.recipes.values import Recipe
 from patchkit.series import LoadedPatch
 
 #: Raise it when the same history and series could come to another walk.
-_FORM = 1
+_FORM = 2
 
 
-def walk_path(cache: Path, history: History, patches: Sequence[LoadedPatch]) -> Path:
+def walk_path(
+    cache: Path, history: History, patches: Sequence[LoadedPatch], recipes: Mapping[str, Recipe]
+) -> Path:
     """Where the walk of this series from this pin along this branch is kept."""
     series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
-    facts = [_FORM, history.repository.git_dir.name, history.pin, history.ref, series]
+    rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
+    facts = [_FORM, history.repository.git_dir.name, history.pin, history.ref, series, rules]
     return memory_path(cache, "drift", facts)
 
 
@@ -55,11 +59,13 @@ def _walk(data: Mapping[str, Any]) -> Walk:
         at_pin=tuple(
             PatchVerdict(Status(each["status"]), _faults(each)) for each in data["at_pin"]
         ),
-        changes=tuple(
-            tuple(Change(each["position"], Status(each["status"]), _faults(each)) for each in patch)
-            for patch in data["changes"]
-        ),
+        changes=tuple(tuple(map(_change, patch)) for patch in data["changes"]),
     )
+
+
+def _change(data: Mapping[str, Any]) -> Change:
+    carried = Status(data["carried"]) if data["carried"] else None
+    return Change(data["position"], Status(data["status"]), _faults(data), carried)
 
 
 def _faults(data: Mapping[str, Any]) -> tuple[HunkFault, ...]:

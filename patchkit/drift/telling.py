@@ -64,9 +64,10 @@ class _Teller:
 
     def patch(self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Change]) -> PatchDrift:
         """All about one patch."""
-        status = changes[-1].status
+        status = _state(changes[-1])
         breaks = tuple(self._breaks(changes))
-        last_break = _last_start(changes) if _is_broken(status) else None
+        intervals = tuple(self._intervals(changes))
+        last_break = _last_start(changes)
         broken_by = self._at(last_break.position) if last_break is not None else None
         file_changes = patch_changes(patch.series_patch)
         return PatchDrift(
@@ -76,12 +77,12 @@ class _Teller:
             status=status,
             last_good=self._before(last_break),
             broken_by=broken_by,
-            days=self._days(at_pin, broken_by, status),
-            absorbed_by=self._at(changes[-1].position) if status is Status.ABSORBED else None,
+            days=self._days(at_pin, broken_by, changes[-1].status),
+            absorbed_by=intervals[-1].since if status is Status.ABSORBED else None,
             breaks=breaks,
             absorbed=tuple(self._absorbed(changes)),
             risk=self._risk({p for c in file_changes for p in (c.old_path, c.new_path) if p}),
-            intervals=tuple(self._intervals(changes)),
+            intervals=intervals,
             hunks=sum(max(1, len(change.hunks)) for change in file_changes),
         )
 
@@ -111,14 +112,14 @@ class _Teller:
         """Runs of one state; what merely changes in which hunks do not fit makes no new one."""
         runs: list[list[Change]] = []
         for change in changes:
-            if runs and runs[-1][0].status is change.status:
+            if runs and _state(runs[-1][0]) is _state(change):
                 runs[-1].append(change)
             else:
                 runs.append([change])
         ends = [run[0].position - 1 for run in runs[1:]] + [self.walk.length]
         for run, last in zip(runs, ends, strict=True):
             first = run[0].position
-            yield Interval(run[0].status, first, last, self._at(first), run[-1].faults)
+            yield Interval(_state(run[0]), first, last, self._at(first), run[-1].faults)
 
     def _absorbed(self, changes: Sequence[Change]) -> Iterable[AbsorbedHunk]:
         """The hunks that are upstream at the tip, each with the commit since which it is."""
@@ -161,6 +162,11 @@ def _landed(commit: Commit, page: str | None) -> Landed:
         commit_page(page, commit.id),
         request_page(page, number),
     )
+
+
+def _state(change: Change) -> Status:
+    """What a patch is at a commit: as it applies there, or as a bump would carry it."""
+    return change.carried if change.carried is not None else change.status
 
 
 def _is_broken(status: Status) -> bool:

@@ -30,6 +30,8 @@ class Landed:
 class Interval:
     """From `first` to `last` (commits of the line, 0 is where it starts) the patch was in `status`.
 
+    Of a patch that does not apply it says what a bump would make of it: MERGED or REGENERATED where
+    the carry engine or its recipe would bring it over, ABSORBED where it would retire it.
     `since` is the commit that brought it into that state, None at the start of the line. Of the
     hunks without a place `faults` are those at the end of the interval.
     """
@@ -123,6 +125,8 @@ class Suspicion:
 class PatchDrift:
     """One patch along the line: its state on the pin and at the tip, and what happened between.
 
+    `status`, of a patch that does not apply at the tip, is what a bump would make of it, as in
+    Interval.
     `last_good` is the last commit where it fits, `broken_by` the one that broke it for good; both
     None if it never fits, or fits at the tip. `days` is for how long after the pin it fits, not
     counting breaks that were mended. `absorbed_by` made all of it superfluous. `explanation` says
@@ -147,3 +151,8 @@ class PatchDrift:
     explanation: PatchExplanation | None = None
     forecast: Forecast | None = None
     suspicions: tuple[Suspicion, ...] = ()
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it does not apply at the tip as it is, though upstream has not got it."""
+        return self.status in (Status.CONFLICTED, Status.MERGED, Status.REGENERATED)

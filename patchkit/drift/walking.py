@@ -46,11 +46,15 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From the commit at `position` of the line on, the patch's state is this one."""
+    """From the commit at `position` of the line on, the patch's state is this one.
+
+    `carried` is what the carry engine makes of a patch that does not apply.
+    """
 
     position: int
     status: Status
     faults: tuple[HunkFault, ...] = ()
+    carried: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def walk_history(
     for landing in _with_contents(history, judge, bring, found):
         position = places[landing.commit.id]
         touches.append(_touch(position, landing))
-        _note(changes, position, judge.update(landing.touches))
+        _note(changes, position, judge.update(landing.touches, landing.commit.id))
     return replace(
         before,
         tip=history.tip,
@@ -123,7 +127,7 @@ def judge_commit(
     """The verdicts on one commit, whatever was judged before it."""
     entries = entries_at(history.repository, commit, judge.paths)
     bring(_blobs(entries.values()))
-    return judge.update(state_of(entries, judge.paths))
+    return judge.update(state_of(entries, judge.paths), commit)
 
 
 def _begin(history: History, judge: SeriesJudge, bring: Bring, start: str) -> Walk:
@@ -139,7 +143,7 @@ def _resume(
 ) -> Walk | None:
     """The earlier walk, if the line goes on from its end and its last states are right."""
     reached = (line.start, *line.commits)[earlier.length : earlier.length + 1]
-    same_series = len(earlier.changes) == len(judge.verdicts)
+    same_series = len(earlier.changes) == judge.count
     if earlier.start != line.start or reached != (earlier.tip,) or not same_series:
         return None  # the branch was rewritten, or the walk is another series'
     verdicts = judge_commit(history, judge, bring, earlier.tip)
@@ -155,12 +159,12 @@ def _since(history: History, walk: Walk) -> str:
 def _note(changes: list[list[Change]], position: int, verdicts: Sequence[PatchVerdict]) -> None:
     for known, verdict in zip(changes, verdicts, strict=True):
         now = _change(position, verdict)
-        if (now.status, now.faults) != (known[-1].status, known[-1].faults):
+        if replace(now, position=known[-1].position) != known[-1]:
             known.append(now)
 
 
 def _change(position: int, verdict: PatchVerdict) -> Change:
-    return Change(position, verdict.status, verdict.faults)
+    return Change(position, verdict.status, verdict.faults, verdict.carried)
 
 
 def _touch(position: int, landing: Landing) -> Touch:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from patchkit.drift.bisecting import bisect_history
+from patchkit.drift.carried import carry_of
 from patchkit.drift.clashes import explain_clash
 from patchkit.drift.forecast import forecast
 from patchkit.drift.judging import SeriesJudge
 from patchkit.drift.remembering import recall_walk, remember_walk, walk_path
+from patchkit.drift.scopes import Along
 from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
 from patchkit.drift.values import Forecast, Landed, PatchDrift, Suspicion
@@ -22,6 +24,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.parallel import in_parallel
+from patchkit.recipes.generating import load_generator
 from patchkit.series import LoadedSeries, load_series
 from patchkit.store import Store
 
@@ -175,10 +178,13 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
 
 def _walk(looking: _Looking) -> Walk:
     history, patches = looking.history, looking.series.patches
-    judge = SeriesJudge(looking.reader, looking.series.series_patches)
+    recipes = load_generator(patches).recipes
+    series = looking.series.series_patches
+    judge = SeriesJudge(looking.reader, series)
+    judge.carry = carry_of(judge, series, recipes, Along(history, looking.reader, looking.bring))
     if looking.tools.bisect:
         return bisect_history(history, judge, looking.bring)
-    path = walk_path(looking.tools.store.cache, history, patches)
+    path = walk_path(looking.tools.store.cache, history, patches, recipes)
     earlier = recall_walk(path)
     walk = walk_history(history, judge, looking.bring, earlier)
     if walk != earlier:
@@ -188,7 +194,7 @@ def _walk(looking: _Looking) -> Walk:
 
 def _forecasts(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[Forecast | None]:
     """What a bump would do; nobody asks where every patch fits."""
-    if all(each.status.applies for each in told):
+    if not any(each.is_broken or each.status is Status.ABSORBED for each in told):
         return [None] * len(told)
     return forecast(looking.history, looking.reader, looking.series.patches, looking.bring)
 
@@ -202,7 +208,7 @@ def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple
 
 
 def _explained(patch: PatchDrift, number: int, looking: _Looking) -> PatchDrift:
-    if patch.status is not Status.CONFLICTED:
+    if not patch.is_broken:
         return patch
     commit = patch.broken_by.commit if patch.broken_by else looking.history.tip
     try:
@@ -225,6 +231,5 @@ def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:
 
 
 def needs_attention(patch: PatchDrift) -> bool:
-    """Whether a bump would leave something to do: not where a recipe gives the patch anew."""
-    regenerated = patch.forecast is not None and patch.forecast.status is Status.REGENERATED
-    return patch.status in (Status.CONFLICTED, Status.ABSORBED) and not regenerated
+    """Whether the series must be touched to follow: not where a recipe gives the patch anew."""
+    return patch.status in (Status.CONFLICTED, Status.MERGED, Status.ABSORBED)

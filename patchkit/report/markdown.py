@@ -122,5 +122,11 @@ def _sign(code: ExitCode) -> str:
 
 
 def _patch_sign(status: Status) -> str:
-    signs = {Status.CONFLICTED: "❌", Status.ABSORBED: "⚠️", Status.SKIPPED: "·"}
+    signs = {
+        Status.CONFLICTED: "❌",
+        Status.MERGED: "⚠️",
+        Status.REGENERATED: "ℹ️",  # noqa: RUF001
+        Status.ABSORBED: "⚠️",
+        Status.SKIPPED: "·",
+    }
     return signs.get(status, "✅")

@@ -18,7 +18,7 @@ from patchkit.explain.values import PatchExplanation
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
-from patchkit.ops.drift import ComponentDrift, DriftReport
+from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
 
 #: Manifest name -> its path, relative to where the project's files are.
 Paths = Mapping[str, str]
@@ -79,6 +79,14 @@ RULES: Mapping[str, str] = {
     "applies-perhaps-wrong": "A patch applies to the tracked branch, perhaps wrongly",
     "hunks-absorbed-upstream": "The tracked branch has some hunks of a patch already",
 }
+
+
+#: Of a patch that does not fit: what a bump does about it by itself, and how much it matters then.
+_BUMP = {
+    Status.MERGED: "; a bump carries it",
+    Status.REGENERATED: "; its recipe makes it anew",
+}
+_LEVELS = {Status.MERGED: Level.WARNING, Status.REGENERATED: Level.NOTE}
 
 
 def check_notices(report: CheckReport, paths: Paths) -> Iterator[Notice]:
@@ -145,7 +153,7 @@ def drift_cases(report: DriftReport) -> Iterator[Case]:
         elif component.tip is None:
             yield Case(suite, "component", Verdict.SKIPPED, component.skipped)
         for patch in component.patches:
-            fine = patch.status not in (Status.CONFLICTED, Status.ABSORBED)
+            fine = not needs_attention(patch)
             what = drift_words(patch)
             verdict = Verdict.PASSED if fine else Verdict.FAILED
             yield Case(suite, patch.name, verdict, "" if fine else what, clash_words(patch))
@@ -154,11 +162,12 @@ def drift_cases(report: DriftReport) -> Iterator[Case]:
 def drift_words(patch: PatchDrift) -> str:
     """What became of a patch, in one line."""
     match patch.status:
-        case Status.CONFLICTED if patch.broken_by is not None:
+        case _ if patch.is_broken and patch.broken_by is not None:
             after = "" if patch.days is None else f", {patch.days} days after the pin"
-            return f"{patch.name} is broken by {landed_words(patch.broken_by)}{after}"
-        case Status.CONFLICTED:
-            return f"{patch.name} fits no commit of the branch"
+            broken = f"{patch.name} is broken by {landed_words(patch.broken_by)}{after}"
+            return f"{broken}{_BUMP.get(patch.status, '')}"
+        case _ if patch.is_broken:
+            return f"{patch.name} fits no commit of the branch{_BUMP.get(patch.status, '')}"
         case Status.ABSORBED:
             by = f" by {landed_words(patch.absorbed_by)}" if patch.absorbed_by else ""
             return f"{patch.name} is upstream already{by}"
@@ -186,12 +195,13 @@ def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Ite
     subject = f"{component.manifest}/{component.name}/{patch.name}"
     path = _own_file(patch.where) or fallback
     where = f" ({component.ref} of {component.name})"
-    if patch.status is Status.CONFLICTED:
+    if patch.is_broken:
         faults = clash_words(patch)
         message = drift_words(patch) + where + (f"\n{faults}" if faults else "")
         line = patch.breaks[-1].faults[0].line if patch.breaks and path == patch.where else 1
         title = f"{patch.name} does not fit {component.ref}"
-        yield Notice(Level.ERROR, "broken-upstream", title, message, subject, path, line)
+        level = _LEVELS.get(patch.status, Level.ERROR)
+        yield Notice(level, "broken-upstream", title, message, subject, path, line)
     elif patch.status is Status.ABSORBED:
         title = f"{patch.name} is upstream"
         message = drift_words(patch) + where

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patchkit.drift.judging import SeriesJudge
+from patchkit.carry import carry_stack
+from patchkit.drift.carried import carry_of
+from patchkit.drift.judging import SeriesJudge, State
+from patchkit.drift.scopes import Along
 from patchkit.drift.walking import judge_commit
 from patchkit.errors import ExitCode
 from patchkit.gitcmd.objects import reading
@@ -24,6 +27,8 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
 BASE = numbered()
+# a place of its own counts as merged where the patch does not apply as it is
+CARRIED = {Status.UNCHANGED: Status.MERGED, Status.SHIFTED: Status.MERGED}
 OURS = edit("a.py", BASE, l6="ours")
 
 
@@ -54,7 +59,7 @@ def test_a_break_that_is_reverted_and_one_that_lasts(project: Project, upstream:
     states = [(each.status.value, each.first, each.last) for each in patch.intervals]
     assert states == [
         ("unchanged", 0, 1),
-        ("conflicted", 2, 2),
+        ("merged", 2, 2),
         ("unchanged", 3, 4),
         ("shifted", 5, 5),
         ("conflicted", 6, 7),
@@ -75,7 +80,7 @@ def test_a_later_patch_is_judged_on_what_the_earlier_one_gives(
 
     found = look(project, upstream, pin, {"one.patch": OURS, "two.patch": second})
 
-    assert [each.status for each in found.patches] == [Status.CONFLICTED, Status.CONFLICTED]
+    assert [each.status for each in found.patches] == [Status.MERGED, Status.MERGED]
     assert [each.broken_by and each.broken_by.commit for each in found.patches] == [broke, broke]
     assert [len(each.intervals) for each in found.patches] == [2, 2]
 
@@ -217,9 +222,9 @@ def test_only_what_is_new_is_looked_at_the_next_time(
     judged: list[int] = []
     update = SeriesJudge.update
 
-    def counting(judge: SeriesJudge, touches: object) -> object:
+    def counting(judge: SeriesJudge, touches: State, commit: str) -> object:
         judged.append(1)
-        return update(judge, touches)  # type: ignore[arg-type]
+        return update(judge, touches, commit)
 
     monkeypatch.setattr(SeriesJudge, "update", counting)
     upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
@@ -319,7 +324,7 @@ def test_a_pattern_means_the_highest_version(project: Project, upstream: Upstrea
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_walk_agrees_with_the_engine_on_every_commit(tmp_path: Path, seed: int) -> None:
-    """Law: what the walk says of a commit is what building the stack there says."""
+    """Law: what the walk says of a commit is what building the stack, or carrying it, says."""
     dice = random.Random(seed)
     upstream = Upstream.create(tmp_path / f"up-{seed}-{dice.random()}.git")
     names = ["a.py", "b.py", "lib/c.py"]
@@ -338,9 +343,14 @@ def test_the_walk_agrees_with_the_engine_on_every_commit(tmp_path: Path, seed: i
     history = History(repository, GitSource(upstream.url), "main", pin, tip, pin)
     with reading(repository) as reader:
         judge = SeriesJudge(reader, patches)
+        judge.carry = carry_of(judge, patches, {}, Along(history, reader, lambda blobs: None))
         for commit in (pin, *history.line().commits):
             stack = build_stack(reader, history.base(commit), patches, stop_at_conflict=False)
+            carried = carry_stack(reader, history.base(pin), history.base(commit), patches)
             verdicts = judge_commit(history, judge, lambda blobs: None, commit)
+            for verdict, outcome in zip(verdicts, carried.outcomes, strict=True):
+                if verdict.status is Status.CONFLICTED:
+                    assert verdict.carried is CARRIED.get(outcome.status, outcome.status)
             for verdict, outcome in zip(verdicts, stack.outcomes, strict=True):
                 if verdict.status is not Status.ABSORBED:
                     assert (verdict.status, len(verdict.faults)) == (
