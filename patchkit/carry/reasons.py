@@ -15,6 +15,7 @@ _SHOWN = 3
 
 _DOUBTS = {
     Doubt.UPSTREAM_HAS_MOST: "most of the lines that it adds are new upstream, too",
+    Doubt.UPSTREAM_HAS_A_HUNK: "all that one of its hunks adds is new upstream, at another place",
     Doubt.DOES_NOT_PARSE: "merged, the file would not parse any more",
     Doubt.DEFINED_TWICE: "merged, the file would define a name twice",
     Doubt.LINES_LOST: "merged, a line would be lost or doubled",

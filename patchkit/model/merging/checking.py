@@ -55,6 +55,24 @@ def upstream_share(three: ThreeWay) -> float:
     return sum((added & _net(three.base, three.upstream)).values()) / total
 
 
+def has_doubled_hunk(three: ThreeWay) -> bool:
+    """Whether upstream adds what some edit of the patch adds, at another place.
+
+    Only lines that the old file does not have at all are a sign, those that it repeats anyway
+    happen to be added by both; they must be half of the edit, and upstream must add all of them.
+    """
+    known = _telling(three.base)
+    come = _telling(three.upstream) - known
+    for region in three.regions:
+        for edit in region.patch_edits if region.patch != region.upstream else ():
+            new = three.patch[edit.new_start : edit.new_end]
+            added = _net(three.base[edit.start : edit.end], new)
+            novel = Counter({line: count for line, count in added.items() if line not in known})
+            if novel and novel <= come and 2 * novel.total() >= added.total():
+                return True
+    return False
+
+
 def names_gone(three: ThreeWay) -> tuple[str, ...]:
     """Names that the patch's new lines use, known to the old file and not to upstream's.
 
@@ -101,8 +119,11 @@ def file_doubts(path: str, before: Sequence[bytes], merged: bytes) -> tuple[Doub
 
 
 def _net(old: Sequence[bytes], new: Sequence[bytes]) -> Counter[bytes]:
-    before, after = (Counter(x.strip() for x in each if _TELLING.search(x)) for each in (old, new))
-    return after - before
+    return _telling(new) - _telling(old)
+
+
+def _telling(lines: Sequence[bytes]) -> Counter[bytes]:
+    return Counter(line.strip() for line in lines if _TELLING.search(line))
 
 
 def _names(lines: Iterable[bytes]) -> set[bytes]:

@@ -32,7 +32,11 @@ _REWRITTEN = 0.4
 # Upstream changed a file in so many places of the patch that it is more than in passing.
 _MANY = 3
 _IN_MANY_PLACES = 0.5
-_DOUBTED = {Doubt.UPSTREAM_HAS_MOST: 0.4, Doubt.NAME_GONE: 0.6}
+_DOUBTED = {
+    Doubt.UPSTREAM_HAS_MOST: 0.4,
+    Doubt.UPSTREAM_HAS_A_HUNK: 0.5,
+    Doubt.NAME_GONE: 0.6,
+}
 
 
 def confidence_of(merge: FileMerge) -> float:

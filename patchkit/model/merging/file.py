@@ -9,6 +9,7 @@ from patchkit.model.diff import split_lines
 from patchkit.model.merging.checking import (
     MOST,
     file_doubts,
+    has_doubled_hunk,
     lines_lost,
     names_gone,
     upstream_share,
@@ -106,10 +107,17 @@ def _with_doubts(merge: FileMerge) -> FileMerge:
     doubts = list(merge.doubts)
     if upstream_share(merge.three) >= MOST:
         doubts.append(Doubt.UPSTREAM_HAS_MOST)
+    elif _puts_in_all(merge) and has_doubled_hunk(merge.three):
+        doubts.append(Doubt.UPSTREAM_HAS_A_HUNK)
     names = names_gone(merge.three)
     if names:
         doubts.append(Doubt.NAME_GONE)
     return replace(merge, doubts=tuple(doubts), names=names)
+
+
+def _puts_in_all(merge: FileMerge) -> bool:
+    """Whether no place was left as upstream has it because that has the change already."""
+    return not any(each is not None and each.rule is Rule.CONTAINED for _, each in merge.steps)
 
 
 def _edited(lines: Sequence[bytes], edits: Sequence[Edit]) -> list[bytes] | None:

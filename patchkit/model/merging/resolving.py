@@ -67,11 +67,16 @@ def _upstream_share(region: Region, three: ThreeWay) -> float:
     """The part of the telling lines that the patch adds here and upstream added, too.
 
     Of a line or two only those count that upstream added at this very place: single lines happen
-    to be alike, as the arguments of calls are.
+    to be alike, as the arguments of calls are. Lines that the file had before (the same step in
+    every job of a workflow) say nothing where enough others do.
     """
     added = _telling(region.patch) - _telling(region.base)
     if not added:
         return 0.0
+    known = _telling(three.base)
+    novel = Counter({line: count for line, count in added.items() if line not in known})
+    if sum(novel.values()) >= _ENOUGH_ANYWHERE:
+        added = novel
     new = _telling(region.upstream) - _telling(region.base)
     if sum(added.values()) >= _ENOUGH_ANYWHERE:
         for edit in three.upstream_edits:

@@ -13,8 +13,10 @@ from patchkit.model.alignment import likeness
 
 Lines = Sequence[bytes]
 
-# Fewer lines do not show that a list is kept in order.
-_SHOWS_ORDER = 4
+# Fewer lines do not show that a list is kept in order; import statements are sorted by tools.
+_SHOWS_ORDER = 3
+_IMPORTS_SHOW_ORDER = 2
+_IMPORTS = (b"import", b"from")
 
 _LOOKED_AT = 300  # bytes of a line
 
@@ -92,7 +94,8 @@ def _sorted_together(
     before, after = list(_entries(above[::-1], patch))[::-1], list(_entries(below, patch))
     with_upstream = [*before, *upstream, *after]
     with_patch = [*before, *patch, *after]
-    if min(len(with_upstream), len(with_patch)) < _SHOWS_ORDER:
+    enough = _IMPORTS_SHOW_ORDER if _opening(patch[0]) in _IMPORTS else _SHOWS_ORDER
+    if min(len(with_upstream), len(with_patch)) < enough:
         return None
     if not (_is_sorted(with_upstream) and _is_sorted(with_patch)):
         return None
@@ -114,7 +117,7 @@ def _opening(line: bytes) -> bytes:
     """What kind of entry a line is: its first character, or word of an import."""
     bare = line.strip()
     word = bare.split(b" ", 1)[0]
-    return word if word in (b"import", b"from") else (bare[:1] if not bare[:1].isalnum() else b"a")
+    return word if word in _IMPORTS else (bare[:1] if not bare[:1].isalnum() else b"a")
 
 
 def _is_sorted(lines: Lines) -> bool:

@@ -141,6 +141,23 @@ def test_most_of_it_is_upstream_in_another_form() -> None:
     assert merged.conflicts
 
 
+def test_lines_that_the_file_repeats_anyway_are_nobody_s() -> None:
+    def job(name: str) -> str:
+        steps = "  needs: [build]\n  runs-on: linux\n  steps: {checkout: yes}\n"
+        return f"{name}-job:\n{steps}  run: test {name}\n  name: test {name}\n  id: x-{name}\n"
+
+    base = job("one")
+    merged = merge(base + job("upstream"), base + job("patch"), base, "ci.yml")
+    assert settled(merged) == base + job("patch") + job("upstream")
+
+
+def test_imports_are_sorted_where_few_show_it() -> None:
+    base = "import logging\nfrom re import sub\n"
+    upstream = swapped("logging\n", "logging\nimport warnings\n", base)
+    merged = merge(upstream, swapped("logging\n", "logging\nimport math\n", base), base)
+    assert settled(merged) == "import logging\nimport math\nimport warnings\nfrom re import sub\n"
+
+
 def test_moved_surroundings_are_followed() -> None:
     function = "def second(value):\n    return prepare(value, strict=True)\n"
     inside = "    ready = lock(value)\n"
@@ -218,6 +235,27 @@ def test_a_clean_merge_that_doubles_a_change_is_pointed_out() -> None:
     assert merged.clean
     assert Doubt.UPSTREAM_HAS_MOST in merged.doubts
     assert confidence_of(merged) < CERTAIN
+
+
+def test_a_hunk_that_a_clean_merge_doubles_is_pointed_out() -> None:
+    guard = "    guard(value, 'both sides')\n"
+    upstream = swapped("    return prepare", guard + "    return prepare")
+    patch = swapped("    check(value)\n", "    check(value)\n" + guard)
+    apart = swapped('    "two": 2,\n', '    "two": 2,\n    "three": 3,\n    "four": 4,\n', patch)
+    merged = merge(upstream, apart)
+    assert merged.clean
+    assert settled(merged).count(guard) == 2
+    assert merged.doubts == (Doubt.UPSTREAM_HAS_A_HUNK,)
+    assert confidence_of(merged) < CERTAIN
+
+
+def test_a_hunk_that_both_sides_make_alike_is_not_doubled() -> None:
+    guard = "    check(value)\n    guard(value, 'both sides')\n"
+    both = swapped("    check(value)\n", guard)
+    own = swapped('    "two": 2,\n', '    "two": 2,\n    "three": 3,\n    "four": 4,\n', both)
+    merged = merge(both, own)
+    assert settled(merged) == own
+    assert not merged.doubts
 
 
 @pytest.mark.parametrize("newline", ["", "\n"])
