@@ -10,6 +10,7 @@ from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted, Piece
 from patchkit.cli.words import word
+from patchkit.drift.saying import forecast_words
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 
@@ -157,20 +158,9 @@ def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:
 
 
 def _forecast_lines(forecast: Forecast | None) -> Iterator[Line]:
-    if forecast is None:
-        return
-    conflicts, review = len(forecast.conflicts), len(forecast.review)
-    match forecast.status:
-        case Status.CONFLICTED:
-            what = f"leaves {conflicts} of {_count(forecast.files, 'file')} in conflict"
-        case Status.REGENERATED:
-            what = "makes it anew from its recipe"
-        case Status.ABSORBED:
-            what = "retires it: upstream has it"
-        case _:
-            what = "carries it"
-    look = f", {review} to look at" if review else ""
-    yield ["  ", Painted("bump", Paint.NOTICE), f"      to the tip {what}{look}"]
+    if forecast is not None:
+        words = f"      to the tip {forecast_words(forecast)}"
+        yield ["  ", Painted("bump", Paint.NOTICE), words]
 
 
 def _suspicion_lines(patch: PatchDrift) -> Iterator[Line]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted, Piece, shown
+from patchkit.cli.text import Line, Paint, Painted
+from patchkit.explain.saying import edited_files, file_words, hunk_words, place_words, renamed_words
 from patchkit.explain.values import Cause
-from patchkit.model.outcome import Preimage, Reason
+from patchkit.model.harmless import shown
 
 if TYPE_CHECKING:
     from patchkit.explain.values import (
@@ -26,15 +27,6 @@ if TYPE_CHECKING:
 _TEXT = 62
 _LINES = 8
 _BLOBS = 4
-
-_REASONS = {
-    Reason.MISSING: "is not in the tree",
-    Reason.EXISTS: "is in the tree already",
-    Reason.MODE: "is of another type",
-    Reason.BINARY: "a binary change that does not fit",
-    Reason.UNSAFE: "must not be written",
-    Reason.CONTEXT: "does not hold what the patch expects",
-}
 
 
 def print_explanation(terminal: Terminal, explanation: PatchExplanation) -> None:
@@ -59,7 +51,7 @@ def explanation_lines(explanation: PatchExplanation) -> Iterator[Line]:
         yield ["  ", Painted("why", Paint.NOTICE), "   the tree has the whole change already"]
     for name in explanation.renamed:
         yield from _renamed_lines(name, explanation)
-    yield from _edited_lines(explanation.files)
+    yield from _edited_lines(edited_files(explanation))
     if not explanation.contained:
         yield from _origin_lines(explanation.origin)
 
@@ -98,12 +90,7 @@ def origin_lines(origin: Origin) -> Iterator[Line]:
 
 
 def _file_lines(file: FileExplanation) -> Iterator[Line]:
-    head: list[Piece] = ["  ", Painted(file.path, Paint.STRONG)]
-    if file.reason is not Reason.CONTEXT or not file.hunks:
-        what = file.detail or _REASONS[file.reason]
-        yield [*head, f": {what} (line {file.line} of the patch)"]
-    else:
-        yield [*head, f": {len(file.hunks)} of {_hunks(file.hunks_total)} without a place"]
+    yield ["  ", Painted(file.path, Paint.STRONG), f": {file_words(file)}"]
     if file.contained:
         yield "    the change has been made already"
         return
@@ -120,48 +107,17 @@ def _move_line(move: Move) -> Line:
 def _hunk_lines(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Line]:
     here = hunk.place_path == file.path
     if not here and hunk.place is not None and not hunk.mismatches:
-        yield f"    hunk {hunk.number} (patch line {hunk.line}): fits {_place(hunk, file)}"
+        yield f"    hunk {hunk.number} (patch line {hunk.line}): fits {place_words(hunk, file)}"
         return
     yield [
         f"    hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded}): ",
-        _verdict(hunk, file),
+        hunk_words(hunk, file),
     ]
     if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
         return
     yield from _mismatch_lines(hunk)
     if hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
         yield f"      {hunk.present} of the {hunk.added} lines that it adds are in the file already"
-
-
-def _verdict(hunk: HunkExplanation, file: FileExplanation) -> str:
-    place = _place(hunk, file)
-    return {
-        Cause.CONTAINED: "what it makes stands in the file already",
-        Cause.LINE_ENDS: f"the same lines {place}, with other line ends (CRLF or LF)",
-        Cause.WHITESPACE: f"the same lines {place} but for blanks",
-        Cause.REWORDED: f"{place}, with other names",
-        Cause.CHANGED: f"nearest {place}{_alike(hunk)}",
-        Cause.MOVED: f"its lines are {place}{_alike(hunk)}",
-        Cause.GONE: "nothing like its lines is in the file",
-        Cause.ANCHORED: _anchor(hunk, place),
-        Cause.ORDER: f"its lines are {place}, where an earlier hunk is",
-    }[hunk.cause]
-
-
-def _anchor(hunk: HunkExplanation, place: str) -> str:
-    end = "start" if hunk.recorded <= 1 else "end"
-    return f"must stand at the {end} of the file; its lines are {place}"
-
-
-def _alike(hunk: HunkExplanation) -> str:
-    return "" if hunk.place is None else f", {hunk.place.similarity:.0%} alike"
-
-
-def _place(hunk: HunkExplanation, file: FileExplanation) -> str:
-    if hunk.place is None:
-        return ""
-    where = f"at line {hunk.place.start}"
-    return where if hunk.place_path == file.path else f"in {hunk.place_path} {where}"
 
 
 def _mismatch_lines(hunk: HunkExplanation) -> Iterator[Line]:
@@ -240,20 +196,11 @@ def _renamed_lines(name: RenamedName, explanation: PatchExplanation) -> Iterator
         " where the tree says ",
         Painted(name.found, Paint.STRONG),
     ]
-    share = f"{name.hunks} of {_hunks(len(explanation.hunks))}"
-    files = f"{len(name.files)} file{'s' * (len(name.files) != 1)}"
-    yield f"        in {name.lines} lines of {files}; this alone explains {share}"
-    if name.expected_exists is False:
-        yield f"        there is no {name.expected} in the tree: it was renamed after this pin,"
-        yield "        or the renaming went over the patch file, too"
+    for line in renamed_words(name, explanation):
+        yield f"        {line}"
 
 
-def _edited_lines(files: Sequence[FileExplanation]) -> Iterator[Line]:
-    edited = [
-        file.path
-        for file in files
-        if file.preimage is Preimage.MATCHES and file.reason is Reason.CONTEXT
-    ]
+def _edited_lines(edited: Sequence[str]) -> Iterator[Line]:
     if edited:
         which = (
             "these files are the very ones" if len(edited) > 1 else f"{edited[0]} is the very one"
@@ -264,7 +211,3 @@ def _edited_lines(files: Sequence[FileExplanation]) -> Iterator[Line]:
             f"   {which} that the patch was made against",
         ]
         yield "        (its index lines name these blobs): the patch file was edited since"
-
-
-def _hunks(count: int) -> str:
-    return f"{count} hunk{'s' if count != 1 else ''}"

@@ -24,6 +24,7 @@ class Format(str, Enum):
     SARIF = "sarif"
     GITHUB = "github"
     MARKDOWN = "markdown"
+    HTML = "html"
 
 
 FormatOption = Annotated[
@@ -32,7 +33,7 @@ FormatOption = Annotated[
         "--format",
         metavar="FORM",
         help="What to write: text, json, junit (test results), sarif (code scanning), github "
-        "(annotations), markdown (comments, job summaries).",
+        "(annotations), markdown (comments, job summaries), html (one page).",
     ),
 ]
 OutputOption = Annotated[
@@ -65,7 +66,7 @@ def deliver(
             show(terminal, result)
         return code
     if form is Format.TEXT:
-        hint = "add --format junit, sarif, markdown or json"
+        hint = "add --format html, junit, sarif, markdown or json"
         raise SurroundingsError("text goes to the terminal", hint=hint)
     text = writers()[form](result)
     if output is None:

@@ -6,7 +6,9 @@ Only this package reads environment variables of patchkit's own.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,3 +144,11 @@ def _only_manifest() -> Path:
         raise UsageError("no manifest in ./manifests", hint="name one with --manifest")
     names = ", ".join(each.name for each in found)
     raise UsageError("several manifests in ./manifests", hint=f"choose with --manifest: {names}")
+
+
+def moment() -> datetime:
+    """Now in UTC; $SOURCE_DATE_EPOCH, where it is set, for reports that can be made again."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    fixed = given.isascii() and given.isdigit() and len(given) < 12
+    seconds = int(given) if fixed else time.time()
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)

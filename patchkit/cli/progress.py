@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Paint, Painted, clean
+from patchkit.cli.text import Paint, Painted
+from patchkit.model.harmless import clean
 from patchkit.model.progress import Progress, Silent
 
 if TYPE_CHECKING:

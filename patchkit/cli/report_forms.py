@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchkit.cli.formats import Format, Writers
+from patchkit.cli.places import moment
 from patchkit.report.annotations import annotation_lines
+from patchkit.report.html.pages import check_page, ci_page, drift_page
 from patchkit.report.json import envelope
 from patchkit.report.junit import junit_document
 from patchkit.report.markdown import check_markdown, drift_markdown
@@ -40,6 +42,7 @@ def check_writers(paths: Sequence[Path]) -> Writers[CheckReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: lambda report: check_markdown(report, notices(report)),
+        Format.HTML: lambda report: check_page(report, notices(report), _now()),
     }
 
 
@@ -55,6 +58,7 @@ def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: drift_markdown,
+        Format.HTML: lambda report: drift_page(report, notices(report), _now()),
     }
 
 
@@ -79,7 +83,12 @@ def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: markdown,
+        Format.HTML: lambda report: ci_page(report, notices(report), _now()),
     }
+
+
+def _now() -> str:
+    return f"{moment():%Y-%m-%d %H:%M} UTC"
 
 
 def _named(paths: Sequence[Path]) -> dict[str, str]:

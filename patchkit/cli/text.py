@@ -7,12 +7,13 @@ written, and only `Painted` pieces get colour.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+from patchkit.model.harmless import clean
 
 
 class Paint(str, Enum):
@@ -43,23 +44,6 @@ class Painted:
 
 Piece: TypeAlias = str | Painted
 Line: TypeAlias = Piece | Sequence[Piece]
-
-# C0 and C1 controls but tab, lone surrogates (bytes that were no UTF-8), line separators and the
-# marks that reorder what is displayed.
-_HARMFUL = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_NAMED = {"\n": "\\n", "\r": "\\r", "\x1b": "\\e"}
-
-
-def clean(text: str) -> str:
-    """One line of `text` with nothing in it that a terminal acts on; such characters are named."""
-    return _HARMFUL.sub(_name, text)
-
-
-def shown(data: bytes) -> str:
-    """Bytes of a file's line as text to display, without the line end."""
-    return data.decode("utf-8", "surrogateescape").rstrip("\r\n")
 
 
 def width(line: Line) -> int:
@@ -97,16 +81,6 @@ def _without_empty_end(row: Sequence[Line]) -> Sequence[Line]:
     while row and width(row[-1]) == 0:
         row = row[:-1]
     return row
-
-
-def _name(match: re.Match[str]) -> str:
-    char = match[0]
-    code = ord(char)
-    if char in _NAMED:
-        return _NAMED[char]
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def _render_piece(piece: Piece, colour: bool) -> str:

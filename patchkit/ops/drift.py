@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from patchkit.drift.bisecting import bisect_history
 from patchkit.drift.carried import carry_of
@@ -40,6 +40,7 @@ class ComponentDrift:
     have in common, to `tip` it has `commits` first-parent commits, of which `touching` change files
     of the patches. `on_branch`: the pin is on it. `bisected`: only some commits were tried, so that
     breaks which were mended may be missing. `skipped` says why there was nothing to look at.
+    `line` has every commit from `start` on, where that was asked for.
     """
 
     manifest: str
@@ -57,6 +58,7 @@ class ComponentDrift:
     patches: tuple[PatchDrift, ...] = ()
     skipped: str = ""
     problems: tuple[Problem, ...] = ()
+    line: tuple[Landed, ...] = field(default=(), metadata={"json": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +82,22 @@ def look_for_drift(
     *,
     to: str | None = None,
     bisect: bool = False,
+    every_commit: bool = False,
     broken: Sequence[BrokenManifest] = (),
 ) -> DriftReport:
     """Judge every commit of the components' tracked branches, or of `to`, beyond their pins.
 
-    One component's error stops no other. On disk: the history and what was found, in the cache.
+    One component's error stops no other. With `every_commit` each is described, as a timeline
+    needs it. On disk: the history and what was found, in the cache.
     """
 
     def look(pair: tuple[Manifest, Component]) -> ComponentDrift:
         manifest, component = pair
         blank = ComponentDrift(manifest.name, component.name, str(component.pin), ExitCode.OK)
         try:
-            found = _look(blank, manifest, component, _Tools(store, progress, to, bisect))
+            found = _look(
+                blank, manifest, component, _Tools(store, progress, to, bisect, every_commit)
+            )
         except PatchkitError as error:
             found = replace(blank, exit_code=error.exit_code, problems=error.problems)
         progress.finish(component.name, "failed" if found.problems else "looked at")
@@ -109,6 +115,7 @@ class _Tools:
     progress: Progress
     to: str | None
     bisect: bool
+    every_commit: bool
 
 
 def _look(
@@ -173,7 +180,13 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         bisected=looking.tools.bisect,
         patches=told,
         exit_code=_exit_code(told),
+        line=_line(looking) if looking.tools.every_commit else (),
     )
+
+
+def _line(looking: _Looking) -> tuple[Landed, ...]:
+    line = looking.history.line()
+    return tuple(landed_of(looking.history, [line.start, *line.commits]))
 
 
 def _walk(looking: _Looking) -> Walk:

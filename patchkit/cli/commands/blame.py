@@ -17,8 +17,9 @@ from patchkit.cli.options import (
     WorkspaceOption,
 )
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted, shown
+from patchkit.cli.text import Line, Paint, Painted
 from patchkit.errors import ExitCode
+from patchkit.model.harmless import shown
 
 if TYPE_CHECKING:
     from patchkit.ops.blame import BlamedLine, BlameReport

@@ -77,19 +77,20 @@ def ci(
     from patchkit.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
+    form = Format.JSON if json else form
     paths = all_manifest_paths(manifest)
     chosen, broken = open_manifests(paths, component)
     store = Store(cache_folder(cache), offline=offline)
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
     with showing_progress(terminal) as progress:
         checked = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
-        drifted = look_for_drift(tracking, store, progress)
+        drifted = look_for_drift(tracking, store, progress, every_commit=form is Format.HTML)
     report = CiReport(checked, drifted, allow_drift)
     return deliver(
         terminal,
         report,
         report.exit_code,
-        form=Format.JSON if json else form,
+        form=form,
         output=output,
         writers=lambda: _writers(paths),
         show=_render,

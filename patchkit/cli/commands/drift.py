@@ -81,16 +81,25 @@ def drift(
     from patchkit.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
+    form = Format.JSON if json else form
     paths = all_manifest_paths(manifest)
     chosen, broken = open_manifests(paths, component)
     store = Store(cache_folder(cache), offline=offline)
     with showing_progress(terminal) as progress:
-        report = look_for_drift(chosen, store, progress, to=to, bisect=bisect, broken=broken)
+        report = look_for_drift(
+            chosen,
+            store,
+            progress,
+            to=to,
+            bisect=bisect,
+            every_commit=form is Format.HTML,
+            broken=broken,
+        )
     return deliver(
         terminal,
         report,
         report.exit_code,
-        form=Format.JSON if json else form,
+        form=form,
         output=output,
         writers=lambda: _writers(paths),
         show=_render,

@@ -1,0 +1,152 @@
+"""A clash side by side: what a hunk expects, and what stands in its place upstream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import zip_longest
+
+from patchkit.explain.saying import edited_files, file_words, hunk_words, renamed_words
+from patchkit.explain.values import (
+    Cause,
+    FileExplanation,
+    HunkExplanation,
+    Mismatch,
+    PatchExplanation,
+)
+from patchkit.model.harmless import shown
+
+# So many rows of a hunk are shown; lines up to so long, and so much alike, compared word by word.
+_ROWS = 60
+_COMPARED = 300
+_ALIKE = 0.4
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a line; `differs` from what stands on the other side."""
+
+    text: str
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A line of one side with its number; none: there is nothing there."""
+
+    number: int | None = None
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a hunk expects beside what stands there; `gap`: lines that agree lie before it."""
+
+    expects: Side
+    stands: Side
+    gap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HunkClash:
+    """A hunk without a place; `left_out` rows are too many to show."""
+
+    title: str
+    says: str
+    rows: tuple[Row, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileClash:
+    """A file that does not fit; `says` is to be read after its path."""
+
+    path: str
+    says: str
+    notes: tuple[str, ...]
+    hunks: tuple[HunkClash, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Why a patch does not apply: `reasons` hold for all of it."""
+
+    files: tuple[FileClash, ...]
+    reasons: tuple[str, ...]
+
+
+def clash_of(explanation: PatchExplanation) -> Clash:
+    """An explanation as it is shown."""
+    return Clash(tuple(map(_file, explanation.files)), tuple(_reasons(explanation)))
+
+
+def _file(file: FileExplanation) -> FileClash:
+    if file.contained:
+        return FileClash(file.path, file_words(file), ("the change has been made already",), ())
+    moves = [
+        f"now perhaps {each.path} ({each.how}, {each.likeness:.0%} of what the patch needs)"
+        for each in file.moves
+    ]
+    hunks = tuple(_hunk(each, file) for each in file.hunks)
+    return FileClash(file.path, file_words(file), tuple(moves), hunks)
+
+
+def _hunk(hunk: HunkExplanation, file: FileExplanation) -> HunkClash:
+    title = f"hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded})"
+    if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
+        return HunkClash(title, hunk_words(hunk, file), ())
+    rows = [row for each in hunk.mismatches for row in _rows(each)]
+    left_out = max(0, len(rows) - _ROWS)
+    return HunkClash(title, hunk_words(hunk, file), tuple(rows[:_ROWS]), left_out)
+
+
+def _rows(mismatch: Mismatch) -> Iterator[Row]:
+    olds = list(zip(mismatch.expected_lines, mismatch.expected, strict=True))
+    news = list(enumerate(mismatch.found, mismatch.found_at))
+    pairs = zip_longest(olds, news)
+    for place, (old, new) in enumerate(pairs):
+        yield _row(old, new, paired=len(olds) == len(news), gap=place == 0)
+
+
+def _row(
+    old: tuple[int, bytes] | None, new: tuple[int, bytes] | None, *, paired: bool, gap: bool
+) -> Row:
+    texts = ("" if old is None else shown(old[1]), "" if new is None else shown(new[1]))
+    one, other = _compared(*texts) if paired else (_whole(texts[0]), _whole(texts[1]))
+    expects = Side() if old is None else Side(old[0], one)
+    stands = Side() if new is None else Side(new[0], other)
+    return Row(expects, stands, gap)
+
+
+def _compared(one: str, other: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+    """Both lines with what differs marked, word by word."""
+    if max(len(one), len(other)) > _COMPARED:
+        return _whole(one), _whole(other)
+    words = _WORD.findall(one), _WORD.findall(other)
+    matcher = SequenceMatcher(None, *words, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return _whole(one), _whole(other)
+    steps = matcher.get_opcodes()
+    left = tuple(Part("".join(words[0][a:b]), tag != "equal") for tag, a, b, _, _ in steps if a < b)
+    right = tuple(
+        Part("".join(words[1][a:b]), tag != "equal") for tag, _, _, a, b in steps if a < b
+    )
+    return left, right
+
+
+def _whole(text: str) -> tuple[Part, ...]:
+    return (Part(text, False),) if text else ()
+
+
+def _reasons(explanation: PatchExplanation) -> Iterator[str]:
+    if explanation.contained:
+        yield "the tree has the whole change already"
+    for name in explanation.renamed:
+        share = " ".join(renamed_words(name, explanation))
+        yield f"the patch says {name.expected} where the tree says {name.found}: {share}"
+    edited: Sequence[str] = edited_files(explanation)
+    if edited:
+        yield f"the patch was edited since it was made: {', '.join(edited)} as it was then"

@@ -1,0 +1,182 @@
+"""A check, a drift, or both as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from patchkit import __version__
+from patchkit.drift.saying import forecast_words
+from patchkit.drift.values import Landed, PatchDrift
+from patchkit.errors import ExitCode
+from patchkit.model.outcome import Status
+from patchkit.ops.check_report import BrokenManifest, CheckReport, PatchCheck
+from patchkit.ops.ci import CiReport
+from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
+from patchkit.report.html.clashes import Clash, clash_of
+from patchkit.report.html.embedding import embedded, looks_data, timeline_data
+from patchkit.report.html.states import ROW, Look, look_of, outline
+from patchkit.report.html.timeline import Timeline, timeline_of
+from patchkit.report.notices import Notice
+from patchkit.templates.pages import digest_source, page_part, render_page
+
+
+@dataclass(frozen=True, slots=True)
+class PatchView:
+    """A patch along a branch: `ahead` says what a bump would do, `since` what put it as it is."""
+
+    drift: PatchDrift
+    look: Look
+    since: Landed | None
+    ahead: str
+    clash: Clash | None
+    attention: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentView:
+    """A component along its branch; no `timeline`: it was not looked at."""
+
+    drift: ComponentDrift
+    anchor: str
+    timeline: Timeline | None
+    patches: tuple[PatchView, ...]
+
+    @property
+    def attention(self) -> int:
+        """How many patches need a look."""
+        return sum(patch.attention for patch in self.patches)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """A patch that does not apply to its pin."""
+
+    component: str
+    patch: PatchCheck
+    clash: Clash
+
+
+def drift_page(report: DriftReport, notices: Iterable[Notice], written: str) -> str:
+    """The page of a drift; `written` says when, for its foot."""
+    return _page("patchkit drift", report.exit_code, notices, written, drift=report)
+
+
+def check_page(report: CheckReport, notices: Iterable[Notice], written: str) -> str:
+    """The page of a check."""
+    return _page("patchkit check", report.exit_code, notices, written, check=report)
+
+
+def ci_page(report: CiReport, notices: Iterable[Notice], written: str) -> str:
+    """The page of both in one."""
+    found = notices
+    both = (report.check, report.drift)
+    return _page("patchkit ci", report.exit_code, found, written, check=both[0], drift=both[1])
+
+
+def _page(
+    title: str,
+    code: ExitCode,
+    notices: Iterable[Notice],
+    written: str,
+    *,
+    check: CheckReport | None = None,
+    drift: DriftReport | None = None,
+) -> str:
+    components = _components(drift) if drift is not None else ()
+    style, script = page_part("page.css"), page_part("page.js")
+    return render_page(
+        "page.html.j2",
+        title=title,
+        passed=code is ExitCode.OK,
+        verdict=_verdict(code, check, components),
+        check=check,
+        failures=_failures(check) if check is not None else (),
+        components=components,
+        several=len({each.drift.manifest for each in components}) > 1,
+        drift=drift,
+        broken=_broken(check, drift),
+        notices=tuple(notices),
+        style=style,
+        script=script,
+        policy=f"style-src {digest_source(style)}; script-src {digest_source(script)}",
+        data=embedded(_data(components)),
+        look_of=look_of,
+        outline=outline,
+        row=ROW,
+        written=written,
+        version=__version__,
+    )
+
+
+def _components(report: DriftReport) -> tuple[ComponentView, ...]:
+    return tuple(
+        ComponentView(
+            each,
+            f"component-{number}",
+            timeline_of(each) if each.tip is not None and each.patches else None,
+            tuple(map(_patch, each.patches)),
+        )
+        for number, each in enumerate(report.components, 1)
+    )
+
+
+def _patch(drift: PatchDrift) -> PatchView:
+    clash = clash_of(drift.explanation) if drift.explanation is not None else None
+    ahead = forecast_words(drift.forecast) if drift.forecast is not None else ""
+    since = drift.broken_by or drift.absorbed_by
+    return PatchView(drift, look_of(drift.status), since, ahead, clash, needs_attention(drift))
+
+
+def _failures(check: CheckReport) -> tuple[CheckView, ...]:
+    return tuple(
+        CheckView(f"{component.manifest}: {component.name}", patch, clash_of(patch.explanation))
+        for component in check.components
+        for patch in component.patches
+        if patch.explanation is not None
+    )
+
+
+def _broken(check: CheckReport | None, drift: DriftReport | None) -> tuple[BrokenManifest, ...]:
+    """A manifest that cannot be read is told by both, once is enough."""
+    told = (*(check.broken if check is not None else ()), *(drift.broken if drift else ()))
+    return tuple({each.manifest: each for each in told}.values())
+
+
+def _verdict(
+    code: ExitCode, check: CheckReport | None, components: Sequence[ComponentView]
+) -> tuple[str, ...]:
+    """What there is to know, in sentences."""
+    told: list[str] = []
+    if check is not None:
+        states = [patch.status for each in check.components for patch in each.patches]
+        told.append(_sentence(states, "apply to", "the pins"))
+    if components:
+        states = [patch.drift.status for each in components for patch in each.patches]
+        told.append(_sentence(states, "fit", "the tracked branches"))
+    lost = sum(bool(each.drift.problems) for each in components)
+    if lost:
+        told.append(f"{lost} component{'s' * (lost != 1)} could not be looked at.")
+    elif code not in (ExitCode.OK, ExitCode.FINDING):
+        told.append("Something could not be read: see below.")
+    return tuple(told)
+
+
+def _sentence(states: Sequence[Status], do: str, where: str) -> str:
+    total, bad = len(states), states.count(Status.CONFLICTED)
+    if not total:
+        return "There are no patches."
+    if not bad:
+        return (
+            f"All {total} patches {do} {where}." if total > 1 else f"The patch does {do} {where}."
+        )
+    return f"{bad} of {total} patches {'does' if bad == 1 else 'do'} not {do} {where}."
+
+
+def _data(components: Sequence[ComponentView]) -> dict[str, object]:
+    drawn = {
+        each.anchor: timeline_data(each.drift, each.timeline)
+        for each in components
+        if each.timeline is not None
+    }
+    return {"looks": looks_data(), "components": drawn}

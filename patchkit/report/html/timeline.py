@@ -1,0 +1,137 @@
+"""A component's history as a drawing: one row for each patch, one cell for each commit.
+
+A row is drawn as runs of one state, so that its size follows from what happened, not from how many
+commits there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from patchkit.drift.values import Interval, Landed, PatchDrift
+from patchkit.ops.drift import ComponentDrift, needs_attention
+from patchkit.report.html.states import ORDER, Look, look_of, outline
+
+# So far apart, in hundredths of the width, labels of months do not touch: on a desk, on a phone.
+_WIDE, _NARROW = 5.0, 17.0
+_FILES = 3
+# A table of more runs than this nobody reads, and a browser takes long to show.
+_LISTED = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Cells `first` to `last` in one state; `since` brought it, `files` are those that clash."""
+
+    look: Look
+    first: int
+    last: int
+    since: Landed | None
+    files: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        """How many cells."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A patch's row: `shapes` is path data by the key of a state, `words` says the same."""
+
+    name: str
+    look: Look
+    attention: bool
+    runs: tuple[Run, ...]
+    shapes: tuple[tuple[str, str], ...]
+    words: str
+
+    @property
+    def label(self) -> str:
+        """The name where there is little room."""
+        return self.name.removesuffix(".patch") or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """Where a month begins: `at` is a cell, `left` that in hundredths of the width.
+
+    `wide` and `narrow`: whether there is room for its label on a desk, and on a phone.
+    """
+
+    label: str
+    at: int
+    left: float
+    wide: bool
+    narrow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`cells` commits, the start included; `legend` has the states that occur."""
+
+    cells: int
+    months: tuple[Month, ...]
+    tracks: tuple[Track, ...]
+    legend: tuple[Look, ...]
+
+    @property
+    def listed(self) -> int:
+        """How many runs of a patch, the newest, its table has room for."""
+        total = sum(len(track.runs) for track in self.tracks)
+        return total if total <= _LISTED else max(2, _LISTED // len(self.tracks))
+
+    @property
+    def grid(self) -> str:
+        """The lines between months, as path data."""
+        return "".join(f"M{month.at} 0V20" for month in self.months if month.at)
+
+
+def timeline_of(component: ComponentDrift) -> Timeline:
+    """The timeline of a component that was looked at."""
+    cells = component.commits + 1
+    tracks = tuple(_track(patch) for patch in component.patches)
+    seen = {run.look for track in tracks for run in track.runs}
+    months = tuple(_months([landed.date for landed in component.line], cells))
+    return Timeline(cells, months, tracks, tuple(look for look in ORDER if look in seen))
+
+
+def _track(patch: PatchDrift) -> Track:
+    runs = tuple(map(_run, patch.intervals))
+    shapes = [
+        (look.key, "".join(outline(look, r.first, r.last + 1) for r in runs if r.look is look))
+        for look in ORDER
+    ]
+    drawn = tuple(shape for shape in shapes if shape[1])
+    attention = needs_attention(patch)
+    return Track(patch.name, look_of(patch.status), attention, runs, drawn, _words(runs))
+
+
+def _run(interval: Interval) -> Run:
+    paths = dict.fromkeys(fault.path for fault in interval.faults)
+    look = look_of(interval.status)
+    return Run(look, interval.first, interval.last, interval.since, tuple(paths)[:_FILES])
+
+
+def _words(runs: Sequence[Run]) -> str:
+    """What a row shows, for who does not see it."""
+    told = [f"{run.look.word} for {run.length}" for run in runs[-6:]]
+    more = f"{len(runs) - 6} earlier states, " if len(runs) > 6 else ""
+    return f"{more}{', then '.join(told)} commits"
+
+
+def _months(dates: Sequence[str], cells: int) -> Iterator[Month]:
+    """The first commit of each month; a date that goes back counts as the latest before it."""
+    latest, shown = "", {_WIDE: -100.0, _NARROW: -100.0}
+    for at, moment in enumerate(dates):
+        month = moment[:7]
+        if month <= latest:
+            continue
+        begins = date.fromisoformat(f"{month}-01")
+        year = f" {month[:4]}" if not latest or begins.month == 1 else ""
+        latest, left = month, at * 100 / cells
+        room = {gap: left - last >= gap * (1.6 if year else 1) for gap, last in shown.items()}
+        shown.update((gap, left) for gap, fits in room.items() if fits)
+        yield Month(f"{begins:%b}{year}", at, round(left, 3), room[_WIDE], room[_NARROW])
