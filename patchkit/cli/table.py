@@ -156,10 +156,10 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('-j', '--jobs'), 'N', False, 'How many components at once'),
            (('--format',),
-            'text|json|junit|sarif|github|markdown|',
+            'text|json|junit|sarif|github|markdown|html|',
             False,
             'What to write: text, json, junit (test results), sarif (code scanning), github '
-            '(annotations), markdown (comments, job summaries)'),
+            '(annotations), markdown (comments, job summaries), html (one page)'),
            (('-o', '--output'),
             'FILE',
             False,
@@ -189,10 +189,10 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('--format',),
-            'text|json|junit|sarif|github|markdown|',
+            'text|json|junit|sarif|github|markdown|html|',
             False,
             'What to write: text, json, junit (test results), sarif (code scanning), github '
-            '(annotations), markdown (comments, job summaries)'),
+            '(annotations), markdown (comments, job summaries), html (one page)'),
            (('-o', '--output'),
             'FILE',
             False,
@@ -217,10 +217,10 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
         (('--offline',), '', False, 'Use only what is cached; never ask the network'),
         (('-j', '--jobs'), 'N', False, 'How many components at once'),
         (('--format',),
-         'text|json|junit|sarif|github|markdown|',
+         'text|json|junit|sarif|github|markdown|html|',
          False,
          'What to write: text, json, junit (test results), sarif (code scanning), github '
-         '(annotations), markdown (comments, job summaries)'),
+         '(annotations), markdown (comments, job summaries), html (one page)'),
         (('-o', '--output'),
          'FILE',
          False,
@@ -927,8 +927,9 @@ Options:
   -j, --jobs N            How many components at once. [default: 4]
       --format FORM       What to write: text, json, junit (test results), sarif
                           (code scanning), github (annotations), markdown
-                          (comments, job summaries). [one of text, json, junit,
-                          sarif, github, markdown; default: text]
+                          (comments, job summaries), html (one page). [one of
+                          text, json, junit, sarif, github, markdown, html;
+                          default: text]
   -o, --output FILE       Write the report to this file, and to the terminal
                           what it says in short.
       --json              Print the result as JSON (docs/reference/json.md).
@@ -978,8 +979,9 @@ Options:
       --offline           Use only what is cached; never ask the network.
       --format FORM       What to write: text, json, junit (test results), sarif
                           (code scanning), github (annotations), markdown
-                          (comments, job summaries). [one of text, json, junit,
-                          sarif, github, markdown; default: text]
+                          (comments, job summaries), html (one page). [one of
+                          text, json, junit, sarif, github, markdown, html;
+                          default: text]
   -o, --output FILE       Write the report to this file, and to the terminal
                           what it says in short.
       --json              Print the result as JSON (docs/reference/json.md).
@@ -1024,8 +1026,9 @@ Options:
   -j, --jobs N            How many components at once. [default: 4]
       --format FORM       What to write: text, json, junit (test results), sarif
                           (code scanning), github (annotations), markdown
-                          (comments, job summaries). [one of text, json, junit,
-                          sarif, github, markdown; default: text]
+                          (comments, job summaries), html (one page). [one of
+                          text, json, junit, sarif, github, markdown, html;
+                          default: text]
   -o, --output FILE       Write the report to this file, and to the terminal
                           what it says in short.
       --json              Print the result as JSON (docs/reference/json.md).

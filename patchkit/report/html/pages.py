@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from patchkit import __version__
 from patchkit.drift.saying import forecast_words
 from patchkit.drift.values import Landed, PatchDrift
@@ -99,7 +101,7 @@ def _page(
         notices=tuple(notices),
         style=style,
         script=script,
-        policy=f"style-src {digest_source(style)}; script-src {digest_source(script)}",
+        policy=Markup(f"style-src {digest_source(style)}; script-src {digest_source(script)}"),
         data=embedded(_data(components)),
         look_of=look_of,
         outline=outline,
@@ -166,10 +168,10 @@ def _sentence(states: Sequence[Status], do: str, where: str) -> str:
     total, bad = len(states), states.count(Status.CONFLICTED)
     if not total:
         return "There are no patches."
+    if total == 1:
+        return f"The patch does {'not ' if bad else ''}{do} {where}."
     if not bad:
-        return (
-            f"All {total} patches {do} {where}." if total > 1 else f"The patch does {do} {where}."
-        )
+        return f"All {total} patches {do} {where}."
     return f"{bad} of {total} patches {'does' if bad == 1 else 'do'} not {do} {where}."
 
 

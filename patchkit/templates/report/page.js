@@ -234,7 +234,7 @@
     }, { passive: false });
     figure.querySelector(".in").addEventListener("click", () => setZoom(zoom * 1.6));
     figure.querySelector(".out").addEventListener("click", () => setZoom(zoom / 1.6));
-    figure.querySelector(".out").disabled = true;
+    setZoom(1);
     figure.querySelector(".tools").hidden = false;
     figure.querySelector(".hint").hidden = false;
     const only = figure.querySelector(".only");

@@ -1,0 +1,207 @@
+"""The page says what the report says, and no text of others is more than text in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from patchkit.explain.values import (
+    Cause,
+    FileExplanation,
+    HunkExplanation,
+    Mismatch,
+    Origin,
+    PatchExplanation,
+)
+from patchkit.model.harmless import clean
+from patchkit.model.outcome import Preimage, Reason
+from patchkit.report.html.clashes import clash_of
+from patchkit.report.html.pages import drift_page
+from patchkit.report.html.states import ORDER, look_of
+from patchkit.report.html.timeline import timeline_of
+from patchkit.report.notices import drift_notices
+from patchkit.templates.pages import page_part
+from tests.report.lines import PAGE, STATES, component_drift, drift_report
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+_NASTY = (
+    "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)> \" ' & {{ 7*7 }} "
+    "\u202e txt \u2028 \x1b[31m \x00 \ufeff \udcff ]]> &lt;"
+)
+_TEXT = st.text(max_size=40)
+
+
+class _Page(HTMLParser):
+    """What a browser would make of a page: elements with their attributes, data, text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._script: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "script":
+            self._script.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.elements[-1][0] == "script":
+            self._script[-1] += data
+        else:
+            self.text += data
+
+    @property
+    def data(self) -> dict[str, dict[str, dict[str, list[object]]]]:
+        """What the script is given."""
+        found: dict[str, dict[str, dict[str, list[object]]]] = json.loads(self._script[0])
+        return found
+
+    @property
+    def shape(self) -> list[tuple[str, list[str]]]:
+        """All elements but line breaks, with the names of their attributes."""
+        return [(tag, sorted(names)) for tag, names in self.elements if tag != "br"]
+
+    def tags(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag == name]
+
+
+def _page(text: str) -> str:
+    component = component_drift({f"{text}.patch": "uuxx"}, ["", text, text], author=text)
+    component = replace(component, ref=text, manifest=text, name=text)
+    report = drift_report(component, replace(component, tip=None, skipped=text))
+    return drift_page(report, drift_notices(report, {}), text)
+
+
+@given(text=_TEXT)
+@example(text=_NASTY)
+@example(text="x' onfocus=alert(1) autofocus='")
+def test_text_of_others_is_text_and_nothing_else(text: str) -> None:
+    plain, page = _Page(_page("plain")), _Page(_page(text))
+    page_bytes = _page(text).encode()  # lone surrogates would fail here
+
+    assert page.shape == plain.shape
+    links = [each["href"] or "" for each in page.tags("a")]
+    assert all(link.startswith(("#component-", PAGE, "https://forge")) for link in links)
+    assert clean(text) in page.text
+    assert not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80[\xaa-\xae]", page_bytes)
+    subjects = page.data["components"]["component-1"]["subjects"]
+    assert subjects[1] == (clean(text[:160]) or "Change 1")
+
+
+def test_nothing_is_loaded_and_nothing_but_our_script_may_run() -> None:
+    page = _Page(_page(_NASTY))
+    for _, attributes in page.elements:
+        assert not {"src", "srcset", "action", "style", "poster"} & attributes.keys()
+        assert not any(name.startswith("on") for name in attributes)
+    assert not page.tags("link")
+    (policy,) = [m for m in page.tags("meta") if m.get("http-equiv")]
+    assert (policy["content"] or "").startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in (policy["content"] or "")
+    assert "@import" not in page_part("page.css")
+    assert "url(" not in page_part("page.css")
+
+
+@given(st.lists(st.text("usaex", min_size=5, max_size=5), min_size=1, max_size=3))
+def test_law_each_cell_is_drawn_in_its_state_and_in_no_other(rows: list[str]) -> None:
+    patches = {f"{number}.patch": states for number, states in enumerate(rows)}
+    timeline = timeline_of(component_drift(patches))
+    assert timeline.cells == 5
+    for track, states in zip(timeline.tracks, rows, strict=True):
+        drawn: dict[int, set[str]] = {}
+        for key, path in track.shapes:
+            for first, last in re.findall(r"M(\d+) \d+H(\d+)V", path):
+                for cell in range(int(first), int(last)):
+                    drawn.setdefault(cell, set()).add(key)
+        keys = [{_key(letter)} for letter in states]
+        assert [drawn[cell] for cell in range(5)] == keys
+
+
+def _key(letter: str) -> str:
+    return look_of(STATES[letter]).key
+
+
+def test_states_differ_without_colour() -> None:
+    assert len({look.bands for look in ORDER}) == len({look.sign for look in ORDER}) == len(ORDER)
+
+
+def test_months_are_where_they_begin() -> None:
+    months = timeline_of(component_drift({"a.patch": "u" * 15})).months
+    assert [(month.label, month.at) for month in months] == [
+        ("Dec 2025", 0),
+        ("Jan 2026", 2),
+        ("Feb", 8),
+        ("Mar", 12),
+    ]
+    assert months[0].wide
+    assert months[0].narrow
+    assert not months[1].narrow
+
+
+def test_a_clash_side_by_side() -> None:
+    mismatch = Mismatch((b"a = old(1)\n", b"b\n"), (7, 8), (b"a = new(1)\n", b"other\n"), 30)
+    hunk = HunkExplanation(1, 5, 20, Cause.CHANGED, "x.py", None, (mismatch,), 1, 0)
+    file = FileExplanation("x.py", Reason.CONTEXT, Preimage.DIFFERS, 3, "", False, 2, (hunk,), ())
+    clash = clash_of(PatchExplanation("p", False, 1, (file,), (), Origin(0, ())))
+    first, second = clash.files[0].hunks[0].rows
+    assert (first.expects.number, first.stands.number) == (7, 30)
+    assert [(part.text, part.differs) for part in first.stands.parts] == [
+        ("a = ", False),
+        ("new", True),
+        ("(1)", False),
+    ]
+    assert [part.differs for part in second.expects.parts] == [False]  # nothing alike: no marks
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast_is_enough(scheme: str) -> None:
+    """WCAG 2.2 AA: 4.5 to 1 for text, 3 to 1 for what is drawn."""
+    light, dark = re.findall(r":root \{(.*?)\n *\}", page_part("page.css"), re.DOTALL)[:2]
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", light))
+    if scheme == "dark":
+        colours |= dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", dark))
+
+    def ratio(one: str, other: str) -> float:
+        high, low = sorted((_luminance(colours[one]), _luminance(colours[other])), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    texts = ["ink", "soft", "link", "good", "bad", "note", "offsets", "merges", "anew", "absorbed"]
+    poor = [(t, g, ratio(t, g)) for t in texts for g in ("paper", "card") if ratio(t, g) < 4.5]
+    sides = ("expects", "expects-mark", "stands", "stands-mark")
+    poor += [("ink", side, ratio("ink", side)) for side in sides if ratio("ink", side) < 4.5]
+    drawn = ["applies", "offsets", "merges", "anew", "absorbed", "conflicts", "empty"]
+    poor += [(d, "track", ratio(d, "track")) for d in drawn if ratio(d, "track") < 3]
+    assert not poor
+
+
+def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": "one\ntwo\nthree\n"})
+    patch = make_patch({"a.py": "one\ntwo\nthree\n"}, {"a.py": "one\n2\nthree\n"}, subject="Count")
+    project.component("demo", upstream, pin, {"count.patch": patch}, track="main")
+    upstream.commit({"a.py": "one\n<b>zwei</b>\nthree\n"}, "Rework </script> (#7)")
+
+    drift = _Page(project.run("drift", "--format", "html").out)
+    assert "The patch does not fit the tracked branches." in drift.text
+    assert "<b>zwei</b>" in drift.text
+    assert drift.data["components"]["component-1"]["runs"] == [[[0, 1], [1, 6, ["a.py"]]]]
+    checked = project.run("check", "--format", "html", "--output", "out/check.html").ok()
+    assert "out/check.html written" in checked.err
+    page = _Page((project.root / "out" / "check.html").read_text(encoding="utf-8"))
+    assert "The patch does apply to the pins." in page.text
+    both = _Page(project.run("ci", "--format", "html").out)
+    assert "The patch does apply to the pins. The patch does not fit" in both.text
