@@ -16,7 +16,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'ci': 'Check and look for drift, with one exit code and one report',
  'status': 'Show in which state each checkout is',
  'refresh': 'Bring edits in the checkouts back into the patch files',
- 'bump': "Move a component's pin, and carry its patches there",
+ 'bump': "Move a component's pin, or all, and carry the patches there",
  'new': 'Record the edits of a checkout as a new patch',
  'export': 'Write a stack as a quilt series or a mailbox',
  'carry': 'Carry patches from one commit of a repository to another',
@@ -279,11 +279,13 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
               False,
               'Print only what is wrong; the exit code says the rest')),
  'bump': (((), 'COMPONENT', False, 'The component'),
+          (('--all',), '', False, 'Every component that has a `track`, each to that'),
           (('--to',),
            'REF',
            False,
            'A tag, a branch, a pattern of tags (the newest), a full commit id, a version of the '
            "package index; or `latest`: what the manifest's `track` names"),
+          (('--to-track',), '', False, 'The same as --to latest'),
           (('-m', '--manifest'),
            'MANIFEST',
            False,
@@ -582,7 +584,7 @@ Work with stacks:
   ci                Check and look for drift, with one exit code and one report
   status            Show in which state each checkout is
   refresh           Bring edits in the checkouts back into the patch files
-  bump              Move a component's pin, and carry its patches there
+  bump              Move a component's pin, or all, and carry the patches there
   new               Record the edits of a checkout as a new patch
   export            Write a stack as a quilt series or a mailbox
   carry             Carry patches from one commit of a repository to another
@@ -1153,24 +1155,25 @@ Exit codes:
 """
 
 PAGES['bump'] = """\
-Usage: patchkit bump [OPTIONS] COMPONENT
+Usage: patchkit bump [OPTIONS] [COMPONENT]
 
-Move a component's pin, and carry its patches there.
+Move a component's pin, or all, and carry the patches there.
 
 The new commit is looked up and fetched, the patches are carried to it as
 `refresh` does after an edit by hand, and pin, patches and lock are written
 together; of the manifest only the pin's characters change. If one patch does
 not fit, nothing is written. The checkout stays where it is: `patchkit apply`
-moves it.
+moves it. Several components move one after the other, each whole or not at all.
 
 Arguments:
   COMPONENT               The component.
 
 Options:
+      --all               Every component that has a `track`, each to that.
       --to REF            A tag, a branch, a pattern of tags (the newest), a
                           full commit id, a version of the package index; or
                           `latest`: what the manifest's `track` names.
-                          [required]
+      --to-track          The same as --to latest.
   -m, --manifest MANIFEST
                           The manifest: a path, or a name in manifests/ or
                           $PATCHKIT_MANIFESTS. May be left out where there is
@@ -1194,8 +1197,10 @@ Examples:
       what would become of the patches?
   patchkit bump megatron-lm --to core_v0.16.0
       pin, patches and lock in one go
-  patchkit bump slime --to latest --summary body.md
+  patchkit bump slime --to-track --summary body.md
       with a pull request's text
+  patchkit bump --all --dry-run
+      every component, to what it tracks
 
 Exit codes:
   0  the pin is moved and every patch carried, or it was there already

@@ -7,11 +7,11 @@ and written in the same transaction. The checkout stays where it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.urls import readable_url
 from patchkit.manifest.edit import set_pin
 from patchkit.manifest.find import FOLDER, manifests_in
@@ -30,7 +30,7 @@ from patchkit.manifest.values import (
 from patchkit.manifest.words import check_version
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.progress import Progress
-from patchkit.ops.bump_report import BumpReport, NamedPin, sorted_patches
+from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
 from patchkit.ops.refresh import RefreshOptions, refresh_components
 from patchkit.ops.refresh_carrying import PinEdit
 from patchkit.ops.refresh_report import RefreshedComponent, Result
@@ -52,9 +52,9 @@ class Target:
     new: NamedPin
 
 
-def bump_component(
+def bump_components(
     manifest: Manifest,
-    component: Component,
+    names: Sequence[str],
     wanted: str,
     *,
     store: Store,
@@ -62,44 +62,84 @@ def bump_component(
     options: RefreshOptions,
     progress: Progress,
 ) -> BumpReport:
-    """Move `component` to `wanted`: a branch, tag, tag pattern, commit id, version, or LATEST.
+    """Move components of `manifest` to `wanted`: see `find_target`.
 
-    On disk: the pin, the patches and the lock, all of them or none; no checkout. UsageError for a
-    `wanted` that is not there; BadInputError where the pin cannot be edited.
+    Several move each to LATEST: one that cannot is a problem in its report, and those without a
+    `track` are named there. On disk, for each: the pin, the patches and the lock, all or none; no
+    checkout. Of one component raises UsageError for a `wanted` that is not there, and BadInputError
+    where the pin cannot be edited.
     """
-    target = find_target(component, wanted, store, progress)
-    where = _shown(component.pin_where.file, manifest.root) + f":{component.pin_where.line}"
-    report = BumpReport(
-        manifest.name,
-        component.name,
-        options.dry_run,
-        target.old,
-        target.new,
-        where,
-        Result.UNCHANGED,
-        link=compare_link(component.source, component.pin, target.pin),
-    )
-    old = store.base(component, progress)
-    moved = replace(component, pin=target.pin)
-    if store.base(moved, progress).commit == old.commit:
-        return report
-    after = with_component(manifest, moved)
-    _require_same_files(after, moved, store, progress)
-    edit = _edit_of(manifest, component, target, old.commit)
-    refreshed = refresh_components(
-        after,
-        [moved],
-        store=store,
-        workspace=workspace,
-        options=options,
-        progress=progress,
-        pin=edit,
-    )
-    return _told(report, refreshed.components[0], edit, manifest)
+    rows: list[BumpedComponent] = []
+    untracked: list[str] = []
+    for name in names:
+        # a pin that the one before moved stands in the same file
+        manifest = load_manifest(manifest.path)
+        component = manifest.component(name)
+        assert component is not None
+        if len(names) > 1 and component.track is None:
+            untracked.append(name)
+            continue
+        bumping = _Bumping(manifest, component, store, workspace, options, progress)
+        try:
+            rows.append(bumping.to(wanted))
+        except PatchkitError as error:
+            if len(names) == 1:
+                raise
+            rows.append(_failed(bumping, wanted, error))
+    notes = _stale_rendering(manifest) if any(each.moved for each in rows) else ()
+    return BumpReport(manifest.name, options.dry_run, tuple(rows), tuple(untracked), tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bumping:
+    manifest: Manifest
+    component: Component
+    store: Store
+    workspace: Path
+    options: RefreshOptions
+    progress: Progress
+
+    @property
+    def where(self) -> str:
+        place = self.component.pin_where
+        return f"{_shown(place.file, self.manifest.root)}:{place.line}"
+
+    def to(self, wanted: str) -> BumpedComponent:
+        component, store = self.component, self.store
+        target = find_target(component, wanted, store, self.progress)
+        row = BumpedComponent(
+            component.name,
+            target.old,
+            target.new,
+            self.where,
+            Result.UNCHANGED,
+            link=compare_link(component.source, component.pin, target.pin),
+        )
+        old = store.base(component, self.progress)
+        moved = replace(component, pin=target.pin)
+        if store.base(moved, self.progress).commit == old.commit:
+            return row
+        after = with_component(self.manifest, moved)
+        _require_same_files(after, moved, store, self.progress)
+        edit = _edit_of(self.manifest, component, target, old.commit)
+        refreshed = refresh_components(
+            after,
+            [moved],
+            store=store,
+            workspace=self.workspace,
+            options=self.options,
+            progress=self.progress,
+            pin=edit,
+        )
+        return _told(row, refreshed.components[0], edit, self.manifest)
 
 
 def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> Target:
-    """What `wanted` is at the component's source now; asks the network unless it is a commit id."""
+    """What `wanted` is at the component's source now; asks the network unless it is a commit id.
+
+    `wanted` is a branch, tag, tag pattern, commit id, version, or LATEST. UsageError if there is no
+    such thing.
+    """
     match component.source, component.pin:
         case GitSource() as source, GitPin(old):
             return _git_target(component, source, old, wanted, store, progress)
@@ -224,23 +264,40 @@ def _require_same_files(
         raise BadInputError(*problems)
 
 
+def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedComponent:
+    component = bumping.component
+    bumping.progress.finish(component.name, Result.FAILED.value)
+    problems = (replace(each, where=each.where or component.name) for each in error.problems)
+    # what is wrong is the manifest's `track`, not the command line
+    code = ExitCode.BAD_INPUT if error.exit_code is ExitCode.USAGE else error.exit_code
+    return BumpedComponent(
+        component.name,
+        NamedPin(_short(component.pin)),
+        NamedPin("", (component.track or "") if wanted == LATEST else wanted),
+        bumping.where,
+        Result.FAILED,
+        code,
+        problems=tuple(problems),
+    )
+
+
 def _told(
-    report: BumpReport, done: RefreshedComponent, edit: PinEdit, manifest: Manifest
-) -> BumpReport:
+    row: BumpedComponent, done: RefreshedComponent, edit: PinEdit, manifest: Manifest
+) -> BumpedComponent:
     written = bool(done.files)
     return replace(
-        report,
+        row,
         result=done.result,
         exit_code=done.exit_code,
         patches=sorted_patches(done.carried, done.patches),
         files=done.files,
-        notes=tuple(_notes(report, edit, manifest)) if written else (),
+        notes=tuple(_notes(edit, manifest)) if written else (),
         findings=done.findings,
         problems=done.problems,
     )
 
 
-def _notes(report: BumpReport, edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:
+def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:
     rows = zip(edit.before.splitlines(), edit.after.splitlines(), strict=True)
     for number, (before, after) in enumerate(rows, 1):
         comment = re.search(rb"\s(#.*)$", after) if before != after else None
@@ -248,9 +305,16 @@ def _notes(report: BumpReport, edit: PinEdit, manifest: Manifest) -> Iterator[Pr
             text = comment[1].decode("utf-8", "replace")
             place = f"{_shown(edit.file, manifest.root)}:{number}"
             yield Problem(f"the comment beside the pin stays as it is: {text}", place)
+
+
+def _stale_rendering(manifest: Manifest) -> Iterator[Problem]:
     if (manifest.root / "rendered" / manifest.name).is_dir():
         hint = f"patchkit render -m {manifest.name}"
         yield Problem("was rendered for the old pin", f"rendered/{manifest.name}", hint)
+
+
+def _short(pin: Pin) -> str:
+    return pin.version if isinstance(pin, IndexPin) else str(pin)
 
 
 def _in_full(pin: Pin) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
-from patchkit.errors import ExitCode, Problem
+from patchkit.errors import ExitCode, Problem, worst
 from patchkit.model.lint import Finding
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.revision import Revision
@@ -38,7 +38,7 @@ class NamedPin:
     lasting: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name} {self.short}".strip()
+        return " ".join(each for each in (self.name, self.short) if each)
 
     @property
     def short(self) -> str:
@@ -57,35 +57,66 @@ class BumpedPatch:
 
 
 @dataclass(frozen=True, slots=True)
-class BumpReport:
+class BumpedComponent:
     """What became of a component that was to move from pin `old` to `new`.
 
     `where` is the place of the pin, `link` compares the two upstream ("" where nobody is known to
     do that). `patches` are sorted by what a reviewer must look at; `files` are the project's files
-    that were written or removed (with `dry_run`: would be). `notes` are what nobody but the user
+    that were written or removed (with a dry run: would be). `notes` are what nobody but the user
     can bring up to date. `result` is `unchanged` if the component is at that pin already.
     """
 
-    manifest: str
-    component: str
-    dry_run: bool
+    name: str
     old: NamedPin
     new: NamedPin
     where: str
     result: Result
+    exit_code: ExitCode = ExitCode.OK
     link: str = ""
     patches: tuple[BumpedPatch, ...] = ()
     files: tuple[str, ...] = ()
     notes: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
-    exit_code: ExitCode = field(default=ExitCode.OK, metadata={"json": False})
 
     @property
     def subject(self) -> str:
         """A first line for the commit's message."""
         old, new = (each.name if each.lasting else each.short for each in (self.old, self.new))
-        return f"Bump {self.component} from {old} to {new}"
+        return f"Bump {self.name} from {old} to {new}"
+
+    @property
+    def moved(self) -> bool:
+        """Whether its pin is another one now (with a dry run: would be)."""
+        return self.result is Result.CARRIED
+
+
+@dataclass(frozen=True, slots=True)
+class BumpReport:
+    """What became of components of a manifest, in its order; each is moved whole or not at all.
+
+    `untracked` are those that were passed over, as they have no `track`. `notes` are what nobody
+    but the user can bring up to date.
+    """
+
+    manifest: str
+    dry_run: bool
+    components: tuple[BumpedComponent, ...]
+    untracked: tuple[str, ...] = ()
+    notes: tuple[Problem, ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of the components."""
+        return worst(each.exit_code for each in self.components)
+
+    @property
+    def subject(self) -> str:
+        """A first line for the commit's message."""
+        moved = [each for each in self.components if each.moved] or self.components
+        if len(moved) == 1:
+            return moved[0].subject
+        return f"Bump {len(moved)} components of {self.manifest}"
 
 
 def sorted_patches(

@@ -5,11 +5,12 @@ Sorted by what a reviewer must look at. Texts of others are escaped, as in `mark
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from patchkit.model.outcome import FileOutcome
-from patchkit.ops.bump_report import Attention, BumpedPatch, BumpReport, NamedPin
+from patchkit.ops.bump_report import Attention, BumpedComponent, BumpedPatch, BumpReport, NamedPin
+from patchkit.ops.refresh_report import Result
 from patchkit.report.markdown import escaped
 
 _HEADINGS = {
@@ -42,40 +43,70 @@ def bump_markdown(report: BumpReport) -> str:
 
 
 def _lines(report: BumpReport) -> Iterator[str]:
-    yield f"## {escaped(report.subject)}"
+    several = len(report.components) + len(report.untracked) > 1
+    if several:
+        yield f"# {escaped(report.subject)}"
+        yield ""
+    for row in report.components:
+        yield from _component(row)
+        yield ""
+    if report.untracked:
+        yield f"No `track`, passed over: {escaped(', '.join(report.untracked))}"
+        yield ""
+    if report.notes:
+        yield from (f"- {escaped(str(each))}" for each in report.notes)
+        yield ""
+    yield "Commit message:"
     yield ""
-    yield f"- from {_pin(report.old)}"
-    yield f"- to {_pin(report.new)}"
-    if report.link:
-        yield f"- [what changed upstream]({report.link})"
-    for attention, group in groupby(report.patches, key=lambda each: each.attention):
+    yield from (f"    {line}".rstrip() for line in commit_message(report))
+
+
+def _component(row: BumpedComponent) -> Iterator[str]:
+    yield f"## {_title(row)}"
+    yield ""
+    yield f"- from {_pin(row.old)}"
+    yield f"- to {_pin(row.new)}"
+    if row.link:
+        yield f"- [what changed upstream]({row.link})"
+    for attention, group in groupby(row.patches, key=lambda each: each.attention):
         patches = list(group)
         yield ""
         yield f"### {_HEADINGS[attention]} ({len(patches)})"
         yield ""
         for patch in patches:
             yield from _patch(patch, detailed=attention in _DETAILED)
-    if report.notes or report.problems:
+    if row.notes or row.problems:
         yield ""
         yield "### Left to do"
         yield ""
-        yield from (f"- {escaped(str(each))}" for each in (*report.problems, *report.notes))
-    yield ""
-    yield "Commit message:"
-    yield ""
-    yield from (f"    {line}".rstrip() for line in commit_message(report))
+        yield from (f"- {escaped(str(each))}" for each in (*row.problems, *row.notes))
+
+
+def _title(row: BumpedComponent) -> str:
+    if row.result is Result.UNCHANGED:
+        return f"{escaped(row.name)} is there already"
+    return escaped(row.subject if row.moved else f"{row.name} stays where it is")
 
 
 def commit_message(report: BumpReport) -> Iterator[str]:
     """The lines of a message for the commit that a bump is."""
     yield _plain(report.subject)
-    groups = groupby(report.patches, key=lambda each: each.attention)
-    rows = {attention: [_plain(each.name) for each in group] for attention, group in groups}
-    if rows:
-        yield ""
-    for attention, names in rows.items():
-        told = f" ({', '.join(names)})" if attention in _NAMED else ""
-        yield f"{_SHORT[attention]}: {len(names)}{told}"
+    moved = [each for each in report.components if each.moved]
+    for row in moved or report.components:
+        if len(moved) > 1:
+            yield ""
+            yield _plain(row.subject)
+        groups = groupby(row.patches, key=lambda each: each.attention)
+        lines = [_summed(attention, list(group)) for attention, group in groups]
+        if lines and len(moved) <= 1:
+            yield ""
+        yield from lines
+
+
+def _summed(attention: Attention, patches: Sequence[BumpedPatch]) -> str:
+    names = ", ".join(_plain(each.name) for each in patches)
+    told = f" ({names})" if attention in _NAMED else ""
+    return f"{_SHORT[attention]}: {len(patches)}{told}"
 
 
 def _patch(patch: BumpedPatch, *, detailed: bool) -> Iterator[str]:
@@ -96,7 +127,7 @@ def _file(file: FileOutcome) -> str:
 
 def _pin(pin: NamedPin) -> str:
     name = f"{escaped(pin.name)}, " if pin.name else ""
-    return f"{name}{escaped(pin.pin)}"
+    return f"{name}{escaped(pin.pin)}".removesuffix(", ")
 
 
 def _plain(text: str) -> str:

@@ -135,8 +135,15 @@ def test_names_that_a_git_upstream_has(stack: Stacked, upstream: Upstream) -> No
     upstream.commit({"d.txt": "on"})
     for wanted, tag in (("v1.*", "v1.10"), ("v1.9", "v1.9"), ("refs/tags/nightly-2", "nightly-2")):
         ran = bump(stack, wanted, "--json", "--dry-run").ok()
-        assert ran.json["new"] == {"pin": commits[tag], "name": tag, "lasting": True}
-    assert bump(stack, commits["v1.10rc1"], "--json").ok().json["new"]["pin"] == commits["v1.10rc1"]
+        assert ran.json["components"][0]["new"] == {
+            "pin": commits[tag],
+            "name": tag,
+            "lasting": True,
+        }
+    assert (
+        bump(stack, commits["v1.10rc1"], "--json").ok().json["components"][0]["new"]["pin"]
+        == commits["v1.10rc1"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -391,3 +398,77 @@ def test_a_summary_of_a_conflict_says_what_to_do(stack: Stacked, upstream: Upstr
 
 def test_json_and_a_printed_summary_exclude_each_other(stack: Stacked) -> None:
     assert bump(stack, "main", "--json", "--summary", "-").code == 2
+
+
+# -- several components -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def several(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
+    """`demo` and `second` track main, `third` a branch that is gone, `fourth` nothing."""
+    second = Upstream.create(tmp_path / "second.git")
+    pins = [upstream.commit(STATES[0]), second.commit(STATES[0])]
+    project.component("demo", upstream, pins[0], small_patches(), track="main")
+    project.component("second", second, pins[1], small_patches(), track="main")
+    project.component("third", second, pins[1], track="gone")
+    project.component("fourth", second, pins[1])
+    further(upstream)
+    second.commit({"a.txt": lines({5: "upstream was here\n"})}, "Be here (#7)")
+    return project
+
+
+def test_all_components_each_to_its_track(several: Project, upstream: Upstream) -> None:
+    before = several.files()
+    ran = several.run("bump", "--all", "--summary", "body.md")
+    assert ran.code == 4
+    assert f"bumped  demo  {str(upstream.resolve('main~1'))[:12]} -> main " in ran.out
+    assert "conflicted  second" in ran.out
+    assert "failed  third" in ran.out
+    assert "has no branch or tag gone" in ran.err
+    assert "skipped  fourth  has no `track`" in ran.out
+    text = (several.root / MANIFEST).read_text()
+    assert text.count(str(upstream.resolve("main"))) == 1
+    after = several.files()
+    changed = {name.split("/")[1] for name in after if after[name] != before[name]}
+    assert changed == {"demo"}
+    body = (several.root / "body.md").read_text()
+    old, new = (str(upstream.resolve(each))[:12] for each in ("main~1", "main"))
+    assert [line for line in body.splitlines() if line.startswith(("# ", "## "))] == [
+        f"# Bump demo from {old} to {new}",
+        f"## Bump demo from {old} to {new}",
+        "## second stays where it is",
+        "## third stays where it is",
+    ]
+    assert "passed over: fourth" in body
+    several.run("check", "-c", "demo").ok()
+
+
+def test_all_components_as_a_dry_run(several: Project) -> None:
+    before = on_disk(several)
+    ran = several.run("bump", "--all", "--to-track", "--dry-run")
+    assert (ran.code, "would bump  demo" in ran.out) == (4, True)
+    assert on_disk(several) == before
+    assert not (several.root / "workspace").exists()
+
+
+def test_one_component_to_its_track(several: Project, upstream: Upstream) -> None:
+    several.run("bump", "demo", "--to-track").ok()
+    assert str(upstream.resolve("main")) in (several.root / MANIFEST).read_text()
+    assert several.run("bump", "fourth", "--to-track").code == 2
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        (),
+        ("demo",),
+        ("--to", "main"),
+        ("demo", "--all"),
+        ("--all", "--to", "main"),
+        ("demo", "--to", "main", "--to-track"),
+    ],
+)
+def test_what_does_not_go_together(several: Project, argv: tuple[str, ...]) -> None:
+    before = on_disk(several)
+    assert several.run("bump", *argv).code == 2
+    assert on_disk(several) == before

@@ -23,10 +23,10 @@ from patchkit.cli.words import word
 from patchkit.errors import ExitCode, Problem
 
 if TYPE_CHECKING:
-    from patchkit.ops.bump_report import BumpReport
+    from patchkit.ops.bump_report import BumpedComponent, BumpReport
 
 ToOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--to",
         metavar="REF",
@@ -34,6 +34,10 @@ ToOption = Annotated[
         "package index; or `latest`: what the manifest's `track` names.",
     ),
 ]
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Every component that has a `track`, each to that.")
+]
+ToTrackOption = Annotated[bool, typer.Option("--to-track", help="The same as --to latest.")]
 SummaryOption = Annotated[
     str | None,
     typer.Option(
@@ -58,7 +62,8 @@ CarefulOption = Annotated[
     examples=[
         ("patchkit bump megatron-lm --to latest --dry-run", "what would become of the patches?"),
         ("patchkit bump megatron-lm --to core_v0.16.0", "pin, patches and lock in one go"),
-        ("patchkit bump slime --to latest --summary body.md", "with a pull request's text"),
+        ("patchkit bump slime --to-track --summary body.md", "with a pull request's text"),
+        ("patchkit bump --all --dry-run", "every component, to what it tracks"),
     ],
     exits={
         ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
@@ -71,8 +76,12 @@ CarefulOption = Annotated[
 )
 def bump(
     *,
-    component: Annotated[str, typer.Argument(metavar="COMPONENT", help="The component.")],
-    to: ToOption,
+    component: Annotated[
+        str | None, typer.Argument(metavar="COMPONENT", help="The component.")
+    ] = None,
+    every: AllOption = False,
+    to: ToOption = None,
+    to_track: ToTrackOption = False,
     manifest: ManifestOption = None,
     careful: CarefulOption = False,
     fork: ForkOption = False,
@@ -84,12 +93,13 @@ def bump(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
-    """Move a component's pin, and carry its patches there.
+    """Move a component's pin, or all, and carry the patches there.
 
     The new commit is looked up and fetched, the patches are carried to it as `refresh` does after
     an edit by hand, and pin, patches and lock are written together; of the manifest only the pin's
     characters change. If one patch does not fit, nothing is written. The checkout stays where it
-    is: `patchkit apply` moves it.
+    is: `patchkit apply` moves it. Several components move one after the other, each whole or not
+    at all.
     """
     import time
 
@@ -97,7 +107,7 @@ def bump(
     from patchkit.cli.places import cache_folder, open_manifest, pick_component
     from patchkit.cli.progress import showing_progress
     from patchkit.errors import UsageError
-    from patchkit.ops.bump import bump_component
+    from patchkit.ops.bump import bump_components
     from patchkit.ops.refresh import RefreshOptions
     from patchkit.report.pull_request import bump_markdown
     from patchkit.store import Store
@@ -105,12 +115,14 @@ def bump(
     terminal = Terminal(quiet=quiet, json=json)
     if json and summary == "-":
         raise UsageError("--json and --summary - both want the standard output")
+    wanted = _wanted(component, to, every=every, to_track=to_track)
     chosen = open_manifest(manifest)
+    picked = [pick_component(chosen, component)] if component else chosen.components
     with showing_progress(terminal) as progress:
-        report = bump_component(
+        report = bump_components(
             chosen,
-            pick_component(chosen, component),
-            to,
+            [each.name for each in picked],
+            wanted,
             store=Store(cache_folder(cache), offline=offline),
             workspace=workspace,
             options=RefreshOptions(
@@ -120,38 +132,64 @@ def bump(
         )
     if summary == "-":
         terminal.document(bump_markdown(report))
-        for problem in report.problems:
-            terminal.problem(problem)
+        for row in report.components:
+            for problem in row.problems:
+                terminal.problem(problem)
         return report.exit_code
     if summary is not None:
         replace_file(Path(summary), (bump_markdown(report) + "\n").encode())
     return terminal.report("bump", report, report.exit_code, _render)
 
 
+def _wanted(component: str | None, to: str | None, *, every: bool, to_track: bool) -> str:
+    """What --to, --to-track and --all say together."""
+    from patchkit.errors import UsageError
+    from patchkit.ops.bump import LATEST
+
+    if (component is not None) == every:
+        raise UsageError("name a component, or say --all")
+    if to is not None and (to_track or (every and to != LATEST)):
+        told = "--to-track" if to_track else "--all"
+        raise UsageError(f"--to {to} and {told} exclude each other")
+    if to is None and not (to_track or every):
+        raise UsageError("say where to: --to REF, or --to-track")
+    return to or LATEST
+
+
 def _render(terminal: Terminal, report: BumpReport) -> None:
+    for row in report.components:
+        _render_component(terminal, row, dry_run=report.dry_run)
+    for name in report.untracked:
+        terminal.product([word("skipped"), "  ", name, "  has no `track`"])
+    for note in report.notes:
+        terminal.warn(note)
+    moved = [each.name for each in report.components if each.moved]
+    if moved and report.dry_run:
+        terminal.say("a dry run: nothing was written")
+    elif moved:
+        names = "".join(f" -c {name}" for name in moved)
+        checkouts = "checkout" if len(moved) == 1 else "checkouts"
+        terminal.hint(f"patchkit apply -m {report.manifest}{names}  moves the {checkouts}")
+
+
+def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool) -> None:
     from patchkit.cli.carried_output import print_carried_file
     from patchkit.ops.bump_report import Attention
     from patchkit.ops.refresh_report import Result
 
-    moved = report.result is Result.CARRIED
-    text = ("would bump" if report.dry_run else "bumped") if moved else ""
-    pins = f"{report.old} -> {report.new}"
-    if report.result is Result.UNCHANGED:
-        pins = f"is at {report.new} already"
-    terminal.product([word(report.result, text), "  ", report.component, "  ", pins])
-    for patch in report.patches:
+    text = ("would bump" if dry_run else "bumped") if row.moved else ""
+    pins = f"{row.old} -> {row.new}"
+    if row.result is Result.UNCHANGED:
+        pins = f"is at {row.new} already"
+    terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
+    for patch in row.patches:
         terminal.product(["  ", word(patch.attention), "  ", patch.name])
         if patch.attention in (Attention.REVIEW, Attention.CONFLICTED):
             for file in patch.files:
                 print_carried_file(terminal, file)
-    for finding in report.findings:
+    for finding in row.findings:
         terminal.warn(Problem(finding.what, finding.where, finding.hint))
-    for note in report.notes:
+    for note in row.notes:
         terminal.warn(note)
-    for problem in report.problems:
+    for problem in row.problems:
         terminal.problem(problem)
-    if moved and report.dry_run:
-        terminal.say("a dry run: nothing was written")
-    elif moved:
-        names = f"-m {report.manifest} -c {report.component}"
-        terminal.hint(f"patchkit apply {names}  moves the checkout")
