@@ -17,10 +17,11 @@ import random
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from patchkit.drift.along import Along
 from patchkit.drift.judging import SeriesJudge
 from patchkit.drift.walking import Walk, walk_history
 from patchkit.gitcmd.objects import ObjectReader
@@ -55,11 +56,10 @@ def main() -> None:
     def walk() -> Walk:
         with ObjectReader(history.repository) as reader:
             judge = SeriesJudge(reader, [patch.series_patch for patch in patches])
-            return walk_history(
-                history,
-                judge,
-                lambda blobs: void(bring_blobs(store, component, history, blobs, Silent())),
-            )
+            return walk_history(Along(history, reader, bring), judge)
+
+    def bring(blobs: Iterable[str]) -> None:
+        bring_blobs(store, component, history, blobs, Silent())
 
     found = walk()
     line = (found.start, *history.line().commits)
@@ -80,10 +80,6 @@ def main() -> None:
     print(f"bare git log     {bare:7.3f} s   drift takes {ours / bare:.1f} times as long")
     print(f"each by git apply{each * len(line):7.1f} s   ({each * 1000:.0f} ms a commit)", end=" ")
     print(f"  drift takes 1/{each * len(line) / ours:.0f}")
-
-
-def void(_: object) -> None:
-    """Nothing."""
 
 
 def _sample(walk: Walk, count: int) -> list[int]:

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from patchkit.drift.along import Along
 from patchkit.drift.judging import PatchVerdict, SeriesJudge
-from patchkit.drift.walking import Bring, Change, Touch, Walk, judge_commit
+from patchkit.drift.walking import Change, Touch, Walk, judge_commit
 from patchkit.gitcmd.firstparent import describe_commits
-from patchkit.histories import History
 
 
-def bisect_history(history: History, judge: SeriesJudge, bring: Bring) -> Walk:
+def bisect_history(along: Along, judge: SeriesJudge) -> Walk:
     """A walk of which only the start, the tip and the commits between two states are known."""
+    history = along.history
     line = history.line()
     commits = (line.start, *line.commits)
     seen: dict[int, tuple[PatchVerdict, ...]] = {}
 
     def at(position: int) -> tuple[PatchVerdict, ...]:
         if position not in seen:
-            seen[position] = judge_commit(history, judge, bring, commits[position])
+            seen[position] = judge_commit(along, judge, commits[position])
         return seen[position]
 
-    at_pin = judge_commit(history, judge, bring, history.pin)
+    at_pin = judge_commit(along, judge, history.pin)
     last = len(commits) - 1
     found = [_halved(at, patch, last) for patch in range(len(at_pin))]
     broke = sorted({change.position for changes in found for change in changes if change.position})

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchkit.carry import carry_stack
+from patchkit.drift.along import Along
 from patchkit.drift.judging import Carry, HunkFault, SeriesJudge, State, Verdicts
 from patchkit.drift.parts import Part, names_a_path_twice, split_series
-from patchkit.drift.scopes import Along, ScopeWatch
-from patchkit.gitcmd.firstparent import entries_at
+from patchkit.drift.scopes import ScopeWatch
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.base import Base
-from patchkit.model.objects import EMPTY_TREE, SUBMODULE_MODE, GitObject, TreeEntry
+from patchkit.model.objects import EMPTY_TREE, GitObject, TreeEntry
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.tree import ObjectSource, Tree
@@ -55,12 +55,13 @@ def _open(
     along: Along,
 ) -> Carrier | None:
     """None if files of the pin can't be had."""
-    state = entries_at(along.history.repository, along.history.pin, judge.paths)
-    along.bring(e.oid for e in state.values() if e.mode != SUBMODULE_MODE)
+    state = along.entries(along.history.pin, judge.paths)
+    contents = along.contents(state.values())
+    kept = Overlay(judge, (GitObject("blob", oid, data) for oid, data in contents.items()))
     numbered = {n: recipes[each.name] for n, each in enumerate(patches) if each.name in recipes}
     watch = ScopeWatch(along, numbered, frozenset(judge.paths))
     try:
-        return Carrier(judge, patches, Pinned(along.history.pin, state), numbered, watch)
+        return Carrier(kept, patches, Pinned(along.history.pin, state), numbered, watch)
     except MissingObjectError:
         return None
 

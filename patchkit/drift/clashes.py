@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from patchkit.drift.walking import Bring
+from patchkit.drift.along import Bring
 from patchkit.explain import Terrain, explain_patch
 from patchkit.explain.terrain import Overlay
 from patchkit.explain.values import Origin, PatchExplanation

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchkit.carry import carry_stack
+from patchkit.drift.along import Bring
 from patchkit.drift.values import Forecast
-from patchkit.drift.walking import Bring
 from patchkit.explain.terrain import Terrain
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
 from patchkit.histories import History

@@ -30,7 +30,15 @@ def walk_path(
     """Where the walk of this series from this pin along this branch is kept."""
     series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
     rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
-    facts = [_FORM, history.repository.git_dir.name, history.pin, history.ref, series, rules]
+    facts = [
+        _FORM,
+        history.repository.git_dir.name,
+        history.pin,
+        history.fork,
+        history.ref,
+        series,
+        rules,
+    ]
     return memory_path(cache, "drift", facts)
 
 

@@ -9,26 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from patchkit.drift.walking import Bring
+from patchkit.drift.along import Along, tree_of
 from patchkit.explain.terrain import Terrain
 from patchkit.gitcmd.firstparent import Landing, landings
-from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
-from patchkit.histories import History
+from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry
 from patchkit.model.outcome import Status
 from patchkit.recipes.engine import run_recipe
 from patchkit.recipes.values import Recipe
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
-
-
-@dataclass(frozen=True, slots=True)
-class Along:
-    """A history, what reads its objects, and what brings files that are not here."""
-
-    history: History
-    reader: ObjectReader
-    bring: Bring
 
 
 @dataclass(slots=True)
@@ -80,7 +70,7 @@ class ScopeWatch:
         history = self.along.history
         line = history.line()
         self._order = {each: place for place, each in enumerate((line.start, *line.commits))}
-        tree = history.base(commit).tree
+        tree = tree_of(self.along.reader, commit)
         self._files = self._covered(Terrain(self.along.reader, tree).files())
         self._ahead = []
         if commit in self._order:

@@ -6,28 +6,17 @@ changed. It can go on from where an earlier one ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from patchkit.drift.judging import HunkFault, PatchVerdict, SeriesJudge, State
-from patchkit.gitcmd.firstparent import (
-    Commit,
-    Entries,
-    Landing,
-    Line,
-    entries_at,
-    landings,
-)
+from patchkit.drift.along import Along, blobs_of
+from patchkit.drift.judging import HunkFault, PatchVerdict, SeriesJudge
+from patchkit.gitcmd.firstparent import Commit, Landing, Line, walk_line
 from patchkit.gitcmd.objects import ObjectReader
-from patchkit.histories import History
-from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
 from patchkit.model.outcome import Status
 
 #: So many commits' versions of files are in memory together.
 _READ_AT_ONCE = 100
-
-#: Brings the blobs that are about to be read.
-Bring = Callable[[Iterable[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,42 +62,42 @@ class Walk:
     changes: tuple[tuple[Change, ...], ...]
 
 
-def walk_history(
-    history: History, judge: SeriesJudge, bring: Bring, earlier: Walk | None = None
-) -> Walk:
+def walk_history(along: Along, judge: SeriesJudge, earlier: Walk | None = None) -> Walk:
     """Judge every state between the fork and the tip; or only those after the `earlier` walk."""
-    whole = history.line()
-    before = _resume(history, judge, bring, whole, earlier) if earlier is not None else None
-    if before is None:
-        before = _begin(history, judge, bring, whole.start)
-    found = landings(history.repository, _since(history, before), history.tip, judge.paths)
-    places = {commit: position for position, commit in enumerate(whole.commits, 1)}
+    history = along.history
+    since = history.fork if earlier is None else earlier.tip
+    line, found = walk_line(history.repository, since, history.tip, judge.paths)
+    if earlier is None:
+        before = _begin(along, judge, line.start)
+    elif _goes_on(along, judge, line, earlier):
+        before = earlier
+    else:
+        return walk_history(along, judge)
+    places = {commit: place for place, commit in enumerate(line.commits, before.length + 1)}
     touches, changes = list(before.touches), [list(each) for each in before.changes]
-    for landing in _with_contents(history, judge, bring, found):
+    for landing in _with_contents(along, judge, found):
         position = places[landing.commit.id]
         touches.append(_touch(position, landing))
         _note(changes, position, judge.update(landing.touches, landing.commit.id))
     return replace(
         before,
         tip=history.tip,
-        length=len(whole.commits),
+        length=before.length + len(line.commits),
         touches=tuple(touches),
         changes=tuple(map(tuple, changes)),
     )
 
 
-def _with_contents(
-    history: History, judge: SeriesJudge, bring: Bring, found: Sequence[Landing]
-) -> Iterator[Landing]:
+def _with_contents(along: Along, judge: SeriesJudge, found: Sequence[Landing]) -> Iterator[Landing]:
     """The commits one by one, each when the files that it brings are at hand."""
     batches = [found[at : at + _READ_AT_ONCE] for at in range(0, len(found), _READ_AT_ONCE)]
     blobs = [_versions(batch) for batch in batches]
-    brought = False
-    with ObjectReader(history.repository) as reader:
+    with ObjectReader(along.history.repository) as reader:
+        brought = False
         for batch, wanted in zip(batches, blobs, strict=True):
             contents = reader.read_present(wanted)
             if wanted.keys() - contents.keys() and not brought:
-                bring(set[str]().union(*blobs))  # one fetch for all
+                along.bring(set[str]().union(*blobs))  # one fetch for all
                 reader.close()  # the running git need not see new packs
                 contents |= reader.read_present(wanted.keys() - contents.keys())
                 brought = True
@@ -116,44 +105,30 @@ def _with_contents(
             yield from batch
 
 
-def state_of(entries: Entries, paths: Sequence[str]) -> State:
-    """The whole state of `paths`, with None for those that hold nothing."""
-    return {path: entries.get(path) for path in paths}
-
-
-def judge_commit(
-    history: History, judge: SeriesJudge, bring: Bring, commit: str
-) -> tuple[PatchVerdict, ...]:
+def judge_commit(along: Along, judge: SeriesJudge, commit: str) -> tuple[PatchVerdict, ...]:
     """The verdicts on one commit, whatever was judged before it."""
-    entries = entries_at(history.repository, commit, judge.paths)
-    bring(_blobs(entries.values()))
-    return judge.update(state_of(entries, judge.paths), commit)
+    entries = along.entries(commit, judge.paths)
+    judge.supply(along.contents(entries.values()))
+    return judge.update(entries, commit)
 
 
-def _begin(history: History, judge: SeriesJudge, bring: Bring, start: str) -> Walk:
+def _begin(along: Along, judge: SeriesJudge, start: str) -> Walk:
     """A walk of no commits: the state on the pin, and where the line starts."""
-    at_pin = judge_commit(history, judge, bring, history.pin)
-    verdicts = at_pin if start == history.pin else judge_commit(history, judge, bring, start)
+    pin = along.history.pin
+    at_pin = judge_commit(along, judge, pin)
+    verdicts = at_pin if start == pin else judge_commit(along, judge, start)
     changes = tuple((_change(0, verdict),) for verdict in verdicts)
     return Walk(start, start, 0, (), at_pin, changes)
 
 
-def _resume(
-    history: History, judge: SeriesJudge, bring: Bring, line: Line, earlier: Walk
-) -> Walk | None:
-    """The earlier walk, if the line goes on from its end and its last states are right."""
-    reached = (line.start, *line.commits)[earlier.length : earlier.length + 1]
-    same_series = len(earlier.changes) == judge.count
-    if earlier.start != line.start or reached != (earlier.tip,) or not same_series:
-        return None  # the branch was rewritten, or the walk is another series'
-    verdicts = judge_commit(history, judge, bring, earlier.tip)
+def _goes_on(along: Along, judge: SeriesJudge, line: Line, earlier: Walk) -> bool:
+    """Whether the line goes on from the end of the earlier walk, and its last states are right."""
+    if line.start != earlier.tip or len(earlier.changes) != judge.count:
+        return False  # the branch was rewritten, or the walk is another series'
+    verdicts = judge_commit(along, judge, earlier.tip)
     now = [_change(0, verdict) for verdict in verdicts]
     last = [replace(each[-1], position=0) for each in earlier.changes]
-    return earlier if now == last else None
-
-
-def _since(history: History, walk: Walk) -> str:
-    return walk.tip if walk.length else history.fork
+    return now == last
 
 
 def _note(changes: list[list[Change]], position: int, verdicts: Sequence[PatchVerdict]) -> None:
@@ -174,9 +149,4 @@ def _touch(position: int, landing: Landing) -> Touch:
 def _versions(batch: Sequence[Landing]) -> dict[str, None]:
     """The blobs that commits bring, the versions of one file together: git unpacks them faster."""
     touches = [pair for each in batch for pair in each.touches.items()]
-    entries = [entry for _, entry in sorted(touches, key=lambda pair: pair[0])]
-    return dict.fromkeys(e.oid for e in entries if e is not None and e.mode != SUBMODULE_MODE)
-
-
-def _blobs(entries: Iterable[TreeEntry | None]) -> set[str]:
-    return {e.oid for e in entries if e is not None and e.mode != SUBMODULE_MODE}
+    return blobs_of(entry for _, entry in sorted(touches, key=lambda pair: pair[0]))

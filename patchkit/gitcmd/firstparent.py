@@ -6,7 +6,7 @@ has to be here, to know when a file changed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -70,14 +70,24 @@ def landings(
     repository: Repository, since: str, tip: str, paths: Collection[str]
 ) -> tuple[Landing, ...]:
     """The commits of the line that change any of `paths`, oldest first."""
+    return walk_line(repository, since, tip, paths)[1]
+
+
+def walk_line(
+    repository: Repository, since: str, tip: str, paths: Collection[str]
+) -> tuple[Line, tuple[Landing, ...]]:
+    """The commits of the line of `tip` that `since` does not have, and those that change `paths`.
+
+    One git process for both; the first answer is that of `first_parents`.
+    """
     if not paths:
-        return ()
+        return first_parents(repository, since, tip), ()
     done = repository.git(
         "--literal-pathspecs",
         "log",
         "--first-parent",
         "-m",
-        "--reverse",
+        "--sparse",  # all commits: without it git compares each one's trees twice
         "--raw",
         "--no-abbrev",
         "--no-renames",
@@ -90,7 +100,11 @@ def landings(
         "--",
         *paths,
     )
-    return tuple(_parse_log(done.out))
+    rows = list(_parse_log(done.out))[::-1]
+    if not rows:
+        return Line(tip, ()), ()
+    line = Line(rows[0].parent or since, tuple(row.id for row in rows))
+    return line, tuple(_landing(row) for row in rows if row.touches)
 
 
 def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[str, Commit]:
@@ -101,7 +115,7 @@ def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[str, Co
     arguments = ["log", "--no-walk=unsorted", "--no-show-signature", "--encoding=UTF-8", "--stdin"]
     stdin = "".join(f"{each}\n" for each in wanted).encode()
     out = repository.git(*arguments, f"--format={_FORM}", stdin=stdin).out
-    return {each.commit.id: each.commit for each in _parse_log(out)}
+    return {row.id: _commit(row) for row in _parse_log(out)}
 
 
 def entries_at(repository: Repository, revision: str, paths: Collection[str]) -> Entries:
@@ -148,29 +162,42 @@ def missing_blobs(repository: Repository, blobs: Iterable[str]) -> frozenset[str
     return frozenset(row[0] for row in rows if row[-1] == "missing")
 
 
-def _parse_log(out: bytes) -> Iterator[Landing]:
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A commit as git's log tells it."""
+
+    id: str
+    parent: str
+    facts: Sequence[bytes]
+    touches: dict[str, TreeEntry | None]
+
+
+def _parse_log(out: bytes) -> Iterator[_Row]:
     # "commit ID" and its four facts, then pairs of ":modes ids status" and path
-    fields = iter(out.split(b"\0"))
-    landing: Landing | None = None
-    touches: dict[str, TreeEntry | None] = {}
-    for each in fields:
-        field = each.strip(b"\n")
-        if field.startswith(b"commit "):
-            if landing is not None:
-                yield landing
-            touches = {}
-            landing = _landing(field[7:], [next(fields) for _ in range(4)], touches)
-        elif field.startswith(b":"):
-            path = decode_path(next(fields))
-            touches[path] = _entry_after(field)
-    if landing is not None:
-        yield landing
+    fields = out.split(b"\0")
+    at, end = 0, len(fields)
+    while at < end:
+        field = fields[at].strip(b"\n")
+        at += 1
+        if not field.startswith(b"commit "):
+            continue
+        touches: dict[str, TreeEntry | None] = {}
+        parents, facts = fields[at], fields[at + 1 : at + 4]
+        at += 4
+        while at < end and not (raw := fields[at].lstrip(b"\n")).startswith(b"commit "):
+            if raw:
+                touches[decode_path(fields[at + 1])] = _entry_after(raw)
+            at += 2 if raw else 1
+        yield _Row(field[7:].decode(), parents[:40].decode(), facts, touches)
 
 
-def _landing(oid: bytes, facts: list[bytes], touches: dict[str, TreeEntry | None]) -> Landing:
-    parents, date, author, subject = facts
-    commit = Commit(oid.decode(), _iso(date), _text(author), _text(subject))
-    return Landing(commit, parents.decode().split(" ")[0], touches)
+def _landing(row: _Row) -> Landing:
+    return Landing(_commit(row), row.parent, row.touches)
+
+
+def _commit(row: _Row) -> Commit:
+    date, author, subject = row.facts
+    return Commit(row.id, _iso(date), _text(author), _text(subject))
 
 
 def _entry_after(facts: bytes) -> TreeEntry | None:

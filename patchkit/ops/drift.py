@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from patchkit.drift.along import Along, Bring
 from patchkit.drift.bisecting import bisect_history
 from patchkit.drift.carried import carry_of
 from patchkit.drift.clashes import explain_clash
 from patchkit.drift.forecast import forecast
 from patchkit.drift.judging import SeriesJudge
 from patchkit.drift.remembering import recall_walk, remember_walk, walk_path
-from patchkit.drift.scopes import Along
 from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
 from patchkit.drift.values import Forecast, Landed, PatchDrift, Suspicion
-from patchkit.drift.walking import Bring, Walk, walk_history
+from patchkit.drift.walking import Walk, walk_history
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
 from patchkit.histories import History, bring_blobs, open_history
@@ -193,13 +193,16 @@ def _walk(looking: _Looking) -> Walk:
     history, patches = looking.history, looking.series.patches
     recipes = load_generator(patches).recipes
     series = looking.series.series_patches
+    along = Along(history, looking.reader, looking.bring)
     judge = SeriesJudge(looking.reader, series)
-    judge.carry = carry_of(judge, series, recipes, Along(history, looking.reader, looking.bring))
+    judge.carry = carry_of(judge, series, recipes, along)
     if looking.tools.bisect:
-        return bisect_history(history, judge, looking.bring)
+        return bisect_history(along, judge)
     path = walk_path(looking.tools.store.cache, history, patches, recipes)
     earlier = recall_walk(path)
-    walk = walk_history(history, judge, looking.bring, earlier)
+    if earlier is not None and not along.has(earlier.tip):
+        earlier = None
+    walk = walk_history(along, judge, earlier)
     if walk != earlier:
         remember_walk(path, walk)
     return walk

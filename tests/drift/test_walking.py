@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry import carry_stack
+from patchkit.drift.along import Along
 from patchkit.drift.carried import carry_of
 from patchkit.drift.judging import SeriesJudge, State
-from patchkit.drift.scopes import Along
 from patchkit.drift.walking import judge_commit
 from patchkit.errors import ExitCode
 from patchkit.gitcmd.objects import reading
@@ -343,11 +343,12 @@ def test_the_walk_agrees_with_the_engine_on_every_commit(tmp_path: Path, seed: i
     history = History(repository, GitSource(upstream.url), "main", pin, tip, pin)
     with reading(repository) as reader:
         judge = SeriesJudge(reader, patches)
-        judge.carry = carry_of(judge, patches, {}, Along(history, reader, lambda blobs: None))
+        along = Along(history, reader, lambda blobs: None)
+        judge.carry = carry_of(judge, patches, {}, along)
         for commit in (pin, *history.line().commits):
             stack = build_stack(reader, history.base(commit), patches, stop_at_conflict=False)
             carried = carry_stack(reader, history.base(pin), history.base(commit), patches)
-            verdicts = judge_commit(history, judge, lambda blobs: None, commit)
+            verdicts = judge_commit(along, judge, commit)
             for verdict, outcome in zip(verdicts, carried.outcomes, strict=True):
                 if verdict.status is Status.CONFLICTED:
                     assert verdict.carried is CARRIED.get(outcome.status, outcome.status)
