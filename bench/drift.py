@@ -33,7 +33,7 @@ from patchkit.series import LoadedPatch, load_series
 from patchkit.stack import patch_changes
 from patchkit.store import Store
 
-_ROUNDS = 5
+_ROUNDS = 9
 
 
 @dataclass(frozen=True)

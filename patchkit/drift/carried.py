@@ -17,10 +17,11 @@ from patchkit.drift.parts import Part, names_a_path_twice, split_series
 from patchkit.drift.scopes import ScopeWatch
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.base import Base
-from patchkit.model.objects import EMPTY_TREE, GitObject, TreeEntry
+from patchkit.model.fewfiles import few_files
+from patchkit.model.objects import GitObject
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.overlay import Overlay
-from patchkit.model.tree import ObjectSource, Tree
+from patchkit.model.tree import ObjectSource
 from patchkit.recipes.generating import Generator
 from patchkit.recipes.values import Recipe
 from patchkit.stack import SeriesPatch, StackBuilder, build_stack, patch_changes
@@ -228,8 +229,4 @@ def _joined(found: Iterable[Status], *, generated: bool) -> Status:
 
 def _tree(source: ObjectSource, state: State, objects: list[GitObject]) -> str:
     """A tree of just these files; its own objects are appended."""
-    tree = Tree(source, EMPTY_TREE)
-    entries: dict[str, TreeEntry] = {path: e for path, e in state.items() if e is not None}
-    for path, entry in entries.items():
-        tree = tree.put(path, entry)
-    return tree.write(objects)
+    return few_files(source, state).write(objects)

@@ -16,7 +16,8 @@ from typing import TypeAlias
 from patchkit.drift.parts import related
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.apply import Blobs, apply_changes
-from patchkit.model.objects import EMPTY_TREE, SUBMODULE_MODE, GitObject, TreeEntry
+from patchkit.model.fewfiles import few_files
+from patchkit.model.objects import SUBMODULE_MODE, GitObject, TreeEntry
 from patchkit.model.outcome import Clash, FileOutcome, Reason, Status
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.reverse import reverse_changes
@@ -76,6 +77,11 @@ class Unit:
 
     changes: tuple[FileChange, ...]
     paths: tuple[str, ...]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one change, which can start from nothing that another one makes."""
+        return len(self.changes) == 1
 
 
 @dataclass(slots=True)
@@ -186,7 +192,9 @@ class SeriesJudge:
             return UnitVerdict(Status.CONFLICTED, None, (fault,))
         blobs = Blobs(self)
         try:
-            applied = apply_changes(tree, blobs, unit.changes, terse=True)
+            # nobody starts from what this makes of files that no other patch looks at
+            trial = unit.is_single and self._shared.isdisjoint(unit.paths)
+            applied = apply_changes(tree, blobs, unit.changes, terse=True, trial=trial)
             if applied.tree is None:
                 faults = tuple(_faults(tree, blobs, unit, applied.files))
                 contained = _undoes(tree, blobs, unit)
@@ -209,13 +217,10 @@ class SeriesJudge:
 
     def _tree(self, state: State) -> Tree | None:
         """A tree of just these paths; None where a file stands in for another's folder."""
-        tree = Tree(self._source, EMPTY_TREE)
         try:
-            for path, entry in state.items():
-                tree = tree if entry is None else tree.put(path, entry)
+            return few_files(self._source, state)
         except ObstructedError:
             return None
-        return tree
 
     # --- where the files come from: upstream, and what patches make (see ObjectSource)
 
@@ -256,7 +261,8 @@ def _undoes(tree: Tree, blobs: Blobs, unit: Unit, *, in_place: bool = False) -> 
     """Whether the tree is as the unit leaves it; at other line numbers, too, unless `in_place`."""
     if not all(_may_hold(tree, blobs, change) for change in unit.changes):
         return False
-    undone = apply_changes(tree, blobs, reverse_changes(unit.changes), terse=True)
+    back = reverse_changes(unit.changes)
+    undone = apply_changes(tree, blobs, back, terse=True, trial=unit.is_single)
     shifted = any(each.status is Status.SHIFTED for each in undone.files)
     return undone.tree is not None and not (in_place and shifted)
 

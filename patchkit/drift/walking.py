@@ -133,9 +133,10 @@ def _goes_on(along: Along, judge: SeriesJudge, line: Line, earlier: Walk) -> boo
 
 def _note(changes: list[list[Change]], position: int, verdicts: Sequence[PatchVerdict]) -> None:
     for known, verdict in zip(changes, verdicts, strict=True):
-        now = _change(position, verdict)
-        if replace(now, position=known[-1].position) != known[-1]:
-            known.append(now)
+        last = known[-1]
+        was = (last.status, last.carried, last.faults)
+        if was != (verdict.status, verdict.carried, verdict.faults):
+            known.append(_change(position, verdict))
 
 
 def _change(position: int, verdict: PatchVerdict) -> Change:

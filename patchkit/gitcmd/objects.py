@@ -20,6 +20,9 @@ from patchkit.model.pack import make_pack
 # How many requests may be in the pipe unanswered: each is 41 bytes, and a pipe holds 64 KiB.
 _IN_FLIGHT = 512
 
+# Files pass through in few pieces; a system that knows no such size, or allows less, ignores it.
+_PIPE = 1 << 20
+
 
 class MissingObjectError(SurroundingsError):
     """An object that should be in the repository and is not."""
@@ -119,6 +122,7 @@ class ObjectReader:
                 stderr=subprocess.DEVNULL,
                 env=sealed_environment(),
                 cwd="/",
+                pipesize=_PIPE,
             )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None

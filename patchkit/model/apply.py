@@ -17,6 +17,7 @@ from patchkit.model.hunks import Misfit, place_hunks
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
+    NO_OBJECT,
     SUBMODULE_MODE,
     SYMLINK_MODE,
     GitObject,
@@ -65,13 +66,19 @@ class Applied:
 
 
 def apply_changes(
-    tree: Tree, blobs: Blobs, changes: Sequence[FileChange], *, terse: bool = False
+    tree: Tree,
+    blobs: Blobs,
+    changes: Sequence[FileChange],
+    *,
+    terse: bool = False,
+    trial: bool = False,
 ) -> Applied:
     """Apply `changes` to `tree`; nothing is written, `blobs` learns what the changes made.
 
-    With `terse` clashes do not tell what stands where a hunk should go.
+    With `terse` clashes do not tell what stands where a hunk should go. A `trial` is for the
+    verdict only, of changes that name each path once: files that they make get no ids, no blobs.
     """
-    attempt = _Attempt(tree, blobs, changes, terse)
+    attempt = _Attempt(tree, blobs, changes, terse, trial)
     outcomes = [attempt.try_change(change) for change in changes]
     if any(outcome.clashes for outcome in outcomes):
         return Applied(None, tuple(outcomes))
@@ -116,6 +123,7 @@ class _Attempt:
     blobs: Blobs
     changes: Sequence[FileChange]
     terse: bool = False
+    trial: bool = False
     table: dict[str, _File | _Gone] = field(default_factory=dict)
     results: list[tuple[FileChange, _File | None]] = field(default_factory=list)
     made: list[GitObject] = field(default_factory=list)
@@ -282,6 +290,8 @@ class _Attempt:
             if not data.startswith(_SUBPROJECT) or not _is_full_id(oid):
                 raise _clash(change, Reason.MODE, "no commit of a submodule")
             return _File(mode, oid, data)
+        if self.trial:
+            return _File(mode, NO_OBJECT, data)
         blob = make_object("blob", data, before.oid if before else None)
         if change.kind is not Kind.DELETE:
             self.made.append(blob)

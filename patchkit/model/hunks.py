@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from patchkit.model.patch import Hunk
 
@@ -98,12 +99,9 @@ class _Image:
         its lines were, in the file as it came, from where it was made.
         """
         lines = hunk.lines
-        old = [text[1:] for text in lines if text[0] != _PLUS]
-        # a text without anything after the marker is an empty line that lost even its newline
-        new = [text[1:] for text in lines if text[0] != _MINUS and len(text) > 1]
         wanted = max(hunk.new_start - 1, 0)
-        needle = b"".join(old)
-        if needle.count(b"\n") < len(old) - (not needle.endswith(b"\n")):
+        needle, old_lines, text, new_lines = _sides(lines)
+        if needle.count(b"\n") < old_lines - (not needle.endswith(b"\n")):
             return None  # "no newline" in the middle: no file looks like that
         self._first = self.data.find(needle)
         if self._first < 0:
@@ -114,11 +112,11 @@ class _Image:
         if not at_start and not at_end:
             found = self._expected(needle, wanted)
         if found is None:
-            found = self._nearest(needle, wanted, len(old), at_start=at_start, at_end=at_end)
+            found = self._nearest(needle, wanted, old_lines, at_start=at_start, at_end=at_end)
         if found is None:
             return None
         start, end, line, current = found
-        self._insert(_Span(start, end, line, len(old), len(new), b"".join(new)))
+        self._insert(_Span(start, end, line, old_lines, new_lines, text))
         return current - wanted, line - max(hunk.old_start - 1, 0)
 
     def contents(self) -> bytes:
@@ -235,6 +233,15 @@ class _Image:
             open_end = not self.data.endswith(b"\n") and bool(self.data)
             self._lines = line + rest + open_end
         return self._lines + self.grown
+
+
+@lru_cache(maxsize=4096)
+def _sides(lines: tuple[bytes, ...]) -> tuple[bytes, int, bytes, int]:
+    """What a hunk takes and what it leaves, each with the number of its lines."""
+    old = [text[1:] for text in lines if text[0] != _PLUS]
+    # a text without anything after the marker is an empty line that lost even its newline
+    new = [text[1:] for text in lines if text[0] != _MINUS and len(text) > 1]
+    return b"".join(old), len(old), b"".join(new), len(new)
 
 
 def _misfit(lines: Sequence[bytes], hunk: Hunk, number: int, moved: int) -> Misfit:

@@ -19,6 +19,9 @@ SUBMODULE_MODE = 0o160000
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
+#: Where git writes an id and there is no object.
+NO_OBJECT = "0" * 40
+
 
 @dataclass(frozen=True, slots=True)
 class GitObject:
