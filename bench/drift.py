@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchkit.drift.along import Along
+from patchkit.drift.carried import carry_of
 from patchkit.drift.judging import SeriesJudge
 from patchkit.drift.walking import Walk, walk_history
 from patchkit.gitcmd.objects import ObjectReader
@@ -29,6 +30,7 @@ from patchkit.histories import History, bring_blobs, open_history
 from patchkit.manifest.load import load_manifest
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Silent
+from patchkit.recipes.generating import load_generator
 from patchkit.series import LoadedPatch, load_series
 from patchkit.stack import patch_changes
 from patchkit.store import Store
@@ -53,9 +55,15 @@ def main() -> None:
     patches = load_series(manifest, component, store, Silent()).patches
     history = open_history(store, component, options.to or component.track or "", Silent())
 
-    def walk() -> Walk:
+    recipes = load_generator(patches).recipes
+
+    def walk(*, carry: bool = False) -> Walk:
         with ObjectReader(history.repository) as reader:
-            judge = SeriesJudge(reader, [patch.series_patch for patch in patches])
+            series = [patch.series_patch for patch in patches]
+            judge = SeriesJudge(reader, series)
+            if carry:
+                along = Along(history, reader, bring)
+                judge.carry = carry_of(judge, series, recipes, along)
             return walk_history(Along(history, reader, bring), judge)
 
     def bring(blobs: Iterable[str]) -> None:
@@ -72,11 +80,13 @@ def main() -> None:
         if said is not _fits(found, n, each)
     ]
     ours, bare = _in_turn(walk, lambda: _bare_log(history, patches))
+    carried, _ = _in_turn(lambda: walk(carry=True), lambda: None)
     each = trials.seconds / len(positions)
     print(f"{component.name} along {history.ref}: {found.length} commits, {len(patches)} patches")
     print(f"agrees with git apply on {len(positions) * len(patches) - len(wrong)}", end=" ")
     print(f"of {len(positions) * len(patches)} verdicts on {len(positions)} commits {wrong or ''}")
     print(f"drift            {ours:7.3f} s")
+    print(f"  and the carry engine's word where a patch does not apply: {carried:.3f} s")
     print(f"bare git log     {bare:7.3f} s   drift takes {ours / bare:.1f} times as long")
     print(f"each by git apply{each * len(line):7.1f} s   ({each * 1000:.0f} ms a commit)", end=" ")
     print(f"  drift takes 1/{each * len(line) / ours:.0f}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from patchkit.drift.along import Bring
 from patchkit.explain import Terrain, explain_patch
@@ -56,11 +55,12 @@ def _bring_renamed(history: History, commit: str, outcome: PatchOutcome, bring: 
     wanted: list[str] = []
     for path in gone:
         if path in removed:
-            like = [other for other in added if _kind(other) == _kind(path)]
-            like.sort(key=lambda other: PurePosixPath(other).name != PurePosixPath(path).name)
+            kind, name = _kind(path), path.rpartition("/")[2]
+            like = [other for other in added if _kind(other) == kind]
+            like.sort(key=lambda other: other.rpartition("/")[2] != name)
             wanted += like[:_CANDIDATES]
     bring(added[path].oid for path in wanted if added[path].mode != SUBMODULE_MODE)
 
 
 def _kind(path: str) -> str:
-    return PurePosixPath(path).suffix
+    return path.rpartition("/")[2].rpartition(".")[2]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from patchkit.model.linediff import Edit, diff_lines
 
@@ -71,7 +72,7 @@ class ThreeWay:
 
 def compare_three(base: Lines, upstream: Lines, patch: Lines) -> ThreeWay:
     """Find the regions of three texts given as lines with their ends."""
-    ours, theirs = diff_lines(base, upstream), diff_lines(base, patch)
+    ours, theirs = diff_lines(base, upstream), _patch_edits(tuple(base), tuple(patch))
     groups = _group(ours, theirs)
     regions = []
     grown_upstream = grown_patch = 0
@@ -95,6 +96,10 @@ def compare_three(base: Lines, upstream: Lines, patch: Lines) -> ThreeWay:
         grown_upstream += more_upstream
         grown_patch += more_patch
     return ThreeWay(base, upstream, patch, ours, theirs, tuple(regions))
+
+
+# A patch is often compared with many versions of upstream's file.
+_patch_edits = lru_cache(maxsize=32)(diff_lines)
 
 
 def _growth(edits: Sequence[Edit]) -> int:

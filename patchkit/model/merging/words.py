@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from patchkit.model.diff import split_lines
 from patchkit.model.merging.regions import compare_three
@@ -16,8 +17,9 @@ _WORD = re.compile(rb"\w+|\r?\n|[^\S\n]+|[^\w\s]")
 _LONGEST = 4000  # words: more is not an edit of the same lines any more
 
 
+@lru_cache(maxsize=256)  # upstream's file changes, the lines that meet often do not
 def merge_words(
-    base: Sequence[bytes], upstream: Sequence[bytes], patch: Sequence[bytes]
+    base: tuple[bytes, ...], upstream: tuple[bytes, ...], patch: tuple[bytes, ...]
 ) -> tuple[bytes, ...] | None:
     """The lines with both sides' changes; None if those meet."""
     sides = [_WORD.findall(b"".join(lines)) for lines in (base, upstream, patch)]
