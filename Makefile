@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_OPTIONS ?= -n auto
 
-.PHONY: help demo test check format golden reference bench clean
+.PHONY: help demo test check format golden reference bench faults clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -36,6 +36,9 @@ reference: $(VENV)/.develops  ## write docs/reference and the help table anew
 
 bench: $(VENV)/.develops  ## ratios to git and to a bare interpreter
 	$(BIN)/python bench/run.py
+
+faults: $(VENV)/.develops  ## stop commands at 1200 points; writes docs/faults.md
+	$(BIN)/python -m bench.faults --points 1200 --write docs/faults.md
 
 clean:  ## away with everything made here
 	rm -rf $(VENV) .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from patchkit.errors import SurroundingsError
@@ -31,6 +33,9 @@ def replace_file(path: Path, data: bytes) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
+    except BaseException:  # ^C
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def write_beside(path: Path, data: bytes) -> Path:
@@ -51,7 +56,32 @@ def write_beside(path: Path, data: bytes) -> Path:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
+    except BaseException:  # ^C
+        beside.unlink(missing_ok=True)
+        raise
     return beside
+
+
+def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
+    """Make `target` a folder of exactly these files; it must not be there, or be empty.
+
+    On disk: built beside it and renamed in, so that it is there whole or not at all; what a kill
+    leaves beside it goes with the next call. Raises SurroundingsError.
+    """
+    place = Path(os.path.realpath(target))
+    draft = place.with_name(f".{place.name[:80]}{UNFINISHED}")
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        for name, data in files.items():
+            (draft / name).write_bytes(data)
+        draft.rename(place)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise _unwritable(target, error) from error
+    except BaseException:  # ^C
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

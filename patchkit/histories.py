@@ -126,6 +126,7 @@ def _updated(
     init_repository(repository.git_dir)
     tip = fetch_history(source, ref, pin, repository, fetching)
     refs = [RefChange(_PINS + pin, pin), RefChange(_track(ref), tip.commit)]
+    repository.free_refs(change.name for change in refs)
     repository.update_refs(refs, reason="patchkit: fetched")
     return tip.commit
 

@@ -212,7 +212,7 @@ def _sweep(folders: Iterable[Path]) -> None:
     """Remove what a killed writer left beside; a minute spares one that is at work now."""
     for folder in folders:
         for beside in folder.glob(f".*{UNFINISHED}"):
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
                 if time.time() - beside.stat().st_mtime > _STALE:
                     beside.unlink()
 
@@ -222,7 +222,8 @@ def _discard(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
         if step.beside is not None:
             (root / step.beside).unlink(missing_ok=True)
     for folder in reversed(made):
-        folder.rmdir()
+        with suppress(OSError):  # whatever ended the work is the news, not that this is left
+            folder.rmdir()
 
 
 def _make_folders(folder: Path) -> list[Path]:

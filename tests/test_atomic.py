@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.atomic import UNFINISHED, replace_file, write_beside
+from patchkit.atomic import UNFINISHED, replace_file, write_beside, write_folder
 from patchkit.errors import SurroundingsError
+from tests.workspace.killing import killed_at
 
 
 def mode(path: Path) -> int:
@@ -99,3 +100,43 @@ def test_a_kill_leaves_old_or_new(tmp_path: Path) -> None:
         data = path.read_bytes()
         assert len(data) == 100_000
         assert len(set(data)) == 1
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    """An empty folder."""
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    return folder
+
+
+def test_a_folder_is_there_whole_or_not_at_all(beside: Path) -> None:
+    target, files = beside / "folder", {"one": b"1\n", "two": b"2\n"}
+    for point in range(1, 100):
+        killed = killed_at(point, lambda: write_folder(target, files))
+        found = {path.name: path.read_bytes() for path in target.glob("*")}
+        assert found in ({}, files)
+        if not killed:
+            break
+        if found:
+            for path in target.iterdir():
+                path.unlink()
+    assert [path.name for path in beside.iterdir()] == ["folder"]
+
+
+def test_a_folder_with_something_in_it_is_left_alone(beside: Path) -> None:
+    (beside / "folder").mkdir()
+    (beside / "folder" / "mine").touch()
+    with pytest.raises(SurroundingsError, match="folder cannot be written"):
+        write_folder(beside / "folder", {"one": b"1\n"})
+    assert [path.name for path in beside.rglob("*")] == ["folder", "mine"]
+
+
+def test_an_interrupt_leaves_nothing_beside(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replace_file(beside / "file", b"new")
+    assert list(beside.iterdir()) == []

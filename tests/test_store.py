@@ -19,6 +19,7 @@ from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.base import Base
 from patchkit.model.progress import Silent
+from patchkit.sources.identity import pin_ref
 from patchkit.store import Store, fetch_all
 from tests.support.archives import digest, make_tar
 from tests.support.components import (
@@ -260,6 +261,7 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from patchkit.model.progress import Silent
+from patchkit.sources.identity import pin_ref
 from patchkit.store import Store
 from tests.support.components import git_component
 print("ready", flush=True)
@@ -533,3 +535,24 @@ def _wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("left", ["half a repository", "lock of the ref"])
+def test_what_a_kill_left_is_in_nobodys_way(upstream: Upstream, store: Store, left: str) -> None:
+    component = git_component(upstream.url, upstream.commit({"a": "1\n"}))
+    folder = store.repository(component).git_dir
+    if left == "half a repository":
+        names = ["HEAD", "config.lock", "refs/heads/x.lock"]
+    else:
+        store.base(git_component(upstream.url, upstream.commit({"a": "0\n"})), Silent())
+        names = [f"{pin_ref(component)}.lock"]
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+    store.base(component, Silent())
+
+    assert store.cached_base(component) is not None
+    assert _is_whole(store, component)
+    assert not [path for path in store.cache.rglob("*.lock") if path.parent.name != "locks"]
+    assert [path.name for path in (store.cache / "repos").iterdir()] == [folder.name]

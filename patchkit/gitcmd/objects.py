@@ -156,10 +156,14 @@ def _put_file(path: Path, data: bytes) -> None:
     if path.exists():
         return  # named after its contents
     handle, name = tempfile.mkstemp(prefix="tmp_pack_", dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(handle)
     temporary = Path(name)
-    temporary.chmod(0o444)
-    temporary.replace(path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+        temporary.chmod(0o444)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

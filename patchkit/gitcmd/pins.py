@@ -33,8 +33,12 @@ def read_pin(repository: Repository, ref: str) -> Base | None:
 
 
 def write_pin(repository: Repository, ref: str, commit: str) -> Base:
-    """Record that `commit` is here and whole; the last step of every fetch."""
+    """Record that `commit` is here and whole; the last step of every fetch.
+
+    The caller keeps all others away from the ref.
+    """
     base = read_base(repository, commit)
+    repository.free_refs([ref])
     repository.update_refs([RefChange(ref, commit)], reason="patchkit: fetched")
     _write_receipt(repository, ref, base)
     return base

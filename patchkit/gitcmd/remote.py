@@ -195,8 +195,7 @@ def run_network(
 
     `extra` adds environment variables.
     """
-    from git.cmd import handle_process_output  # noqa: PLC0415  (slow to import)
-
+    handle_process_output = _gitpython().handle_process_output
     command = [git_program(), f"--git-dir={repository.git_dir}"]
     for setting in _NETWORK_CONFIG:
         command += ["-c", setting]
@@ -237,6 +236,15 @@ def run_network(
 def classify(said: str) -> Trouble:
     """What the lines that git, curl, ssh and the server wrote come to."""
     return next((trouble for trouble, sign in _SIGNS if sign.search(said)), Trouble.OTHER)
+
+
+def _gitpython() -> Any:
+    """GitPython's `git.cmd`; it starts git when it is loaded, and that may fail."""
+    try:
+        from git import cmd  # noqa: PLC0415  (slow to import)
+    except ImportError as error:
+        raise SurroundingsError(f"GitPython cannot be loaded: {error}") from error
+    return cmd
 
 
 def _environment() -> dict[str, str]:

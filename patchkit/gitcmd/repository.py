@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +11,9 @@ from pathlib import Path
 from patchkit.gitcmd.process import Finished, run_sealed
 
 ZERO = "0" * 40
+
+# How long a git that was killed with us, or is about to end, may hold the lock of a ref.
+_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +101,39 @@ class Repository:
         lines += ["prepare", "commit", ""]
         self.git("update-ref", "--stdin", "-m", reason, stdin="\n".join(lines).encode())
 
+    def free_refs(self, names: Iterable[str]) -> None:
+        """Remove the locks of refs that a killed git left, once nobody can be at work on them.
+
+        A git that is about to end is waited for; the caller keeps all others away.
+        """
+        locks = [self.git_dir / f"{name}.lock" for name in names]
+        deadline = time.monotonic() + _PATIENCE
+        while (left := [lock for lock in locks if lock.exists()]) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for lock in left:
+            lock.unlink(missing_ok=True)
+
 
 def init_repository(git_dir: Path, *, work_tree: Path | None = None) -> Repository:
-    """Make an empty repository without templates, so without hooks; harmless on an existing one."""
-    git_dir.mkdir(parents=True, exist_ok=True)
+    """Make an empty repository without templates, so without hooks; harmless on an existing one.
+
+    On disk: all of it at once, by one rename, where there is no worktree; what a kill left of an
+    earlier one goes. Two of these at once in the same place are the caller's to prevent.
+    """
     arguments = ["init", "--quiet", "--template=", "--initial-branch=patchkit"]
-    if work_tree is None:
-        run_sealed([*arguments, "--bare", str(git_dir)])
-    else:
+    repository = Repository(git_dir, work_tree)
+    if work_tree is not None:
+        git_dir.mkdir(parents=True, exist_ok=True)
         run_sealed(arguments, git_dir=git_dir, work_tree=work_tree)
-    return Repository(git_dir, work_tree)
+    elif not repository.exists:
+        draft = git_dir.with_name(f"{git_dir.name}.new")
+        for left in (draft, git_dir):
+            shutil.rmtree(left, ignore_errors=True)
+        draft.mkdir(parents=True)
+        try:
+            run_sealed([*arguments, "--bare", str(draft)])
+            draft.rename(git_dir)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+    return repository

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from patchkit.atomic import replace_file
+from patchkit.atomic import replace_file, write_folder
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.export import Deed, canonical_diffs, plain_diffs
 from patchkit.gitcmd.objects import reading, write_objects
@@ -124,11 +124,8 @@ def _write_quilt(target: Path, patches: Sequence[_Exported]) -> None:
     ]
     if problems:
         raise BadInputError(*problems)
-    target.mkdir(parents=True, exist_ok=True)
-    for each in patches:
-        replace_file(target / each.name, each.text)
-    # last, so that a folder with a series file is complete
-    replace_file(target / "series", "".join(f"{each.name}\n" for each in patches).encode())
+    series = {"series": "".join(f"{each.name}\n" for each in patches).encode()}
+    write_folder(target, {each.name: each.text for each in patches} | series)
 
 
 def _write_mbox(target: Path, patches: Sequence[_Exported]) -> None:

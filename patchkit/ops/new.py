@@ -38,6 +38,8 @@ def new_patch(
 
 
 def _judged(component: RefreshedComponent) -> RefreshedComponent:
+    if component.problems:
+        return component
     empty = component.result in (Result.UNCHANGED, Result.ABSENT)
     if not empty and not (component.result is Result.REFRESHED and not component.edits):
         return component

@@ -27,18 +27,14 @@ def in_parallel(
     is called, which makes the running ones end.
     """
     crew = _Crew(work, items)
-    threads = [Thread(target=crew.run, daemon=True) for _ in range(min(jobs, len(items)))]
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        for _ in range(min(jobs, len(items))):
+            crew.hire()
+        crew.wait()
     except BaseException:
         crew.give_up()
         stop()
-        for thread in threads:
-            if thread.is_alive():
-                thread.join()
+        crew.wait()
         raise
     return crew.answers()
 
@@ -51,8 +47,31 @@ class _Crew(Generic[Item, Answer]):
         self._lock = Lock()
         self._answers: dict[int, Answer] = {}
         self._error: BaseException | None = None
+        self._at_work: list[Lock] = []
 
-    def run(self) -> None:
+    def hire(self) -> None:
+        """Let one more thread work."""
+        working = Lock()
+        working.acquire()
+        Thread(target=self._run, args=(working,), daemon=True).start()
+        self._at_work.append(working)
+
+    def wait(self) -> None:
+        """Wait until no thread works any more.
+
+        Not by Thread.join: one that ^C cuts short takes the thread for ended (Python 3.10 to 3.12).
+        """
+        for working in self._at_work:
+            with working:
+                pass
+
+    def _run(self, working: Lock) -> None:
+        try:
+            self._work_off()
+        finally:
+            working.release()
+
+    def _work_off(self) -> None:
         """Do items until there are none left."""
         while (number := self._next()) is not None:
             try:

@@ -17,7 +17,7 @@ from patchkit.model.objects import GitObject
 from patchkit.workspace.checkout import BRANCH, Checkout
 from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_below
 from patchkit.workspace.indexlock import hold_index
-from patchkit.workspace.journal import Journal, Step, move_folder, write_journal
+from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
 from patchkit.workspace.place import changed_meanwhile, put_back, put_in_place, remove_empty_folder
 from patchkit.workspace.plan import TreeChange, absent_objects
 from patchkit.workspace.record import (
@@ -233,5 +233,7 @@ def settle(
     What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked.
     The caller holds `locked(checkout)`, and no merge or rebase waits there.
     """
+    if read_journal(checkout.own_folder) is None:
+        clean_up(checkout)  # what a run left that was killed before its journal
     write_objects(checkout.repository, objects)
     move_checkout(checkout, snapshot, target, ())

@@ -5,7 +5,6 @@ Each function may be called again after a kill and then does what is left.
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from patchkit.gitcmd.process import GitFailureError
@@ -16,9 +15,6 @@ from patchkit.workspace.indexlock import release_index
 from patchkit.workspace.journal import Journal, journal_path, move_folder
 from patchkit.workspace.place import changed_meanwhile, discard, make_folder, remove_empty_folder
 from patchkit.workspace.staging import refresh_index
-
-# How long a git that was killed with us, or is about to end, may hold the lock of a ref.
-_PATIENCE = 2.0
 
 
 def record(checkout: Checkout, journal: Journal) -> None:
@@ -80,13 +76,7 @@ def free_refs(checkout: Checkout) -> None:
 
     Only while the index is locked: whoever commits needs both, so none of them is in use.
     """
-    names = ("HEAD", BRANCH, BASE_REF, APPLIED_REF, "packed-refs")
-    locks = [checkout.git_dir / f"{name}.lock" for name in names]
-    deadline = time.monotonic() + _PATIENCE
-    while (left := [lock for lock in locks if lock.exists()]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    for lock in left:
-        lock.unlink(missing_ok=True)
+    checkout.repository.free_refs(("HEAD", BRANCH, BASE_REF, APPLIED_REF, "packed-refs"))
 
 
 def _replace_index(checkout: Checkout) -> None:

@@ -95,11 +95,18 @@ def inspect(checkout: Checkout) -> Snapshot:
         return early
     repository = checkout.repository
     try:
-        status = _parse_status(checkout.path, repository.git(*_STATUS).out)
-        refs = repository.commit_refs("refs/patchkit/")
+        return _read(checkout, repository)
+    except GitFailureError:
+        pass  # ask again: a moment without memory must not make a checkout look like a stranger's
+    try:
+        return _read(checkout, repository)
     except GitFailureError as error:
         return Snapshot(State.FOREIGN, f"git cannot read it: {error}")
-    return _judge(checkout, status, refs)
+
+
+def _read(checkout: Checkout, repository: Repository) -> Snapshot:
+    status = _parse_status(checkout.path, repository.git(*_STATUS).out)
+    return _judge(checkout, status, repository.commit_refs("refs/patchkit/"))
 
 
 def _without_git(checkout: Checkout) -> Snapshot | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from patchkit.gitcmd.remote import RemoteError, Trouble, classify, fetch, speaks_v2
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.stop import Stop, StoppedError
+from tests.support.commands import run_process
 from tests.support.dumb import dumb_server
+from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.servers import dead_port, silent_server
 
@@ -212,3 +215,11 @@ def test_which_servers_give_single_objects(
     assert not speaks_v2(target, f"ssh://git.invalid{upstream.path}")
     with pytest.raises(RemoteError):
         speaks_v2(target, f"file://{tmp_path}/nothing.git")
+
+
+def test_a_gitpython_that_cannot_start_is_no_bug(upstream: Upstream, tmp_path: Path) -> None:
+    project = Project(tmp_path / "project")
+    project.component("demo", upstream, upstream.commit({"a": "1\n"}))
+    environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(tmp_path / "no-git")}
+    ran = run_process("fetch", cwd=project.root, environment=environment)
+    assert (ran.code, "GitPython cannot be loaded" in ran.err) == (5, True), ran.err

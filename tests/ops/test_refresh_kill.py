@@ -87,3 +87,15 @@ def test_killed_anywhere_it_is_old_or_new_and_the_next_run_works(
     else:
         pytest.fail("the work never came to its end")
     assert seen == {False, True}
+
+
+@pytest.mark.parametrize("then", [("refresh", "--new", "mine"), ("new", "mine"), ("refresh",)])
+def test_what_was_left_before_a_journal_is_in_nobodys_way(
+    edited: Stacked, then: tuple[str, ...]
+) -> None:
+    left = edited.checkout / ".git" / "patchkit" / "move" / "index.lock"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.touch()
+    edited.run(*then).ok()
+    assert not left.parent.exists()
+    edited.settled()

@@ -1,0 +1,45 @@
+"""The command: strike at many points, print what broke, and write docs/faults.md."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+from functools import partial
+from pathlib import Path
+
+from bench.faults.page import write_page
+from bench.faults.running import Harness
+from bench.faults.sandbox import sandbox
+from bench.faults.tracing import unavailable
+
+
+def main() -> int:
+    """Run; exits with 1 if a law was broken, 77 if nothing can be traced here."""
+    parser = argparse.ArgumentParser(prog="python -m bench.faults", description=__doc__)
+    parser.add_argument("--points", type=int, default=1200, help="how many points (1200)")
+    parser.add_argument("--seed", type=int, default=None, help="which ones; default: by chance")
+    parser.add_argument("--scene", action="append", help="only this scene; may be repeated")
+    parser.add_argument("--fault", action="append", help="only this fault; may be repeated")
+    parser.add_argument("--point", type=int, help="only this point of that scene and fault")
+    parser.add_argument("--write", metavar="FILE", help="write the figures into this page")
+    options = parser.parse_args()
+    if why := unavailable():
+        print(f"skipped: {why}")
+        return 77
+    seed = secrets.randbelow(10**6) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    with sandbox() as box:
+        harness = Harness(box, seed, options.scene, options.fault)
+        found = harness.strike(options.points, only=options.point, tell=partial(print, flush=True))
+    print(found.table())
+    print(
+        f"{found.sum()} of {found.available} points, {len(found.broken)} broke a law, seed {seed}"
+    )
+    if options.write:
+        write_page(Path(options.write), found)
+    return 1 if found.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

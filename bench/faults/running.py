@@ -1,0 +1,125 @@
+"""Choose points, strike at them, collect what broke."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bench.faults.calls import FAULTS, Fault
+from bench.faults.laws import Laws, state_of
+from bench.faults.sandbox import Sandbox
+from bench.faults.scenes import SCENES, Scene
+from bench.faults.tracing import Traced, Tracer
+
+
+@dataclass(frozen=True)
+class Point:
+    """A scene, a fault, and at which call that counts for it the fault strikes; from 1."""
+
+    scene: Scene
+    fault: Fault
+    number: int
+
+    def __str__(self) -> str:
+        return f"--scene {self.scene.name!r} --fault {self.fault.name} --point {self.number}"
+
+
+@dataclass
+class Found:
+    """What a run came to; `struck` counts (scene, fault), `calls` the calls that were hit."""
+
+    seed: int
+    available: int = 0
+    struck: Counter[tuple[str, str]] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    twice: int = 0
+    broken: list[tuple[Point, list[str]]] = field(default_factory=list)
+
+    def sum(self) -> int:
+        """How many points were struck."""
+        return self.struck.total()
+
+    def table(self) -> str:
+        """A table in Markdown: a row for each scene, a column for each fault."""
+        scenes = list(dict.fromkeys(scene.name for scene in SCENES))
+        rows = [["", *(fault.name for fault in FAULTS), "sum"]]
+        rows.append(["---"] * len(rows[0]))
+        for name in scenes:
+            counts = [self.struck[name, fault.name] for fault in FAULTS]
+            rows.append([name, *map(str, counts), str(sum(counts))])
+        sums = [sum(self.struck[name, fault.name] for name in scenes) for fault in FAULTS]
+        rows.append(["sum", *map(str, sums), str(sum(sums))])
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows if row[-1] != "0")
+
+
+class Harness:
+    """Scenes in a sandbox, made once each, and struck as often as wanted."""
+
+    def __init__(
+        self,
+        box: Sandbox,
+        seed: int,
+        scenes: Sequence[str] | None = None,
+        faults: Sequence[str] | None = None,
+        *,
+        extra: Sequence[Scene] = (),
+    ) -> None:
+        self._box, self._found, self._dice = box, Found(seed), random.Random(seed)
+        self._scenes = [each for each in SCENES if scenes is None or each.name in scenes]
+        self._scenes += extra
+        self._faults = [each for each in FAULTS if not faults or each.name in faults]
+        self._laws: dict[str, Laws] = {}
+        self._ignored = frozenset(map(str, box.outputs))
+
+    def strike(
+        self, points: int, *, only: int | None = None, tell: Callable[[str], object]
+    ) -> Found:
+        """Strike at so many distinct points, or at point `only` of each scene and fault."""
+        counts = {scene.name: self._prepare(scene) for scene in self._scenes}
+        every = [
+            Point(scene, fault, number + 1)
+            for scene in self._scenes
+            for fault in self._faults
+            for number in range(counts[scene.name].points(fault))
+            if only in (None, number + 1)
+        ]
+        self._found.available = len(every)
+        chosen = self._dice.sample(every, min(points, len(every)))
+        for point in sorted(chosen, key=every.index):
+            if broken := self._at(point):
+                self._found.broken.append((point, broken))
+                tell(f"BROKEN {point}\n" + "\n".join(f"    {each}" for each in broken))
+        return self._found
+
+    def _prepare(self, scene: Scene) -> Traced:
+        """Make the scene, run it undisturbed; how often it does what a fault can strike at."""
+        box = self._box
+        box.begin()
+        scene.prepare(box)
+        old = state_of(box)
+        box.keep(scene.name)
+        box.restore(scene.name)
+        traced = Tracer(None, 0, ignored=self._ignored).run(box.command(scene.argv))
+        self._laws[scene.name] = Laws(box, scene, old, state_of(box), traced.code)
+        return traced
+
+    def _at(self, point: Point) -> list[str]:
+        box, laws = self._box, self._laws[point.scene.name]
+        box.restore(point.scene.name)
+        traced = self._run(point, point.number)
+        if not traced.struck:
+            return []
+        self._found.struck[point.scene.name, point.fault.name] += 1
+        self._found.calls[traced.struck] += 1
+        broken = [f"at {traced.struck}: {each}" for each in laws.broken(point.fault, traced)]
+        if point.fault.kills and self._dice.random() < 0.3:
+            # and the run that puts things right is killed, too
+            again = self._run(point, self._dice.randint(1, point.number))
+            self._found.twice += bool(again.struck)
+        return broken + laws.broken_later()
+
+    def _run(self, point: Point, number: int) -> Traced:
+        tracer = Tracer(point.fault, number, ignored=self._ignored)
+        return tracer.run(self._box.command(point.scene.argv))

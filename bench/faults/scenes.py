@@ -1,0 +1,214 @@
+"""Every command that changes something, in the middle of real work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+import yaml
+
+from bench.faults.sandbox import Sandbox
+from tests.recipes.kitchen import DROP, recipe_text
+from tests.support.archives import digest, make_tar
+from tests.support.projects import Project
+from tests.support.repos import Content, Files, Symlink, Upstream, executable, make_patch
+from tests.support.stacked import Stacked, lines, small_patches
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A command about to be run, in a project that `prepare` makes.
+
+    `mine` are files of the user's in the checkout `demo`, with their bytes: untracked or edited,
+    they must be there afterwards, or in a saved ref. `done` are exit codes that a second run may
+    end with when the first one did its work: `new` cannot make the same patch twice.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    prepare: Callable[[Sandbox], object]
+    mine: Mapping[str, bytes] = field(default_factory=dict)
+    done: frozenset[int] = frozenset()
+
+
+_OLD: Files = {
+    "same.py": "same\n",
+    "edit.py": lines(),
+    "gone/deep/x.py": "gone\n",
+    "file": "was a file\n",
+    "folder/y.py": "was a folder\n",
+    "mode.sh": "mode\n",
+    "link": Symlink("edit.py"),
+}
+_NEW: Files = {
+    "edit.py": lines({3: "three\n"}),
+    "gone/deep/x.py": None,
+    "added/deep/z.py": "added\n",
+    "file": None,
+    "file/inside.py": "now a folder\n",
+    "folder/y.py": None,
+    "folder": "now a file\n",
+    "mode.sh": executable("mode\n"),
+    "link": Symlink("same.py"),
+}
+_PATCH: Files = {"edit.py": lines({20: "twenty\n"}), "patched/new.py": "patched\n"}
+_CODE = "import os\n\n\n@fuser\ndef f(x):\n    return x\n\n\n@fuser\ndef g(x):\n    return x\n"
+_NOTES = {"notes.txt": b"my notes\n"}
+
+
+def _moving(box: Sandbox) -> tuple[Project, Upstream, str]:
+    """A checkout at an old base with one patch, whose manifest has moved on."""
+    upstream, project = box.upstream("moving"), box.project
+    if upstream.resolve("refs/heads/old") is None:
+        old = upstream.commit(_OLD, "old", branch="old")
+        upstream.commit(_NEW, "new", branch="new", parents=(old,))
+    old, new = str(upstream.resolve("refs/heads/old")), str(upstream.resolve("refs/heads/new"))
+    patches = {"one.patch": make_patch(_OLD, _PATCH, subject="Patch one")}
+    project.component("demo", upstream, old, patches)
+    project.run("apply").ok()
+    project.component("demo", upstream, new, patches)
+    (project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
+    project.run("fetch").ok()
+    return project, upstream, new
+
+
+def _over_edits(box: Sandbox) -> None:
+    project, _, _ = _moving(box)
+    checkout = project.checkout("demo")
+    (checkout / "edit.py").write_bytes(_FORCED["edit.py"])
+    (checkout / "added").write_bytes(_FORCED["added"])
+
+
+_FORCED = {"edit.py": b"edited\n", "added": b"in the way\n", **_NOTES}
+
+
+def _cold(box: Sandbox) -> None:
+    """Nothing cached yet: two git upstreams, an archive, and a published patch."""
+    project, one = box.project, box.upstream("one")
+    published = box.upstream("published")
+    patch = make_patch({"a.txt": lines()}, {"a.txt": lines({5: "five\n"})}, subject="Published")
+    if one.resolve("refs/heads/main") is None:
+        one.commit({"a.txt": lines(), "link": Symlink("a.txt")})
+        published.commit({"npu/one.patch": patch})
+        (box.outside / "demo.tar.gz").write_bytes(_archive())
+    entry = {"git": published.url, "commit": str(published.resolve("refs/heads/main"))}
+    entry |= {"path": "npu/one.patch", "sha256": sha256(patch).hexdigest()}
+    project.component("demo", one, str(one.resolve("refs/heads/main")), [entry])
+    source = {"archive": f"file://{box.outside}/demo.tar.gz"}
+    project.component("packed", one, {"sha256": digest(_archive())}, source=source)  # type: ignore[arg-type]
+
+
+def _archive() -> bytes:
+    return make_tar({"demo-1/a.txt": lines(), "demo-1/setup.py": "setup()\n"})
+
+
+def _edited(box: Sandbox) -> None:
+    """Commits dropped and added, and edits on top: everything that a refresh can have to do."""
+    stack = _stacked(box)
+    one, _, three = stack.git("rev-list", "--reverse", "refs/patchkit/base..HEAD").split()
+    stack.git("reset", "-q", "--hard", "refs/patchkit/base")
+    stack.git("cherry-pick", three, one)
+    stack.edit("c.txt", "line 3\n", "three\n")
+    stack.git("commit", "-qam", "Spell 3")
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.edit("b.txt", "ten\n", "10\n")
+    (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
+
+
+def _stacked(box: Sandbox) -> Stacked:
+    return Stacked.of(box.project, box.upstream("stacked"), small_patches())
+
+
+def _pin_moved(box: Sandbox) -> None:
+    """The new base has the first patch, and moved the lines of the second."""
+    stack = _stacked(box)
+    upstream = box.upstream("stacked")
+    moved: dict[str, Content] = {
+        "a.txt": "".join(f"top {n}\n" for n in range(9)) + lines({5: "five\n", 6: "six\n"}),
+        "d.txt": "new upstream\n",
+    }
+    pin = upstream.commit(moved, "moves on")
+    stack.project.component("demo", upstream, pin, small_patches())
+    stack.run("fetch").ok()
+    (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
+
+
+def _one_edit(box: Sandbox) -> None:
+    stack = _stacked(box)
+    stack.edit("c.txt", "line 3\n", "three\n")
+    (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
+
+
+def _incoming(box: Sandbox) -> None:
+    project, upstream = box.project, box.upstream("stacked")
+    pin = upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}, parents=())
+    project.component("demo", upstream, pin)
+    project.run("fetch").ok()
+    project.write({f"incoming/000{n}-{name}": d for n, (name, d) in enumerate(_numbered())})
+
+
+def _numbered() -> list[tuple[str, bytes]]:
+    return list(small_patches().items())
+
+
+def _kitchen(box: Sandbox) -> tuple[Project, Upstream]:
+    project, upstream = box.project, box.upstream("kitchen")
+    if upstream.resolve("refs/heads/main") is None:
+        upstream.commit({"src/a.py": _CODE})
+    pin = str(upstream.resolve("refs/heads/main"))
+    project.component("demo", upstream, pin, {})
+    project.run("fetch").ok()
+    return project, upstream
+
+
+def _generated(box: Sandbox) -> None:
+    """A recipe that changed since its patch was made."""
+    project, _ = _kitchen(box)
+    recipe = "patches/demo/drop-fuser.recipe.yml"
+    project.write({"patches/demo/series": "drop-fuser.patch\n"})
+    project.write({recipe: recipe_text({**DROP, "files": ["src/b.py"], "expect": 0})})
+    project.write({recipe: recipe_text(DROP)})
+    project.run("refresh").ok()
+    project.run("apply").ok()
+    other = {**DROP, "remove": "lines", "id": "drop-all"}
+    text = {"id": "os", "find": "import os", "replace": "import sys", "files": ["src/a.py"]}
+    project.write({recipe: recipe_text(other, text=(text,))})
+
+
+def _with_rules(box: Sandbox) -> None:
+    """Sites that nobody has reviewed."""
+    project, upstream = _kitchen(box)
+    rule = {"id": "fuser", "language": "python", "files": ["src/**"]}
+    rule |= {"rule": {"kind": "decorator", "has": {"pattern": "fuser"}}}  # type: ignore[dict-item]
+    text = {"version": 1, "description": "decorators", "rules": [rule]}
+    project.write({"patches/fuser.rules.yml": yaml.safe_dump(text)})
+    rules = {"rules": ["patches/fuser.rules.yml"]}
+    project.component(
+        "demo", upstream, str(upstream.resolve("refs/heads/main")), {}, residual=rules
+    )
+
+
+def _empty(box: Sandbox) -> None:
+    upstream = box.upstream("one")
+    if upstream.resolve("refs/heads/main") is None:
+        upstream.commit({"a.txt": lines()})
+
+
+SCENES = (
+    Scene("fetch", ("fetch",), _cold),
+    Scene("apply first", ("apply",), _cold),
+    Scene("apply", ("apply", "--update-lock"), _moving, _NOTES),
+    Scene("apply --force", ("apply", "--update-lock", "--force"), _over_edits, _FORCED),
+    Scene("apply refused", ("apply", "--update-lock"), _over_edits, _FORCED),
+    Scene("refresh", ("refresh",), _edited, _NOTES),
+    Scene("refresh, new pin", ("refresh",), _pin_moved, _NOTES, done=frozenset({1})),
+    Scene("refresh, recipe", ("refresh",), _generated, done=frozenset({1})),
+    Scene("import", ("import", "incoming"), _incoming, done=frozenset({0, 1, 4})),
+    Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
+    Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),
+    Scene("export mailbox", ("export", "--mbox", "m.mbox"), _one_edit, done=frozenset({2})),
+    Scene("recipe new", ("recipe", "new", "drop", "--pattern", "import os", "--remove"), _kitchen,
+          done=frozenset({2, 4})),
+    Scene("residual", ("residual", "--accept", "--reason", "known"), _with_rules),
+)  # fmt: skip
