@@ -142,9 +142,12 @@ def test_months_are_where_they_begin() -> None:
         ("Feb", 8),
         ("Mar", 12),
     ]
-    assert months[0].wide
-    assert months[0].narrow
-    assert not months[1].narrow
+    assert [(month.wide, month.narrow) for month in months] == [
+        (True, False),  # no room beside January, which is whole
+        (True, True),
+        (True, True),
+        (True, True),
+    ]
 
 
 def test_a_clash_side_by_side() -> None:

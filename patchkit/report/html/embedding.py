@@ -7,7 +7,7 @@ stand there; the rest is ASCII, whatever upstream wrote.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -15,7 +15,7 @@ from patchkit.drift.values import Landed
 from patchkit.model.harmless import clean
 from patchkit.ops.drift import ComponentDrift
 from patchkit.report.html.states import ORDER
-from patchkit.report.html.timeline import Timeline
+from patchkit.report.html.timeline import Timeline, known_commits
 
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 _LONGEST = 160
@@ -34,7 +34,7 @@ def timeline_data(component: ComponentDrift, timeline: Timeline) -> dict[str, ob
         [[run.first, places[run.look], *([list(run.files)] if run.files else [])] for run in t.runs]
         for t in timeline.tracks
     ]
-    return {"cells": timeline.cells, "runs": runs, **_commits(component.line)}
+    return {"length": timeline.cells, "runs": runs, **_commits(known_commits(component))}
 
 
 def looks_data() -> list[list[str]]:
@@ -42,9 +42,12 @@ def looks_data() -> list[list[str]]:
     return [[look.word, look.sign, look.key] for look in ORDER]
 
 
-def _commits(line: Sequence[Landed]) -> dict[str, object]:
+def _commits(known: Mapping[int, Landed]) -> dict[str, object]:
+    """Those that are known, in order, with their cells."""
+    line = [landed for _, landed in sorted(known.items())]
     authors = {name: number for number, name in enumerate(sorted({each.author for each in line}))}
     return {
+        "cells": sorted(known),
         "page": _page(line),
         "ids": "".join(each.commit for each in line),
         "days": [each.date[:10] for each in line],

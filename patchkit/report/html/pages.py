@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -21,6 +21,14 @@ from patchkit.report.html.states import ROW, Look, look_of, outline
 from patchkit.report.html.timeline import Timeline, timeline_of
 from patchkit.report.notices import Notice
 from patchkit.templates.pages import digest_source, page_part, render_page
+
+_FITS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
+# Neither fitting nor conflicting: what a bump would do about them.
+_BETWEEN = {
+    "Carried by merging": Status.MERGED,
+    "Made anew by their recipe": Status.REGENERATED,
+    "Upstream already": Status.ABSORBED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ def _page(
         "page.html.j2",
         title=title,
         passed=code is ExitCode.OK,
-        verdict=_verdict(code, check, components),
+        verdict=tuple(_verdict(code, check, components)),
         check=check,
         failures=_failures(check) if check is not None else (),
         components=components,
@@ -147,32 +155,31 @@ def _broken(check: CheckReport | None, drift: DriftReport | None) -> tuple[Broke
 
 def _verdict(
     code: ExitCode, check: CheckReport | None, components: Sequence[ComponentView]
-) -> tuple[str, ...]:
+) -> Iterator[str]:
     """What there is to know, in sentences."""
-    told: list[str] = []
     if check is not None:
         states = [patch.status for each in check.components for patch in each.patches]
-        told.append(_sentence(states, "apply to", "the pins"))
+        yield _share(states.count(Status.CONFLICTED), len(states), "apply to the pins")
     if components:
         states = [patch.drift.status for each in components for patch in each.patches]
-        told.append(_sentence(states, "fit", "the tracked branches"))
+        fine = sum(states.count(each) for each in _FITS)
+        yield _share(len(states) - fine, len(states), "fit the tracked branches")
+        for words, status in _BETWEEN.items():
+            if status in states:
+                yield f"{words}: {states.count(status)}."
     lost = sum(bool(each.drift.problems) for each in components)
     if lost:
-        told.append(f"{lost} component{'s' * (lost != 1)} could not be looked at.")
+        yield f"{lost} component{'s' * (lost != 1)} could not be looked at."
     elif code not in (ExitCode.OK, ExitCode.FINDING):
-        told.append("Something could not be read: see below.")
-    return tuple(told)
+        yield "Something could not be read: see below."
 
 
-def _sentence(states: Sequence[Status], do: str, where: str) -> str:
-    total, bad = len(states), states.count(Status.CONFLICTED)
-    if not total:
-        return "There are no patches."
-    if total == 1:
-        return f"The patch does {'not ' if bad else ''}{do} {where}."
+def _share(bad: int, total: int, what: str) -> str:
+    if total < 2:
+        return f"The patch does {'not ' * bad}{what}." if total else "There are no patches."
     if not bad:
-        return f"All {total} patches {do} {where}."
-    return f"{bad} of {total} patches {'does' if bad == 1 else 'do'} not {do} {where}."
+        return f"All {total} patches {what}."
+    return f"{bad} of {total} patches {'does' if bad == 1 else 'do'} not {what}."
 
 
 def _data(components: Sequence[ComponentView]) -> dict[str, object]:

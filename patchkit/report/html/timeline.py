@@ -6,7 +6,7 @@ commits there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -94,8 +94,18 @@ def timeline_of(component: ComponentDrift) -> Timeline:
     cells = component.commits + 1
     tracks = tuple(_track(patch) for patch in component.patches)
     seen = {run.look for track in tracks for run in track.runs}
-    months = tuple(_months([landed.date for landed in component.line], cells))
-    return Timeline(cells, months, tracks, tuple(look for look in ORDER if look in seen))
+    known = known_commits(component)
+    legend = tuple(look for look in ORDER if look in seen)
+    return Timeline(cells, tuple(_months(known, cells)), tracks, legend)
+
+
+def known_commits(component: ComponentDrift) -> dict[int, Landed]:
+    """The commits that the report tells of, by their cells: all, or those of changes."""
+    known = dict(enumerate(component.line))
+    for patch in component.patches:
+        known |= {run.first: run.since for run in patch.intervals if run.since is not None}
+    ends = {0: component.start, component.commits: component.tip}
+    return known | {at: landed for at, landed in ends.items() if landed is not None}
 
 
 def _track(patch: PatchDrift) -> Track:
@@ -122,16 +132,35 @@ def _words(runs: Sequence[Run]) -> str:
     return f"{more}{', then '.join(told)} commits"
 
 
-def _months(dates: Sequence[str], cells: int) -> Iterator[Month]:
+def _months(known: Mapping[int, Landed], cells: int) -> list[Month]:
     """The first commit of each month; a date that goes back counts as the latest before it."""
-    latest, shown = "", {_WIDE: -100.0, _NARROW: -100.0}
-    for at, moment in enumerate(dates):
-        month = moment[:7]
-        if month <= latest:
-            continue
-        begins = date.fromisoformat(f"{month}-01")
-        year = f" {month[:4]}" if not latest or begins.month == 1 else ""
-        latest, left = month, at * 100 / cells
-        room = {gap: left - last >= gap * (1.6 if year else 1) for gap, last in shown.items()}
-        shown.update((gap, left) for gap, fits in room.items() if fits)
-        yield Month(f"{begins:%b}{year}", at, round(left, 3), room[_WIDE], room[_NARROW])
+    begins: dict[str, int] = {}
+    for at, landed in sorted(known.items()):
+        if landed.date[:7] > max(begins, default=""):
+            begins[landed.date[:7]] = at
+    lefts = {month: round(at * 100 / cells, 3) for month, at in begins.items()}
+    wide, narrow = _roomy(lefts, _WIDE), _roomy(lefts, _NARROW)
+    year_shown = {min(wide, default=""), min(narrow, default="")}
+    return [
+        Month(_label(month, month in year_shown), at, lefts[month], month in wide, month in narrow)
+        for month, at in begins.items()
+    ]
+
+
+def _roomy(lefts: Mapping[str, float], gap: float) -> set[str]:
+    """The months whose labels have room; the first, which is no whole one, gives way."""
+    chosen: list[str] = []
+    for month, left in lefts.items():
+        # a label with its year is longer
+        long = len(chosen) == 1 or (bool(chosen) and chosen[-1].endswith("-01"))
+        room = gap * 1.6 if long else gap
+        if not chosen or left - lefts[chosen[-1]] >= room:
+            chosen.append(month)
+        elif len(chosen) == 1 and lefts[chosen[0]] == 0:
+            chosen = [month]
+    return set(chosen)
+
+
+def _label(month: str, year: bool = False) -> str:
+    begins = date.fromisoformat(f"{month}-01")
+    return f"{begins:%b %Y}" if year or begins.month == 1 else f"{begins:%b}"

@@ -26,14 +26,15 @@
   };
 
   const commitAt = (component, cell) => {
-    if (cell >= component.days.length) return null;
-    const id = component.ids.slice(cell * ID, (cell + 1) * ID);
+    const at = component.places.get(cell); // all commits are known, or those of changes only
+    if (at === undefined) return null;
+    const id = component.ids.slice(at * ID, (at + 1) * ID);
     return {
       id,
       link: component.page.startsWith("https://") ? component.page + id : "",
-      day: component.days[cell],
-      author: component.authors[component.by[cell]],
-      subject: component.subjects[cell],
+      day: component.days[at],
+      author: component.authors[component.by[at]],
+      subject: component.subjects[at],
     };
   };
 
@@ -41,14 +42,14 @@
     const runs = component.runs[row];
     const number = runAt(runs, cell);
     const [first, look, files] = runs[number];
-    const last = number + 1 < runs.length ? runs[number + 1][0] - 1 : component.cells - 1;
+    const last = number + 1 < runs.length ? runs[number + 1][0] - 1 : component.length - 1;
     const [word, sign] = [data.looks[look][WORD], data.looks[look][SIGN]];
     return { commit: commitAt(component, cell), first, last, word, sign, files: files || [], number };
   };
 
   const inWords = (component, cell, at) => {
     const commit = at.commit ? `${at.commit.day}, ${at.commit.id.slice(0, 10)}, ${at.commit.subject}` : "";
-    return `${at.word}; commit ${cell} of ${component.cells - 1}; ${commit}`;
+    return `${at.word}; commit ${cell} of ${component.length - 1}; ${commit}`;
   };
 
   const fillTip = (component, cell, at, touch) => {
@@ -61,7 +62,7 @@
     if (at.files.length) lines.push(element("p", "more", `clashes in ${at.files.join(", ")}`));
     if (at.commit) {
       lines.push(element("p", "subject", at.commit.subject));
-      const facts = element("p", "more", `${at.commit.id.slice(0, 10)} · ${at.commit.day} · ${at.commit.author} · ${cell} of ${component.cells - 1}`);
+      const facts = element("p", "more", `${at.commit.id.slice(0, 10)} · ${at.commit.day} · ${at.commit.author} · ${cell} of ${component.length - 1}`);
       lines.push(facts);
       if (touch && at.commit.link) {
         const link = element("a", "", "Open the commit");
@@ -83,6 +84,7 @@
   };
 
   const start = (figure, component) => {
+    component.places = new Map(component.cells.map((cell, number) => [cell, number]));
     const tracks = [...figure.querySelectorAll(".track")];
     const scroll = figure.querySelector(".scroll");
     const rows = figure.querySelector(".rows");
@@ -91,7 +93,7 @@
     here.rel = "noopener noreferrer";
     here.setAttribute("aria-hidden", "true");
     const cursor = element("div", "cursor");
-    let cell = component.cells - 1;
+    let cell = component.length - 1;
     let current = null;
     let touching = false;
     let zoom = 1;
@@ -103,9 +105,9 @@
 
     const show = (track, wanted) => {
       current = track;
-      cell = Math.max(0, Math.min(component.cells - 1, wanted));
+      cell = Math.max(0, Math.min(component.length - 1, wanted));
       const at = describe(component, Number(track.dataset.row), cell);
-      const middle = (cell + 0.5) / component.cells;
+      const middle = (cell + 0.5) / component.length;
       cursor.style.left = `${middle * 100}%`;
       track.append(here, cursor);
       if (at.commit && at.commit.link) here.href = at.commit.link; else here.removeAttribute("href");
@@ -120,13 +122,13 @@
     // the commit below a pixel; of several the one that begins the worst run
     const cellAt = (track, x) => {
       const box = track.getBoundingClientRect();
-      const at = (pixel) => Math.max(0, Math.min(component.cells - 1, Math.floor(((pixel - box.left) / box.width) * component.cells)));
+      const at = (pixel) => Math.max(0, Math.min(component.length - 1, Math.floor(((pixel - box.left) / box.width) * component.length)));
       const middle = at(x);
       const runs = component.runs[Number(track.dataset.row)];
       let best = runAt(runs, middle);
       let found = middle;
       for (let number = runAt(runs, at(x - NEAR)); number < runs.length && runs[number][0] <= at(x + NEAR); number += 1) {
-        if (box.width / component.cells < NEAR && runs[number][1] > runs[best][1]) {
+        if (box.width / component.length < NEAR && runs[number][1] > runs[best][1]) {
           best = number;
           found = runs[number][0];
         }
@@ -142,7 +144,7 @@
 
     const keepInSight = () => {
       const box = current.getBoundingClientRect();
-      const x = box.left + ((cell + 0.5) / component.cells) * box.width;
+      const x = box.left + ((cell + 0.5) / component.length) * box.width;
       const frame = scroll.getBoundingClientRect();
       const label = figure.querySelector(".label").offsetWidth % frame.width;
       if (x < frame.left + label + 20) scroll.scrollLeft -= frame.left + label + 60 - x;
@@ -151,7 +153,7 @@
 
     const setZoom = (wanted, x) => {
       const box = tracks[0].getBoundingClientRect();
-      const widest = Math.max(1, (component.cells * 14) / (box.width / zoom));
+      const widest = Math.max(1, (component.length * 14) / (box.width / zoom));
       const next = Math.max(1, Math.min(widest, wanted));
       const frame = scroll.getBoundingClientRect();
       const held = x === undefined ? frame.left + frame.width / 2 : x;
@@ -173,10 +175,10 @@
     const walk = (track, key, far) => {
       const runs = component.runs[Number(track.dataset.row)];
       const number = runAt(runs, cell);
-      const page = Math.max(1, Math.round(component.cells / 20));
+      const page = Math.max(1, Math.round(component.length / 20));
       const left = far ? (runs[number][0] < cell ? runs[number][0] : (runs[number - 1] || [0])[0]) : cell - 1;
-      const right = far ? (runs[number + 1] || [component.cells - 1])[0] : cell + 1;
-      return { ArrowLeft: left, ArrowRight: right, Home: 0, End: component.cells - 1, PageUp: cell - page, PageDown: cell + page }[key];
+      const right = far ? (runs[number + 1] || [component.length - 1])[0] : cell + 1;
+      return { ArrowLeft: left, ArrowRight: right, Home: 0, End: component.length - 1, PageUp: cell - page, PageDown: cell + page }[key];
     };
 
     const onKey = (track, event) => {
@@ -204,7 +206,7 @@
       track.setAttribute("role", "slider");
       track.setAttribute("aria-label", picture.getAttribute("aria-label"));
       track.setAttribute("aria-valuemin", 0);
-      track.setAttribute("aria-valuemax", component.cells - 1);
+      track.setAttribute("aria-valuemax", component.length - 1);
       track.setAttribute("aria-valuenow", cell);
       track.setAttribute("aria-valuetext", inWords(component, cell, describe(component, number, cell)));
       picture.setAttribute("aria-hidden", "true");
