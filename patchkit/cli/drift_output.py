@@ -7,6 +7,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from patchkit.cli.explanations import explanation_lines
+from patchkit.cli.since_output import print_changes
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted, Piece
 from patchkit.cli.words import word
@@ -43,8 +44,10 @@ def print_drift(terminal: Terminal, report: DriftReport) -> None:
 def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
     terminal.product(_heading(component))
     if component.tip is not None:
-        rows = [_row(patch) for patch in component.patches]
-        terminal.table(rows, indent=2)
+        if component.since is None:
+            terminal.table([_row(patch) for patch in component.patches], indent=2)
+        else:
+            print_changes(terminal, component, component.since)
         for patch in component.patches:
             for line in _patch_lines(patch):
                 terminal.product(line)
@@ -58,9 +61,11 @@ def _heading(component: ComponentDrift) -> Line:
     if component.tip is None:
         return [word("skipped"), "  ", name, f"  {component.skipped}"]
     where = "" if component.on_branch else f" (since {component.fork[:10]}: the pin is not on it)"
+    last = component.since.tip[:10] if component.since is not None else ""
+    begin = f"from {last} " if last else ""
     return [
         name,
-        f"  {component.ref} to {component.tip.commit[:10]} of {_day(component.tip)}, ",
+        f"  {component.ref} {begin}to {component.tip.commit[:10]} of {_day(component.tip)}, ",
         f"{_count(component.commits, 'commit')}{where}",
     ]
 
@@ -198,6 +203,10 @@ def _summary(report: DriftReport) -> Line:
         *([f"{failed} not looked at"] if failed else []),
     ]
     good = report.exit_code is ExitCode.OK
+    if report.unchanged:
+        them = "it" if report.unchanged == 1 else "them"
+        still = f"{_count(report.unchanged, 'component')} as the last report saw {them}"
+        parts = [*(parts if report.components else []), still]
     return [word("ok" if good else "failed"), ": ", ", ".join(parts)]
 
 

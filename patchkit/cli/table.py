@@ -186,6 +186,11 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             '',
             False,
             'Try few commits only; a break that was mended meanwhile goes unseen'),
+           (('--since-last',), '', False, 'Tell only what changed since the last report'),
+           (('--record',),
+            'FILE',
+            False,
+            'Keep what was seen in this file instead of the cache, for --since-last and trends'),
            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('--format',),
@@ -964,6 +969,9 @@ brought. The verdict on each commit is the one that apply would give, and a
 break that was mended meanwhile is told apart. The next run looks at new commits
 only.
 
+What was seen is noted, in the cache unless --record names a file: --since-last
+tells what is not as the last report saw it, and fails only for what got worse.
+
 Options:
   -m, --manifest MANIFEST
                           A manifest: a path, or a name in manifests/ or
@@ -976,6 +984,9 @@ Options:
                           tracked branch.
       --bisect            Try few commits only; a break that was mended
                           meanwhile goes unseen.
+      --since-last        Tell only what changed since the last report.
+      --record FILE       Keep what was seen in this file instead of the cache,
+                          for --since-last and trends.
       --cache DIR         Where upstreams are kept. Default: the platform's
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
@@ -994,9 +1005,13 @@ Examples:
       along the tracked branch
   patchkit drift -m slime-npu-official -c megatron-lm --to main
       along another one
+  patchkit drift --since-last
+      only what changed since the last report
+  patchkit drift --format html -o drift.html
+      a page with timelines
 
 Exit codes:
-  0  every patch fits the newest commit
+  0  every patch fits the newest commit; with --since-last: none fares worse
   1  a patch does not fit the newest commit, or is superfluous there
   2  the command line is wrong
   4  a manifest, series or patch cannot be read; no branch is tracked

@@ -62,6 +62,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "signature": ("✗", Paint.BAD),
     "body": ("!", Paint.NOTICE),
     "new": ("+", Paint.NOTICE),
+    "settled": ("✓", Paint.GOOD),
     "declared": ("·", Paint.FAINT),
     "same": ("✓", Paint.GOOD),
     "uncertain": ("?", Paint.NOTICE),

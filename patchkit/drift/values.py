@@ -122,6 +122,21 @@ class Suspicion:
 
 
 @dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """How many patches were in which state when a report was made at `at` (UTC) on the tip.
+
+    `carried` are those that do not apply and that a bump would merge or make anew.
+    """
+
+    at: str
+    tip: str
+    fits: int
+    carried: int
+    absorbed: int
+    conflicts: int
+
+
+@dataclass(frozen=True, slots=True)
 class PatchDrift:
     """One patch along the line: its state on the pin and at the tip, and what happened between.
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from patchkit.drift.along import Along, Bring
 from patchkit.drift.bisecting import bisect_history
 from patchkit.drift.carried import carry_of
+from patchkit.drift.changes import Since
 from patchkit.drift.clashes import explain_clash
 from patchkit.drift.forecast import forecast
 from patchkit.drift.judging import SeriesJudge
 from patchkit.drift.remembering import recall_walk, remember_walk, walk_path
 from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
-from patchkit.drift.values import Forecast, Landed, PatchDrift, Suspicion
+from patchkit.drift.values import Forecast, Landed, PatchDrift, Suspicion, TrendPoint
 from patchkit.drift.walking import Walk, walk_history
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
@@ -40,7 +41,9 @@ class ComponentDrift:
     have in common, to `tip` it has `commits` first-parent commits, of which `touching` change files
     of the patches. `on_branch`: the pin is on it. `bisected`: only some commits were tried, so that
     breaks which were mended may be missing. `skipped` says why there was nothing to look at.
-    `line` has every commit from `start` on, where that was asked for.
+    `line` has every commit from `start` on, where that was asked for. `trend` has a point for each
+    report that saw something else, this one last; `since`, with --since-last, says what changed
+    since the last one, and `patches` are only those that it is about.
     """
 
     manifest: str
@@ -59,14 +62,20 @@ class ComponentDrift:
     skipped: str = ""
     problems: tuple[Problem, ...] = ()
     line: tuple[Landed, ...] = field(default=(), metadata={"json": False})
+    trend: tuple[TrendPoint, ...] = ()
+    since: Since | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DriftReport:
-    """Every component that was looked at, and the manifests that could not be read."""
+    """Every component that was looked at, and the manifests that could not be read.
+
+    With --since-last, `unchanged` components are left out.
+    """
 
     components: tuple[ComponentDrift, ...]
     broken: tuple[BrokenManifest, ...] = ()
+    unchanged: int = 0
 
     @property
     def exit_code(self) -> ExitCode:

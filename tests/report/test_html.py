@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from patchkit.drift.values import TrendPoint
 from patchkit.explain.values import (
     Cause,
     FileExplanation,
@@ -25,6 +26,7 @@ from patchkit.report.html.clashes import clash_of
 from patchkit.report.html.pages import drift_page
 from patchkit.report.html.states import ORDER, look_of
 from patchkit.report.html.timeline import timeline_of
+from patchkit.report.html.trends import trend_of
 from patchkit.report.notices import drift_notices
 from patchkit.templates.pages import page_part
 from tests.report.lines import PAGE, STATES, component_drift, drift_report
@@ -36,6 +38,7 @@ _NASTY = (
     "\u202e txt \u2028 \x1b[31m \x00 \ufeff \udcff ]]> &lt;"
 )
 _TEXT = st.text(max_size=40)
+_FEW = st.integers(0, 3)
 
 
 class _Page(HTMLParser):
@@ -137,17 +140,13 @@ def test_states_differ_without_colour() -> None:
 def test_months_are_where_they_begin() -> None:
     months = timeline_of(component_drift({"a.patch": "u" * 15})).months
     assert [(month.label, month.at) for month in months] == [
-        ("Dec 2025", 0),
+        ("Dec 2025", 0),  # whose label has room on a desk only
         ("Jan 2026", 2),
         ("Feb", 8),
         ("Mar", 12),
     ]
-    assert [(month.wide, month.narrow) for month in months] == [
-        (True, False),  # no room beside January, which is whole
-        (True, True),
-        (True, True),
-        (True, True),
-    ]
+    assert all(month.wide for month in months)
+    assert [month.narrow for month in months] == ["", "Jan 2026", "Feb", "Mar"]
 
 
 def test_a_clash_side_by_side() -> None:
@@ -207,4 +206,41 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     page = _Page((project.root / "out" / "check.html").read_text(encoding="utf-8"))
     assert "The patch does apply to the pins." in page.text
     both = _Page(project.run("ci", "--format", "html").out)
-    assert "The patch does apply to the pins. The patch does not fit" in both.text
+    assert "The patch does apply to the pins." in both.text
+    assert "The patch does not fit the tracked branches." in both.text
+
+    upstream.commit({"a.py": "one\ntwo\nthree\n"}, "Back")
+    since = _Page(project.run("drift", "--since-last", "--format", "html").out)
+    assert "1 of 1 components changed since the last report." in since.text
+    assert "✓ applies, was conflicts" in re.sub(r"\s+", " ", since.text)
+    assert "2 reports" in since.text
+    nothing = _Page(project.run("drift", "--since-last", "--format", "html").out)
+    assert "0 of 1 components changed since the last report." in nothing.text
+
+
+@given(
+    st.lists(
+        st.builds(TrendPoint, st.just("2026-01-01T00:00:00Z"), st.just("ab"), *[_FEW] * 4),
+        min_size=2,
+        max_size=5,
+    )
+)
+def test_law_a_trend_is_as_high_as_its_counts(points: list[TrendPoint]) -> None:
+    trend = trend_of(points)
+    assert trend is not None
+    heights = [0] * len(points)
+    for band in trend.bands:
+        for at, low, top in re.findall(r"M([\d.]+) (\d+)V(\d+)", band.shape):
+            assert int(low) == trend.height - heights[int(float(at))]
+            heights[int(float(at))] += int(low) - int(top)
+    assert heights == [each.conflicts + each.carried + each.absorbed for each in points]
+
+
+def test_one_report_is_no_trend() -> None:
+    assert trend_of([TrendPoint("2026-01-01T00:00:00Z", "ab", 1, 0, 0, 1)]) is None
+
+
+def test_without_its_line_a_timeline_knows_the_commits_that_changed_something() -> None:
+    component = replace(component_drift({"a.patch": "uuxxs"}), line=())
+    page = _Page(drift_page(drift_report(component), (), "now"))
+    assert page.data["components"]["component-1"]["cells"] == [0, 2, 4]

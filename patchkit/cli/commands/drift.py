@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,8 +22,6 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from patchkit.ops.drift import DriftReport
 
 ToOption = Annotated[
@@ -40,15 +39,29 @@ BisectOption = Annotated[
         help="Try few commits only; a break that was mended meanwhile goes unseen.",
     ),
 ]
+SinceLastOption = Annotated[
+    bool,
+    typer.Option("--since-last", help="Tell only what changed since the last report."),
+]
+RecordOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="Keep what was seen in this file instead of the cache, for --since-last and trends.",
+    ),
+]
 
 
 @command(
     examples=[
         ("patchkit drift -m slime-npu-official -c megatron-lm", "along the tracked branch"),
         ("patchkit drift -m slime-npu-official -c megatron-lm --to main", "along another one"),
+        ("patchkit drift --since-last", "only what changed since the last report"),
+        ("patchkit drift --format html -o drift.html", "a page with timelines"),
     ],
     exits={
-        ExitCode.OK: "every patch fits the newest commit",
+        ExitCode.OK: "every patch fits the newest commit; with --since-last: none fares worse",
         ExitCode.FINDING: "a patch does not fit the newest commit, or is superfluous there",
         ExitCode.BAD_INPUT: "a manifest, series or patch cannot be read; no branch is tracked",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
@@ -61,6 +74,8 @@ def drift(
     component: ComponentsOption = None,
     to: ToOption = None,
     bisect: BisectOption = False,
+    since_last: SinceLastOption = False,
+    record: RecordOption = None,
     cache: CacheOption = None,
     offline: OfflineOption = False,
     form: FormatOption = Format.TEXT,
@@ -74,10 +89,14 @@ def drift(
     fetched without files, of which only those that patches touch are brought. The verdict on each
     commit is the one that apply would give, and a break that was mended meanwhile is told apart.
     The next run looks at new commits only.
+
+    What was seen is noted, in the cache unless --record names a file: --since-last tells what is
+    not as the last report saw it, and fails only for what got worse.
     """
-    from patchkit.cli.places import all_manifest_paths, cache_folder, open_manifests
+    from patchkit.cli.places import all_manifest_paths, cache_folder, moment, open_manifests
     from patchkit.cli.progress import showing_progress
     from patchkit.ops.drift import look_for_drift
+    from patchkit.ops.since import RecordPlace, note_report
     from patchkit.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
@@ -95,6 +114,8 @@ def drift(
             every_commit=form is Format.HTML,
             broken=broken,
         )
+    place = RecordPlace(record, store.cache / "reports")
+    report = note_report(report, place, moment(), since_last=since_last)
     return deliver(
         terminal,
         report,

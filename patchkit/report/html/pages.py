@@ -19,6 +19,7 @@ from patchkit.report.html.clashes import Clash, clash_of
 from patchkit.report.html.embedding import embedded, looks_data, timeline_data
 from patchkit.report.html.states import ROW, Look, look_of, outline
 from patchkit.report.html.timeline import Timeline, timeline_of
+from patchkit.report.html.trends import Trend, trend_of
 from patchkit.report.notices import Notice
 from patchkit.templates.pages import digest_source, page_part, render_page
 
@@ -45,12 +46,13 @@ class PatchView:
 
 @dataclass(frozen=True, slots=True)
 class ComponentView:
-    """A component along its branch; no `timeline`: it was not looked at."""
+    """A component along its branch; no `timeline`: there are no patches to draw."""
 
     drift: ComponentDrift
     anchor: str
     timeline: Timeline | None
     patches: tuple[PatchView, ...]
+    trend: Trend | None
 
     @property
     def attention(self) -> int:
@@ -99,7 +101,9 @@ def _page(
         "page.html.j2",
         title=title,
         passed=code is ExitCode.OK,
-        verdict=tuple(_verdict(code, check, components)),
+        verdict=tuple(
+            _verdict(code, check, components, drift.unchanged if drift is not None else 0)
+        ),
         check=check,
         failures=_failures(check) if check is not None else (),
         components=components,
@@ -126,6 +130,7 @@ def _components(report: DriftReport) -> tuple[ComponentView, ...]:
             f"component-{number}",
             timeline_of(each) if each.tip is not None and each.patches else None,
             tuple(map(_patch, each.patches)),
+            trend_of(each.trend),
         )
         for number, each in enumerate(report.components, 1)
     )
@@ -154,13 +159,17 @@ def _broken(check: CheckReport | None, drift: DriftReport | None) -> tuple[Broke
 
 
 def _verdict(
-    code: ExitCode, check: CheckReport | None, components: Sequence[ComponentView]
+    code: ExitCode, check: CheckReport | None, components: Sequence[ComponentView], unchanged: int
 ) -> Iterator[str]:
     """What there is to know, in sentences."""
     if check is not None:
         states = [patch.status for each in check.components for patch in each.patches]
         yield _share(states.count(Status.CONFLICTED), len(states), "apply to the pins")
-    if components:
+    changed = [each for each in components if each.drift.since is not None]
+    if changed or unchanged:
+        total = len(changed) + unchanged
+        yield f"{len(changed)} of {total} components changed since the last report."
+    elif components:
         states = [patch.drift.status for each in components for patch in each.patches]
         fine = sum(states.count(each) for each in _FITS)
         yield _share(len(states) - fine, len(states), "fit the tracked branches")

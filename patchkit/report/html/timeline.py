@@ -58,14 +58,15 @@ class Track:
 class Month:
     """Where a month begins: `at` is a cell, `left` that in hundredths of the width.
 
-    `wide` and `narrow`: whether there is room for its label on a desk, and on a phone.
+    `wide`: whether there is room for its label on a desk; `narrow` is its label on a phone, "" for
+    no room.
     """
 
     label: str
     at: int
     left: float
     wide: bool
-    narrow: bool
+    narrow: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +141,14 @@ def _months(known: Mapping[int, Landed], cells: int) -> list[Month]:
             begins[landed.date[:7]] = at
     lefts = {month: round(at * 100 / cells, 3) for month, at in begins.items()}
     wide, narrow = _roomy(lefts, _WIDE), _roomy(lefts, _NARROW)
-    year_shown = {min(wide, default=""), min(narrow, default="")}
     return [
-        Month(_label(month, month in year_shown), at, lefts[month], month in wide, month in narrow)
+        Month(
+            _label(month, month == min(wide)),
+            at,
+            lefts[month],
+            month in wide,
+            _label(month, month == min(narrow)) if month in narrow else "",
+        )
         for month, at in begins.items()
     ]
 

@@ -1,0 +1,176 @@
+"""What each report saw, so that the next one can say what changed since: a line of JSON for each.
+
+    {"form":1,"at":"2026-03-05T12:00:00Z","manifest":"demo","component":"greeter","ref":"main",
+     "pin":"...","tip":"...","patches":{"polite.patch":["conflicted","16f7..."]},"notes":[]}
+
+One file for a manifest, oldest line first. A line is appended by a single write under a lock, so
+that two runs cannot mix theirs; one that was torn by a crash is passed over. The newest lines of
+each component and branch are kept.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from patchkit.atomic import replace_file
+from patchkit.errors import SurroundingsError
+from patchkit.model.outcome import Status
+
+#: So many reports of one component along one branch are kept; the file may hold twice that.
+KEPT = 200
+
+_FORM = 1
+
+#: A component along a branch: manifest, component, ref.
+Line: TypeAlias = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPatch:
+    """A patch's state at the tip, and the commit that brought it about ("": none)."""
+
+    status: Status
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one report saw of a component; `at` is when, UTC, `notes` what else it found."""
+
+    at: str
+    manifest: str
+    component: str
+    ref: str
+    pin: str
+    tip: str
+    patches: Mapping[str, SeenPatch]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> Line:
+        """What it is a report of."""
+        return self.manifest, self.component, self.ref
+
+    def is_like(self, other: Seen) -> bool:
+        """Whether both saw the same."""
+        mine = (self.line, self.pin, self.tip, dict(self.patches), set(self.notes))
+        return mine == (other.line, other.pin, other.tip, dict(other.patches), set(other.notes))
+
+
+def read_record(path: Path) -> tuple[Seen, ...]:
+    """What was seen, oldest first; lines that are none are passed over."""
+    try:
+        return tuple(_parsed(path.read_bytes()))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise SurroundingsError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def append_seen(path: Path, seen: Sequence[Seen]) -> None:
+    """Add lines for what was seen, unless the last line about it says the same.
+
+    Raises SurroundingsError where the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path) as descriptor:
+            data = _whole(descriptor)
+            known = tuple(_parsed(data))
+            last = {each.line: each for each in known}
+            new = [s for s in seen if s.line not in last or not s.is_like(last[s.line])]
+            if _too_long([*known, *new]):
+                replace_file(path, b"".join(map(_line, _newest([*known, *new]))))
+            elif new:
+                # what a crash tore off stays a line of its own
+                start = b"\n" if data and not data.endswith(b"\n") else b""
+                os.write(descriptor, start + b"".join(map(_line, new)))
+    except OSError as error:
+        raise SurroundingsError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _whole(descriptor: int) -> bytes:
+    size = os.fstat(descriptor).st_size
+    return os.pread(descriptor, size, 0)
+
+
+def _too_long(record: Sequence[Seen]) -> bool:
+    counts: defaultdict[Line, int] = defaultdict(int)
+    for each in record:
+        counts[each.line] += 1
+    return any(count > 2 * KEPT for count in counts.values())
+
+
+def _newest(record: Sequence[Seen]) -> Iterable[Seen]:
+    counts: defaultdict[Line, int] = defaultdict(int)
+    kept = []
+    for each in reversed(record):
+        counts[each.line] += 1
+        if counts[each.line] <= KEPT:
+            kept.append(each)
+    return reversed(kept)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """The file, open for appending, while nobody else writes it."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_still(path, descriptor):
+                yield descriptor
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    """Whether the file has not been replaced while we waited."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _line(seen: Seen) -> bytes:
+    patches = {name: [each.status.value, each.by] for name, each in seen.patches.items()}
+    facts = {
+        "form": _FORM,
+        "at": seen.at,
+        "manifest": seen.manifest,
+        "component": seen.component,
+        "ref": seen.ref,
+        "pin": seen.pin,
+        "tip": seen.tip,
+        "patches": patches,
+        "notes": list(seen.notes),
+    }
+    return json.dumps(facts, separators=(",", ":")).encode() + b"\n"
+
+
+def _parsed(data: bytes) -> Iterator[Seen]:
+    for row in data.splitlines():
+        try:
+            facts = json.loads(row)
+            if facts["form"] == _FORM:
+                yield _seen(facts)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+
+
+def _seen(facts: Mapping[str, Any]) -> Seen:
+    patches = {
+        str(name): SeenPatch(Status(status), str(by))
+        for name, (status, by) in facts["patches"].items()
+    }
+    texts = (str(facts[key]) for key in ("at", "manifest", "component", "ref", "pin", "tip"))
+    return Seen(*texts, patches, tuple(map(str, facts["notes"])))

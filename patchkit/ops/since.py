@@ -1,0 +1,133 @@
+"""Remember what a drift report saw, and reduce the next one to what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from patchkit.drift.changes import Since, compare
+from patchkit.drift.record import KEPT, Line, Seen, SeenPatch, append_seen, read_record
+from patchkit.drift.values import PatchDrift, TrendPoint
+from patchkit.errors import ExitCode, SurroundingsError
+from patchkit.model.outcome import Status
+from patchkit.ops.drift import ComponentDrift, DriftReport
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlace:
+    """Where records are: one file that the user named, or one for each manifest in a folder."""
+
+    file: Path | None
+    folder: Path
+
+    def of(self, manifest: str) -> Path:
+        """The record of a manifest."""
+        return self.file or self.folder / f"{manifest}.jsonl"
+
+
+def note_report(
+    report: DriftReport, place: RecordPlace, now: datetime, *, since_last: bool
+) -> DriftReport:
+    """The report with what earlier ones saw; with `since_last` only what changed.
+
+    On disk: what it saw, for the next time. A record in the cache that cannot be written is no
+    error, one that the user named raises SurroundingsError.
+    """
+    seen = [_seen(each, now) for each in report.components if each.tip is not None]
+    earlier: dict[Line, list[Seen]] = {}
+    for path in dict.fromkeys(place.of(each.manifest) for each in seen):
+        own = [each for each in seen if place.of(each.manifest) == path]
+        with nullcontext() if place.file is not None else suppress(SurroundingsError):
+            for each in read_record(path):
+                earlier.setdefault(each.line, []).append(each)
+            append_seen(path, own)
+    known = {each.line: each for each in seen}
+    told = [_with_trend(each, known, earlier) for each in report.components]
+    if since_last:
+        told = [_since(each, known, earlier) for each in told]
+        news = tuple(each for each in told if each.problems or _is_news(each))
+        looked_at = sum(each.since is not None for each in told)
+        unchanged = looked_at - sum(each.since is not None for each in news)
+        return replace(report, components=news, unchanged=unchanged)
+    return replace(report, components=tuple(told))
+
+
+def _is_news(component: ComponentDrift) -> bool:
+    return component.since is not None and not component.since.is_empty
+
+
+def _seen(component: ComponentDrift, now: datetime) -> Seen:
+    assert component.tip is not None
+    return Seen(
+        at=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        manifest=component.manifest,
+        component=component.name,
+        ref=component.ref,
+        pin=component.pin,
+        tip=component.tip.commit,
+        patches={each.name: _seen_patch(each) for each in component.patches},
+        notes=tuple(dict.fromkeys(_notes(component))),
+    )
+
+
+def _seen_patch(patch: PatchDrift) -> SeenPatch:
+    by = patch.broken_by or patch.absorbed_by
+    return SeenPatch(patch.status, by.commit if by is not None else "")
+
+
+def _notes(component: ComponentDrift) -> Iterator[str]:
+    """What was found beside the states of patches, in words that stay the same."""
+    for patch in component.patches:
+        for each in patch.suspicions:
+            yield f"{patch.name}: {each.path}: {each.what}"
+        for hunk in patch.absorbed if patch.status is not Status.ABSORBED else ():
+            yield f"{patch.name}: {hunk.path}: hunk {hunk.hunk} is upstream"
+
+
+def _with_trend(
+    component: ComponentDrift, known: Mapping[Line, Seen], earlier: Mapping[Line, Sequence[Seen]]
+) -> ComponentDrift:
+    line = (component.manifest, component.name, component.ref)
+    if line not in known:
+        return component
+    points = [*earlier.get(line, ()), known[line]][-KEPT:]
+    return replace(component, trend=tuple(map(_point, points)))
+
+
+def _point(seen: Seen) -> TrendPoint:
+    states = [patch.status for patch in seen.patches.values()]
+    carried = states.count(Status.MERGED) + states.count(Status.REGENERATED)
+    absorbed, conflicts = states.count(Status.ABSORBED), states.count(Status.CONFLICTED)
+    fits = len(states) - carried - absorbed - conflicts
+    return TrendPoint(seen.at, seen.tip, fits, carried, absorbed, conflicts)
+
+
+def _since(
+    component: ComponentDrift, known: Mapping[Line, Seen], earlier: Mapping[Line, Sequence[Seen]]
+) -> ComponentDrift:
+    """The component with what changed alone; one that was not looked at stays as it is."""
+    line = (component.manifest, component.name, component.ref)
+    if line not in known:
+        return component
+    before = earlier.get(line, ())
+    since = compare(before[-1] if before else None, known[line])
+    changed = {change.patch for change in since.changes}
+    changed |= {patch.name for patch in component.patches if _is_named(patch, since)}
+    return replace(
+        component,
+        patches=tuple(patch for patch in component.patches if patch.name in changed),
+        since=since,
+        exit_code=_exit_code(component, since),
+    )
+
+
+def _is_named(patch: PatchDrift, since: Since) -> bool:
+    return any(note.startswith(f"{patch.name}: ") for note in since.new)
+
+
+def _exit_code(component: ComponentDrift, since: Since) -> ExitCode:
+    quiet = component.exit_code is ExitCode.FINDING and not since.is_worse
+    return ExitCode.OK if quiet else component.exit_code

@@ -1,0 +1,85 @@
+"""`patchkit drift --since-last`: what changed, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.drift.lines import edit, numbered
+from tests.support.commands import Ran
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+
+BASE = numbered()
+
+
+@pytest.fixture
+def drifting(project: Project, upstream: Upstream) -> Project:
+    """A project with a patch on line 6 of a.py and one on line 6 of b.py."""
+    pin = upstream.commit({"a.py": BASE, "b.py": BASE}, "Start")
+    patches = {"a.patch": edit("a.py", BASE, l6="ours"), "b.patch": edit("b.py", BASE, l6="ours")}
+    project.component("demo", upstream, pin, patches, track="main")
+    return project
+
+
+def _since(project: Project, *options: str) -> Ran:
+    return project.run("drift", "--since-last", *options)
+
+
+def test_only_what_changed_is_told(drifting: Project, upstream: Upstream) -> None:
+    first = _since(drifting)
+    assert (first.code, first.out) == (0, "✓ ok: 1 component as the last report saw it\n")
+
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break a (#1)")
+    broken = _since(drifting)
+    assert broken.code == 1
+    assert "conflicted  a.patch  was unchanged" in broken.out
+    assert "Break a (#1)" in broken.out
+    assert "b.patch" not in broken.out
+    again = _since(drifting)
+    assert (again.code, again.out) == (0, "✓ ok: 1 component as the last report saw it\n")
+    assert drifting.run("drift").code == 1  # it is broken all the same
+
+    upstream.commit({"a.py": BASE, "b.py": numbered(l1="x")}, "Mend a")
+    mended = _since(drifting)
+    assert (mended.code, "b.patch" in mended.out) == (0, False)
+    assert "unchanged  a.patch  was conflicted" in mended.out
+
+
+def test_a_break_by_another_commit_is_news(drifting: Project, upstream: Upstream) -> None:
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break a")
+    drifting.run("drift")
+    upstream.commit({"a.py": BASE}, "Mend a")
+    upstream.commit({"a.py": numbered(l6="others")}, "Break it again")
+    found = _since(drifting)
+    assert found.code == 1
+    assert "a.patch  by another commit than before" in found.out
+
+
+def test_each_form_has_only_what_changed(drifting: Project, upstream: Upstream) -> None:
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break a")
+    drifting.run("drift", "--record", "seen.jsonl")
+    upstream.commit({"b.py": numbered(l6="theirs")}, "Break b")
+    found = _since(drifting, "--record", "seen.jsonl", "--json")
+    (component,) = found.json["components"]
+    assert [patch["name"] for patch in component["patches"]] == ["b.patch"]
+    assert component["since"]["changes"] == [
+        {"patch": "b.patch", "status": "conflicted", "was": "unchanged", "again": False}
+    ]
+    points = [(each["fits"], each["conflicts"]) for each in component["trend"]]
+    assert points == [(1, 1), (0, 2)]
+    lines = (drifting.root / "seen.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["component"] for line in lines] == ["demo", "demo"]
+
+
+def test_a_record_that_cannot_be_written(drifting: Project, tmp_path: Path) -> None:
+    (drifting.root / "folder").mkdir()
+    refused = _since(drifting, "--record", "folder")
+    assert refused.code == 5
+    assert "folder cannot be" in refused.err
+    reports = tmp_path / "home" / "cache" / "reports"
+    reports.parent.mkdir(parents=True, exist_ok=True)
+    reports.write_text("in the way")  # of the cache's own: a report is more than its record
+    assert drifting.run("drift").code == 0
