@@ -28,6 +28,7 @@ from patchkit.model.outcome import Status
 KEPT = 200
 
 _FORM = 1
+_TEXTS = ("at", "manifest", "component", "ref", "pin", "tip")
 
 #: A component along a branch: manifest, component, ref.
 Line: TypeAlias = tuple[str, str, str]
@@ -172,5 +173,6 @@ def _seen(facts: Mapping[str, Any]) -> Seen:
         str(name): SeenPatch(Status(status), str(by))
         for name, (status, by) in facts["patches"].items()
     }
-    texts = (str(facts[key]) for key in ("at", "manifest", "component", "ref", "pin", "tip"))
-    return Seen(*texts, patches, tuple(map(str, facts["notes"])))
+    at, manifest, component, ref, pin, tip = (str(facts[key]) for key in _TEXTS)
+    notes = tuple(map(str, facts["notes"]))
+    return Seen(at, manifest, component, ref, pin, tip, patches, notes)
