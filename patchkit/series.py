@@ -34,6 +34,7 @@ from patchkit.store import Store
 
 T = TypeVar("T")
 
+_RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
 
 
@@ -61,6 +62,14 @@ class LoadedPatch:
         return sha256(self.data).hexdigest()
 
     @property
+    def has_recipe(self) -> bool:
+        """Whether it names a recipe, or one that may make it stands beside it."""
+        if self.path is None:
+            return False
+        named = named_recipe(self.file)
+        return bool(named) or self.path.with_name(recipe_name(self.name)).is_file()
+
+    @property
     def series_patch(self) -> SeriesPatch:
         """What the stack is built from."""
         return SeriesPatch(self.name, self.file, self.strip, self.subdirectory)
@@ -81,6 +90,14 @@ class LoadedSeries:
     def series_patches(self) -> tuple[SeriesPatch, ...]:
         """What the stack is built from."""
         return tuple(patch.series_patch for patch in self.patches)
+
+
+def named_recipe(file: PatchFile) -> str:
+    """The recipe that a patch's message names, "" for none."""
+    message = file.header.message if file.header is not None else ""
+    last = re.split(r"\n[ \t]*\n", message)[-1]
+    found = _RECIPE.findall(last)
+    return found[-1] if found else ""
 
 
 def load_series(

@@ -33,9 +33,7 @@ from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.guards import Guarded, guard_findings
 from patchkit.ops.sharing import PatchUse, find_shared
-from patchkit.recipes.checking import Place, check_generated
-from patchkit.recipes.generating import named_recipe
-from patchkit.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.series import LoadedPatch, LoadedSeries, load_series, named_recipe
 from patchkit.stack import Stack, build_stack, patch_changes
 from patchkit.store import Store
 
@@ -176,7 +174,7 @@ def _check_patches(
             origin,
             findings=(
                 *_outcome_findings(patch, outcome, origin),
-                *check_generated(patch, outcome, Place(overlay, tree, history, stack.objects)),
+                *_generated(patch, outcome, overlay, tree, history, stack),
                 *_lint(patch),
             ),
         )
@@ -188,6 +186,23 @@ def _check_patches(
         earlier.add(patch.sha256)
         tree = outcome.tree or tree
     return tuple(checks)
+
+
+def _generated(  # noqa: PLR0917
+    patch: LoadedPatch,
+    outcome: PatchOutcome,
+    overlay: Overlay,
+    tree: str,
+    history: Repository,
+    stack: Stack,
+) -> tuple[Finding, ...]:
+    """What is wrong with a patch that has a recipe; `tree` is the one that it is applied to."""
+    if not patch.has_recipe:
+        return ()
+    # most stacks have no recipe, and a check should feel instant
+    from patchkit.recipes.checking import Place, check_generated  # noqa: PLC0415
+
+    return check_generated(patch, outcome, Place(overlay, tree, history, stack.objects))
 
 
 def _explained(

@@ -1,4 +1,7 @@
-"""What a check says beyond each patch: does the patched component still fit what it guards?"""
+"""What a check says beyond each patch: does the patched component still fit what it guards?
+
+Each guard is loaded where a component has it: most have none, and a check should feel instant.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,13 @@ from dataclasses import dataclass
 from datetime import date
 
 from patchkit.explain.terrain import Overlay
-from patchkit.gitcmd.objects import reading
-from patchkit.lock import Lock, load_lock
 from patchkit.manifest.values import Component, Manifest, RunStep
 from patchkit.model.lint import Finding
 from patchkit.model.progress import Progress
-from patchkit.ops.residual import baseline_path
-from patchkit.overrides.findings import override_findings
-from patchkit.overrides.survey import TreeAt, read_replacements, resolver_of, survey
-from patchkit.residual.baseline import load_baseline
-from patchkit.residual.findings import residual_findings
-from patchkit.residual.remembering import scan_once
-from patchkit.residual.reviewing import review_sites
-from patchkit.residual.scanning import lint_rules
 from patchkit.series import LoadedPatch
 from patchkit.stack import Stack
 from patchkit.store import Store
 from patchkit.verify.parsing import parse_findings
-from patchkit.verify.running import not_run_findings, run_findings
-from patchkit.verify.steps import Verifying, step_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +56,11 @@ def guard_findings(
 
 def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding]:
     steps = guarded.component.verify
+    if not steps:
+        return
+    from patchkit.verify.running import not_run_findings, run_findings
+    from patchkit.verify.steps import Verifying, step_findings
+
     verifying = Verifying(guarded.manifest.root, guarded.stack, guarded.source)
     yield from step_findings(verifying, steps)
     commands = [step for step in steps if isinstance(step, RunStep)]
@@ -77,6 +73,15 @@ def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding
 
 def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     manifest, component = guarded.manifest, guarded.component
+    if not component.residual.rules and not any(each.has_recipe for each in guarded.generated):
+        return
+    from patchkit.ops.residual import baseline_path
+    from patchkit.residual.baseline import load_baseline
+    from patchkit.residual.findings import residual_findings
+    from patchkit.residual.remembering import scan_once
+    from patchkit.residual.reviewing import review_sites
+    from patchkit.residual.scanning import lint_rules
+
     rules = lint_rules(manifest.root, component.residual.rules, guarded.generated)
     if not rules:
         return
@@ -91,6 +96,11 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
     manifest, component = guarded.manifest, guarded.component
     if not component.overrides:
         return
+    from patchkit.gitcmd.objects import reading
+    from patchkit.lock import Lock, load_lock
+    from patchkit.overrides.findings import override_findings
+    from patchkit.overrides.survey import TreeAt, read_replacements, resolver_of, survey
+
     lock = load_lock(manifest.lock_path) or Lock({})
     own = TreeAt(guarded.source, guarded.stack.tree, guarded.stack.base.commit)
     for declared in component.overrides:

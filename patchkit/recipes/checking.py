@@ -17,9 +17,9 @@ from patchkit.model.objects import GitObject
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.revision import same_changes
 from patchkit.model.tree import ObjectSource
-from patchkit.recipes.generating import named_recipe, recipe_of
+from patchkit.recipes.generating import recipe_of
 from patchkit.recipes.trees import Rewritten, rewrite
-from patchkit.series import LoadedPatch
+from patchkit.series import LoadedPatch, named_recipe
 
 _AGAIN = "patchkit refresh makes it anew"
 

@@ -18,24 +18,15 @@ from patchkit.model.lint import Finding
 from patchkit.model.mail import format_header, parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.outcome import PatchOutcome, Status
-from patchkit.model.patch import Header, Identity, PatchFile
+from patchkit.model.patch import Header, Identity
 from patchkit.recipes.engine import RecipeRun
 from patchkit.recipes.load import load_recipe
 from patchkit.recipes.trees import rewrite
 from patchkit.recipes.values import Recipe
-from patchkit.series import LoadedPatch
+from patchkit.series import LoadedPatch, named_recipe
 from patchkit.stack import SeriesPatch, StackBuilder, patch_changes
 
-_TRAILER = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _TRAILERS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*: ?\S.*\n?)+")
-
-
-def named_recipe(file: PatchFile) -> str:
-    """The recipe that a patch's message names, "" for none."""
-    message = file.header.message if file.header is not None else ""
-    last = re.split(r"\n[ \t]*\n", message)[-1]
-    found = _TRAILER.findall(last)
-    return found[-1] if found else ""
 
 
 def recipe_of(patch: LoadedPatch) -> Recipe | None:

@@ -86,3 +86,5 @@ def test_a_command_without_need_of_the_network_loads_nothing_for_it(
     loaded = _loaded(*argv, cwd=project.root)
     assert f"patchkit.ops.{argv[0]}" in loaded
     assert loaded & _UNUSED == set()
+    stages = {m.split(".")[1] for m in loaded if m.startswith("patchkit.")}
+    assert stages & {"recipes", "residual", "rendering", "machine", "drift", "carry"} == set()
