@@ -8,7 +8,7 @@ PYTEST_OPTIONS ?= -n auto
 .PHONY: help demo test check format golden reference bench faults clean
 
 help:  ## what can be made
-	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo: $(VENV)/.runs  ## the tour: apply, check, edit, refresh, a drift that is found
 	PATCHKIT="$(abspath $(BIN)/patchkit)" sh demo/run.sh
@@ -34,8 +34,12 @@ golden: $(VENV)/.develops  ## write tests/golden anew; read the difference
 reference: $(VENV)/.develops  ## write docs/reference and the help table anew
 	$(BIN)/python -m patchkit.cli.reference
 
-bench: $(VENV)/.develops  ## ratios to git and to a bare interpreter
-	$(BIN)/python bench/run.py
+bench: $(VENV)/.develops  ## ratios to git, quilt and others, a few minutes
+	$(BIN)/python -m bench.run
+
+bench-full: $(VENV)/.develops  ## the same up to 1000 real commits of REPOSITORY=clone; writes docs
+	$(BIN)/python -m bench.run --patches 10,50,200,1000 $(if $(REPOSITORY),--repository $(REPOSITORY)) \
+		--write docs/benchmarks.md
 
 faults: $(VENV)/.develops  ## stop commands at 1200 points; writes docs/faults.md
 	$(BIN)/python -m bench.faults --points 1200 --write docs/faults.md

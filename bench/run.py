@@ -1,116 +1,221 @@
-"""`python bench/run.py`: what patchkit costs, as ratios.
+"""`python -m bench.run`: what patchkit costs beside its peers, as ratios.
 
-Tables: questions about the command line against a bare interpreter; applying and checking a stack
-against `git am`, `git am -3` and `git apply`. Everything is made up in a temporary folder; no
-network, and nothing of the user's configuration.
+Every table names what it is compared with in its first row. The upstream is made up, or with
+`--repository` a stack of real commits of yours. No network, nothing of the user's configuration.
+`--write FILE` makes the page that docs/benchmarks.md is.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from bench.measure import Command, Row, compare
-from bench.scenes import Scene, apply_all, make_scene, put_back, put_clone_back, same_tree
+from bench.measure import Command, compare, slope
+from bench.page import Page, Table
+from bench.peers import appliers
+from bench.scenes import (
+    Scene,
+    Upstream,
+    apply_all,
+    git,
+    has_stack,
+    made_up,
+    make_scene,
+    put_back,
+    put_clone_back,
+    real,
+)
 
 _PATCHKIT = [sys.executable, "-m", "patchkit"]
+_FILES = (500, 2000, 8000)
+#: What peers leave in a checkout beside the stack's files.
+_OF_PEERS = ("one-file-more", "debian/", "patches/", ".pc/")
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description="Measure patchkit against git, as ratios.")
-    parser.add_argument("--rounds", type=int, default=9, help="runs of each command (9)")
-    parser.add_argument("--patches", default="5,50,200", help="sizes of stacks (5,50,200)")
-    options = parser.parse_args()
+    options = _arguments()
     with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as name:
         folder = Path(name)
         _seal(folder)
-        _print_head(options.rounds)
-        sizes = [int(size) for size in options.patches.split(",")]
-        five = _make_five(folder / "five")
-        _print_table("The command line", _command_line(five), options.rounds * 3)
-        for size in sizes:
-            scene = make_scene(folder / f"stack-{size}", size, _PATCHKIT)
-            _print_table(f"Applying {size} patches", _applying(scene), options.rounds)
-            apply_all(_PATCHKIT, scene)
-            put_clone_back(scene)
-            subprocess.run(["git", "am", "-q", str(scene.mailbox)], cwd=scene.clone, check=True)
-            print(f"same tree as git am: {'yes' if same_tree(scene) else 'NO'}")
-            _print_table(f"Checking {size} patches", _checking(scene), options.rounds)
+        page = Page(options.rounds, _subject(options.repository))
+        for table in _tables(folder, options):
+            page.add(table)
+    if options.write:
+        options.write.write_text(page.markdown(), encoding="utf-8")
+
+
+def _tables(folder: Path, options: argparse.Namespace) -> Iterator[Table]:
+    rounds = options.rounds
+    yield _measured("The command line", _command_line(_five(folder / "five")), rounds * 3)
+    scene = make_scene(folder / "fetched", made_up(folder / "fetched", 10), _PATCHKIT)
+    yield _measured("Fetching", _fetching(scene), rounds)
+    costs: dict[str, dict[int, float]] = {"patchkit apply": {}, "patchkit check": {}}
+    for size in options.patches:
+        scene = _scene(folder / f"stack-{size}", size, options)
+        fewer = rounds if size <= 200 else min(rounds, 3)
+        for table in _of_a_stack(scene, size, fewer):
+            yield table
+            for row in table.rows:
+                if row.name in costs:
+                    costs[row.name][size] = row.seconds
+        shutil.rmtree(folder / f"stack-{size}")
+    yield _growth(folder, costs, rounds)
+
+
+def _of_a_stack(scene: Scene, size: int, rounds: int) -> Iterator[Table]:
+    commands = [*appliers(scene), *_applying(scene)]
+    table = _measured(f"Applying {size} patches", commands, rounds)
+    able = {row.name for row in table.rows if not row.missing}
+    other = [each.name for each in commands if each.name in able and not _right(scene, each)]
+    same = f"Not the stack's tree: {', '.join(other)}." if other else "The same tree everywhere."
+    yield Table(table.title, table.rows, same)
+    apply_all(_PATCHKIT, scene)
+    yield _measured(f"Checking {size} patches", _checking(scene), rounds)
+    yield _measured(f"Refreshing {size} patches", _refreshing(scene), rounds)
+
+
+def _measured(title: str, commands: Sequence[Command], rounds: int) -> Table:
+    return Table(title, tuple(compare(commands, rounds)))
 
 
 def _command_line(project: Path) -> list[Command]:
     python = Command("python -c pass", [sys.executable, "-c", "pass"])
-    asked = [["--version"], ["--help"], ["apply", "--help"], ["__complete", "apply", "-m", ""]]
-    asked += [["__complete", "apply", "-m", "five", "-c", ""], ["status"]]
-    names = ["--version", "--help", "apply --help", "complete a manifest", "complete a component"]
-    names += ["status of five components"]
+    asked = {
+        "--version": ["--version"],
+        "--help": ["--help"],
+        "apply --help": ["apply", "--help"],
+        "complete a manifest": ["__complete", "apply", "-m", ""],
+        "complete a component": ["__complete", "apply", "-m", "five", "-c", ""],
+        "status of five components": ["status"],
+    }
     return [python] + [
-        Command(name, [*_PATCHKIT, *argv], project) for name, argv in zip(names, asked, strict=True)
+        Command(f"patchkit {name}", [*_PATCHKIT, *argv], project) for name, argv in asked.items()
+    ]
+
+
+def _fetching(scene: Scene) -> list[Command]:
+    clone = scene.clone.with_name("cloned")
+    cache = scene.project / "cache"
+    url = f"file://{scene.upstream}"
+    argv = [*_PATCHKIT, "fetch", "-m", "base", "-q", "--cache", str(cache)]
+
+    def forget() -> None:
+        shutil.rmtree(clone, ignore_errors=True)
+        shutil.rmtree(cache, ignore_errors=True)
+
+    shallow = ["git", "clone", "-q", "--depth=1", "--no-checkout", "-b", "base", url, str(clone)]
+    return [
+        Command("git clone --depth=1 --no-checkout", shallow, prepare=forget),
+        Command("patchkit fetch, cold", argv, scene.project, forget),
+        Command("patchkit fetch, again", argv, scene.project),
     ]
 
 
 def _applying(scene: Scene) -> list[Command]:
-    def restore() -> None:
-        put_back(scene)
-
-    def reset() -> None:
-        put_clone_back(scene)
-
+    argv = [*_PATCHKIT, "apply", "-m", "stack", "-q"]
     return [
-        Command("git am", ["git", "am", "-q", scene.mailbox], scene.clone, reset),
-        Command("git am -3", ["git", "am", "-q", "-3", scene.mailbox], scene.clone, reset),
-        Command(
-            "git apply --index, no commits",
-            ["git", "apply", "--index", scene.mailbox],
-            scene.clone,
-            reset,
-        ),
-        Command(
-            "patchkit apply",
-            [*_PATCHKIT, "apply", "-m", "stack", "-q"],
-            scene.project,
-            restore,
-        ),
-        Command(
-            "patchkit apply, again",
-            [*_PATCHKIT, "apply", "-m", "stack", "-q"],
-            scene.project,
-        ),
+        Command("patchkit apply", argv, scene.project, lambda: put_back(scene)),
+        Command("patchkit apply, again", argv, scene.project),
     ]
 
 
+def _right(scene: Scene, command: Command) -> bool:
+    """Whether the last run of a command left the stack's tree."""
+    if command.folder == scene.project:
+        return has_stack(scene, scene.project / "workspace" / "upstream")
+    git(command.folder, "add", "--all", "--force")
+    changed = git(command.folder, "diff", "--cached", "--name-only", "origin/stack").splitlines()
+    return all(path.startswith(_OF_PEERS) for path in changed)
+
+
 def _checking(scene: Scene) -> list[Command]:
-    put_clone_back(scene)
+    put_clone_back(scene.clone)
     loop = "rm -f .git/trial; export GIT_INDEX_FILE=.git/trial; git read-tree HEAD; "
     loop += 'for each in "$@"; do git apply --cached "$each" || exit 1; done'
+    one = "rm -f .git/trial; export GIT_INDEX_FILE=.git/trial; git read-tree HEAD; "
+    one += 'git apply --cached "$1"'
     return [
+        Command("git apply --cached, each", ["sh", "-c", loop, "sh", *scene.patches], scene.clone),
         Command(
-            "loop of git apply --cached",
-            ["sh", "-c", loop, "sh", *scene.patches],
-            scene.clone,
-        ),
-        Command(
-            "git apply --check, all at once",
-            ["git", "apply", "--check", scene.mailbox],
-            scene.clone,
+            "git apply --cached, all at once", ["sh", "-c", one, "sh", scene.mailbox], scene.clone
         ),
         Command("patchkit check", [*_PATCHKIT, "check", "-m", "stack", "-q"], scene.project),
     ]
 
 
-def _make_five(folder: Path) -> Path:
+def _refreshing(scene: Scene) -> list[Command]:
+    clone = scene.clone
+    out = clone.with_name("written")
+    checkout = scene.project / "workspace" / "upstream"
+    argv = [*_PATCHKIT, "refresh", "-m", "stack", "-q"]
+    patches = scene.project / "patches"
+    kept = scene.project / "patches-kept"
+    shutil.copytree(patches, kept)
+
+    def edit() -> None:
+        shutil.rmtree(patches)
+        shutil.copytree(kept, patches)
+        apply_all(_PATCHKIT, scene)
+        _change_a_patched_line(checkout)
+
+    git(clone, "checkout", "--quiet", "--force", "--detach", "origin/stack")
+    form = ["--quiet", "--full-index", "--binary", "-o", str(out)]
+    return [
+        Command("git format-patch", ["git", "format-patch", *form, "origin/base.."], clone),
+        Command("patchkit refresh, nothing edited", argv, scene.project),
+        Command("patchkit refresh, one line edited", argv, scene.project, edit),
+    ]
+
+
+def _change_a_patched_line(checkout: Path) -> None:
+    """Edit a line that the last patch added."""
+    diff = git(checkout, "diff", "-U0", "--no-color", "HEAD~1", "HEAD")
+    path = next(line[6:] for line in diff.splitlines() if line.startswith("+++ b/"))
+    rows = diff.splitlines()
+    added = next(row[1:] for row in rows if row.startswith("+") and row[1:2] not in ("+", ""))
+    file = checkout / path
+    file.write_text(file.read_text().replace(added, added + " # edited", 1))
+
+
+def _growth(folder: Path, costs: dict[str, dict[int, float]], rounds: int) -> Table:
+    """Exponents: 1 is linear, 0 is no growth at all."""
+    lines = []
+    for name, of in costs.items():
+        if len(of) > 2:
+            sizes = sorted(of)[1:]
+            exponent = slope(sizes, [of[size] for size in sizes])
+            lines.append(
+                f"{name} with the number of patches ({sizes[0]}-{sizes[-1]}): {exponent:.2f}"
+            )
+    spent: list[float] = []
+    for files in _FILES:
+        place = folder / f"files-{files}"
+        scene = make_scene(place, made_up(place, 50, files), _PATCHKIT)
+        (row,) = compare([_applying(scene)[0]], max(3, rounds // 2))
+        spent.append(row.seconds)
+        shutil.rmtree(place)
+    span = f"{_FILES[0]}-{_FILES[-1]}"
+    lines.append(f"patchkit apply with the number of files ({span}): {slope(_FILES, spent):.2f}")
+    return Table("Growth", (), "\n".join(f"- {line}" for line in lines))
+
+
+def _scene(folder: Path, size: int, options: argparse.Namespace) -> Scene:
+    if options.repository:
+        upstream: Upstream = real(folder, options.repository, options.tip, size)
+    else:
+        upstream = made_up(folder, size)
+    return make_scene(folder, upstream, _PATCHKIT)
+
+
+def _five(folder: Path) -> Path:
     """A project with five components, all applied."""
-    scene = make_scene(folder, 3, _PATCHKIT)
+    scene = make_scene(folder, made_up(folder, 3), _PATCHKIT)
     text = (scene.project / "manifests" / "stack.yaml").read_text()
     head, _, body = text.partition("  upstream:\n")
     names = ["alpha", "beta", "gamma", "delta", "epsilon"]
@@ -137,23 +242,27 @@ def _seal(folder: Path) -> None:
         os.environ[f"GIT_{who}_EMAIL"] = "bench@example.com"
 
 
-def _print_head(rounds: int) -> None:
-    git = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
-    machine = f"{os.cpu_count()} cores, {rounds} rounds"
-    print(f"Python {platform.python_version()}, {git.strip()}, {machine}.")
-    print("Ratios to the first line of each table: median (quartiles); smaller is faster.")
+def _subject(repository: Path | None) -> str:
+    if repository is None:
+        return "a made-up upstream of 1,500 files"
+    url = git(repository, "config", "--default", "", "remote.origin.url")
+    name = url.rstrip("/").removesuffix(".git").rpartition("/")[2] or repository.resolve().name
+    files = len(git(repository, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
+    return f"real commits of {name}, {files:,} files"
 
 
-def _print_table(title: str, commands: Sequence[Command], rounds: int) -> None:
-    rows = compare(commands, rounds)
-    wide = max(len(row.name) for row in rows)
-    print(f"\n{title}\n  {'':{wide}}  {'CPU':>20}  {'wall':>20}  {'CPU s':>7}")
-    for row in rows:
-        print(_line(row, wide), flush=True)
-
-
-def _line(row: Row, wide: int) -> str:
-    return f"  {row.name:{wide}}  {row.cpu!s:>20}  {row.wall!s:>20}  {row.seconds:7.3f}"
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure patchkit beside its peers, as ratios.")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each command (5)")
+    parser.add_argument("--patches", default="10,50,200", help="sizes of stacks (10,50,200)")
+    parser.add_argument("--repository", type=Path, help="a clone whose commits become the stack")
+    parser.add_argument("--tip", default="HEAD", help="the last of these commits")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the page there, too")
+    options = parser.parse_args()
+    options.patches = [int(size) for size in options.patches.split(",")]
+    if options.repository:
+        options.repository = options.repository.absolute()
+    return options
 
 
 if __name__ == "__main__":

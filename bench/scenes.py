@@ -1,7 +1,8 @@
-"""Repositories and projects to measure on, made up but shaped like the real ones.
+"""Repositories and projects to measure on.
 
-The upstream has FILES files of Python-like text in folders; every patch changes a few hunks in one
-to three of them, and some files are changed by several patches, as in a real series.
+An upstream is real commits of a repository of yours, or made up but shaped like one: FILES files of
+Python-like text in folders, where every patch changes a few hunks in one to three of them, and some
+files are changed by several patches, as in a real series.
 """
 
 from __future__ import annotations
@@ -18,13 +19,21 @@ _IDENTITY = "Bench <bench@example.com>"
 
 
 @dataclass(frozen=True)
+class Upstream:
+    """A bare repository with the branches `base` and `stack`, and what is between as patches."""
+
+    path: Path
+    patches: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
 class Scene:
     """An upstream with a stack of patches on it.
 
-    `upstream` is bare with the branch `base`; `mailbox` holds the patches as `git am` reads them,
-    `patches` are the same as files, in order; `project` is a patchkit project with the manifests
-    `stack` (all patches) and `base` (none), both of one component `upstream`; `project/pristine`
-    is a workspace whose checkout is at the base.
+    `upstream` is bare with the branches `base` and `stack`; `mailbox` holds the patches as `git am`
+    reads them, `patches` are the same as files, in order; `project` is a patchkit project with the
+    manifests `stack` (all patches) and `base` (none), both of one component `upstream`;
+    `project/pristine` is a workspace whose checkout is at the base. `clone` is an ordinary clone.
     """
 
     upstream: Path
@@ -34,33 +43,48 @@ class Scene:
     clone: Path
 
 
-def make_scene(folder: Path, count: int, patchkit: list[str]) -> Scene:
-    """A scene with `count` patches below `folder`."""
+def made_up(folder: Path, count: int, files: int = FILES) -> Upstream:
+    """An upstream of `files` files with `count` commits to make patches of."""
     folder.mkdir(parents=True)
     upstream = folder / "upstream.git"
-    _git(folder, "init", "--quiet", "--bare", str(upstream))
-    _git(upstream, "fast-import", "--quiet", stdin=_history(count))
-    patches = folder / "patches"
-    _git(
-        upstream,
-        "format-patch",
-        "--quiet",
-        "--no-signature",
-        "--full-index",
-        "--no-stat",
-        "-o",
-        str(patches),
-        "base..stack",
+    git(folder, "init", "--quiet", "--bare", str(upstream))
+    git(upstream, "fast-import", "--quiet", stdin=_history(count, files))
+    return Upstream(upstream, _exported(upstream, folder / "patches"))
+
+
+def real(folder: Path, repository: Path, tip: str, count: int) -> Upstream:
+    """The `count` commits up to `tip` of a repository, along first parents.
+
+    A merge counts as one commit with all that it brought; of the messages the subject is kept.
+    """
+    folder.mkdir(parents=True)
+    upstream = folder / "upstream.git"
+    git(folder, "init", "--quiet", "--bare", str(upstream))
+    alternates = upstream / "objects" / "info" / "alternates"
+    alternates.write_text(
+        git(repository, "rev-parse", "--path-format=absolute", "--git-path", "objects") + "\n"
     )
-    files = tuple(sorted(patches.iterdir()))
+    commits = git(repository, "rev-list", "--first-parent", f"-{count + 1}", tip).split()[::-1]
+    head = commits[0]
+    git(upstream, "update-ref", "refs/heads/base", head)
+    for commit in commits[1:]:
+        subject = git(upstream, "log", "-1", "--format=%s", commit)
+        head = git(upstream, "commit-tree", "-p", head, "-m", subject, f"{commit}^{{tree}}")
+    git(upstream, "update-ref", "refs/heads/stack", head)
+    return Upstream(upstream, _exported(upstream, folder / "patches"))
+
+
+def make_scene(folder: Path, upstream: Upstream, patchkit: list[str]) -> Scene:
+    """A scene around an upstream, below `folder`."""
     mailbox = folder / "mailbox"
-    mailbox.write_bytes(b"".join(path.read_bytes() for path in files))
+    mailbox.write_bytes(b"".join(path.read_bytes() for path in upstream.patches))
     clone = folder / "clone"
-    _git(folder, "clone", "--quiet", "--branch", "base", str(upstream), str(clone))
-    project = _make_project(folder / "project", upstream, files)
+    shared = ("clone", "--quiet", "--shared", "--branch", "base")
+    git(folder, *shared, str(upstream.path), str(clone))
+    project = _make_project(folder / "project", upstream.path, upstream.patches)
     _run(patchkit, project, "base")
     (project / "workspace").rename(project / "pristine")
-    return Scene(upstream, mailbox, files, project, clone)
+    return Scene(upstream.path, mailbox, upstream.patches, project, clone)
 
 
 def put_back(scene: Scene) -> None:
@@ -71,9 +95,10 @@ def put_back(scene: Scene) -> None:
         lock.unlink()
 
 
-def put_clone_back(scene: Scene) -> None:
-    """Set the clone back to the base."""
-    _git(scene.clone, "reset", "--quiet", "--hard", "origin/base")
+def put_clone_back(clone: Path) -> None:
+    """Set a clone back to the base."""
+    git(clone, "checkout", "--quiet", "--force", "-B", "work", "origin/base")
+    git(clone, "clean", "-fdq")
 
 
 def apply_all(patchkit: list[str], scene: Scene) -> None:
@@ -82,16 +107,16 @@ def apply_all(patchkit: list[str], scene: Scene) -> None:
     _run(patchkit, scene.project, "stack")
 
 
-def same_tree(scene: Scene) -> bool:
-    """Whether patchkit's checkout and the clone after `git am` have the tree they should."""
-    wanted = _git(scene.upstream, "rev-parse", "stack^{tree}")
-    checkouts = (scene.project / "workspace" / "upstream", scene.clone)
-    return all(_git(each, "rev-parse", "HEAD^{tree}") == wanted for each in checkouts)
+def has_stack(scene: Scene, checkout: Path) -> bool:
+    """Whether a checkout is clean and has the tree that the stack makes."""
+    wanted = git(scene.upstream, "rev-parse", "stack^{tree}")
+    clean = not git(checkout, "status", "--porcelain", "--untracked-files=no")
+    return clean and git(checkout, "rev-parse", "HEAD^{tree}") == wanted
 
 
 def _make_project(root: Path, upstream: Path, patches: tuple[Path, ...]) -> Path:
     head = f"version: 1\ncomponents:\n  upstream:\n    source: {{git: 'file://{upstream}'}}\n"
-    pin = f"    pin: {_git(upstream, 'rev-parse', 'base')}\n"
+    pin = f"    pin: {git(upstream, 'rev-parse', 'base')}\n"
     series = "    patches: [{series: patches/upstream/series}]\n"
     (root / "manifests").mkdir(parents=True)
     (root / "manifests" / "base.yaml").write_text(head + pin)
@@ -104,14 +129,21 @@ def _make_project(root: Path, upstream: Path, patches: tuple[Path, ...]) -> Path
     return root
 
 
-def _history(count: int) -> bytes:
+def _exported(upstream: Path, folder: Path) -> tuple[Path, ...]:
+    form = ("--quiet", "--no-signature", "--full-index", "--binary", "--no-stat", "--no-renames")
+    git(upstream, "format-patch", *form, "-o", str(folder), "base..stack")
+    return tuple(sorted(folder.iterdir()))
+
+
+def _history(count: int, number_of_files: int) -> bytes:
     """A fast-import stream: the branch `base`, and `stack` with `count` commits on it."""
     dice = random.Random(1)
     files = {
-        _path(n): [f"value_{n}_{i} = {dice.random()}" for i in range(LINES)] for n in range(FILES)
+        _path(n): [f"value_{n}_{i} = {dice.random()}" for i in range(LINES)]
+        for n in range(number_of_files)
     }
     parts = [_commit("base", "Base", 0, files)]
-    touched = sorted(files)[:: max(1, FILES // max(40, count))]
+    touched = sorted(files)[:: max(1, number_of_files // max(40, count))]
     parts.append("reset refs/heads/stack\nfrom refs/heads/base\n\n")
     for number in range(1, count + 1):
         changed = {path: files[path] for path in dice.sample(touched, dice.choice((1, 1, 2, 3)))}
@@ -147,9 +179,10 @@ def _path(number: int) -> str:
     return f"package_{number % 12}/module_{number % 60}/file_{number}.py"
 
 
-def _git(folder: Path, *args: str, stdin: bytes = b"") -> str:
+def git(folder: Path, *args: str, stdin: bytes = b"") -> str:
+    """What a git command says; it has to succeed."""
     done = subprocess.run(["git", *args], cwd=folder, input=stdin, capture_output=True, check=True)
-    return done.stdout.decode().strip()
+    return done.stdout.decode(errors="replace").strip()
 
 
 def _run(patchkit: list[str], project: Path, manifest: str) -> None:

@@ -1,0 +1,109 @@
+"""The figures, printed as they come, and as a page of docs/."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bench.measure import Row
+
+_HEAD = """\
+# What it costs
+
+<!-- Written by `{command}`. -->
+
+{subject}. {machine}. {date}.
+
+Ratios to the first row of each table, from paired, interleaved runs: the median and, in brackets,
+the quartiles of {rounds} rounds (three times as many for the command line, at most 3 for 1,000
+patches). CPU is user and system time with all children; peak is the most memory that one process
+held. Smaller is better. Whoever applies a stack ends with files on disk and, but for quilt, with
+one commit for each patch.
+"""
+
+_ELSEWHERE = """\
+## Measured elsewhere
+
+- [Carrying a stack to another base](carry.md), against git, GNU patch and others: `bench/carry`.
+- [Drift over a branch](howto/watch-for-drift.md), against trying each commit: `bench/drift.py`.
+- [Recipes](recipes-figures.md), over eight months of an upstream: `bench/recipes`.
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a title; `note` is Markdown below them."""
+
+    title: str
+    rows: tuple[Row, ...]
+    note: str = ""
+
+
+@dataclass
+class Page:
+    """Prints every table that is added."""
+
+    rounds: int
+    subject: str
+    tables: list[Table] = field(default_factory=list)
+
+    def add(self, table: Table) -> None:
+        if not self.tables:
+            print(f"{self.subject[0].upper()}{self.subject[1:]}. {_machine()}.", flush=True)
+        self.tables.append(table)
+        _print(table)
+
+    def markdown(self) -> str:
+        """The whole page."""
+        head = _HEAD.format(
+            command="python -m bench.run " + " ".join(_arguments()),
+            subject=self.subject[0].upper() + self.subject[1:],
+            machine=_machine(),
+            date=datetime.datetime.now(datetime.timezone.utc).date(),
+            rounds=self.rounds,
+        )
+        parts = [head, *("\n".join(_markdown(table)) for table in self.tables), _ELSEWHERE]
+        return "\n".join(parts)
+
+
+def _print(table: Table) -> None:
+    wide = max((len(row.name) for row in table.rows), default=0)
+    print(f"\n{table.title}")
+    if table.rows:
+        print(f"  {'':{wide}}  {'CPU':>17}  {'wall':>17}  {'CPU s':>6}  {'peak':>7}")
+    for row in table.rows:
+        cells = f"{row.cpu!s:>17}  {row.wall!s:>17}  {row.seconds:6.2f}  {row.peak:4.0f} MiB"
+        print(f"  {row.name:{wide}}  {row.missing or cells}")
+    if table.note:
+        print(f"  {table.note}".replace("\n", "\n  "), flush=True)
+
+
+def _markdown(table: Table) -> Iterator[str]:
+    yield f"## {table.title}\n"
+    if table.rows:
+        yield "| | CPU | wall | CPU s | peak MiB |\n|---|--:|--:|--:|--:|"
+    for row in table.rows:
+        cells = f"{row.cpu} | {row.wall} | {row.seconds:.2f} | {row.peak:.0f}"
+        yield f"| {row.name} | {f'{row.missing} | | | ' if row.missing else cells} |"
+    if table.note:
+        yield f"\n{table.note}"
+    yield ""
+
+
+def _machine() -> str:
+    git = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
+    return f"{os.cpu_count()} cores, Python {platform.python_version()}, {git.strip()}"
+
+
+def _arguments() -> Iterator[str]:
+    """The command line, with no path of this machine in it."""
+    argv = iter(sys.argv[1:])
+    for each in argv:
+        yield each
+        if each == "--repository":
+            yield next(argv).rstrip("/") and "CLONE"
