@@ -93,9 +93,14 @@ def append_seen(path: Path, seen: Sequence[Seen]) -> None:
             elif new:
                 # what a crash tore off stays a line of its own
                 start = b"\n" if data and not data.endswith(b"\n") else b""
-                os.write(descriptor, start + b"".join(map(_line, new)))
+                _write(descriptor, start + b"".join(map(_line, new)))
     except OSError as error:
         raise SurroundingsError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:  # once, but on a disk that is nearly full
+        data = data[os.write(descriptor, data) :]
 
 
 def _whole(descriptor: int) -> bytes:

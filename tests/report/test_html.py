@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -161,7 +162,14 @@ def test_a_clash_side_by_side() -> None:
         ("new", True),
         ("(1)", False),
     ]
+    long = replace(mismatch, expected=(b"x" * 10**6,), expected_lines=(7,))
+    clash = clash_of(PatchExplanation("p", False, 1, (_with(file, hunk, long),), (), Origin(0, ())))
+    assert len(clash.files[0].hunks[0].rows[0].expects.parts[0].text) < 2000
     assert [part.differs for part in second.expects.parts] == [False]  # nothing alike: no marks
+
+
+def _with(file: FileExplanation, hunk: HunkExplanation, mismatch: Mismatch) -> FileExplanation:
+    return replace(file, hunks=(replace(hunk, mismatches=(mismatch,)),))
 
 
 def _luminance(colour: str) -> float:
@@ -208,6 +216,12 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     both = _Page(project.run("ci", "--format", "html").out)
     assert "The patch does apply to the pins." in both.text
     assert "The patch does not fit the tracked branches." in both.text
+    for each in (drift, page, both):
+        levels = [int(tag[1]) for tag, _ in each.elements if re.fullmatch("h[1-6]", tag)]
+        assert levels[0] == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+        ids = [names["id"] for _, names in each.elements if "id" in names]
+        assert len(ids) == len(set(ids))
 
     upstream.commit({"a.py": "one\ntwo\nthree\n"}, "Back")
     since = _Page(project.run("drift", "--since-last", "--format", "html").out)

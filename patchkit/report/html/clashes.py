@@ -22,6 +22,8 @@ from patchkit.model.harmless import shown
 _ROWS = 60
 _COMPARED = 300
 _ALIKE = 0.4
+# A line of minified code may be a megabyte.
+_LONGEST = 1000
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -114,11 +116,16 @@ def _rows(mismatch: Mismatch) -> Iterator[Row]:
 def _row(
     old: tuple[int, bytes] | None, new: tuple[int, bytes] | None, *, paired: bool, gap: bool
 ) -> Row:
-    texts = ("" if old is None else shown(old[1]), "" if new is None else shown(new[1]))
+    texts = ("" if old is None else _text(old[1]), "" if new is None else _text(new[1]))
     one, other = _compared(*texts) if paired else (_whole(texts[0]), _whole(texts[1]))
     expects = Side() if old is None else Side(old[0], one)
     stands = Side() if new is None else Side(new[0], other)
     return Row(expects, stands, gap)
+
+
+def _text(line: bytes) -> str:
+    text = shown(line)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _compared(one: str, other: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
