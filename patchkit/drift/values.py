@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from patchkit.drift.judging import HunkFault
 from patchkit.explain.values import PatchExplanation
 from patchkit.model.outcome import Status
+from patchkit.overrides.review import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,45 @@ class TrendPoint:
     carried: int
     absorbed: int
     conflicts: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewSite:
+    """A site at the tip, as upstream has it, that a rule names and neither pin nor review has.
+
+    `text` is in short; `by` is the commit since which it is there, None where the line did not
+    bring it.
+    """
+
+    rule: str
+    path: str
+    line: int
+    within: str
+    text: str
+    by: Landed | None = None
+
+    @property
+    def place(self) -> str:
+        """For messages: path:line."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class MovedTarget:
+    """What `component` replaces while it runs, and the tip has no more or otherwise than the pin.
+
+    `calls` are the places that name it, `was` and `now` those of its definition ("" for none),
+    `why` says where a name that is gone ends; `by` is the commit that did it.
+    """
+
+    component: str
+    name: str
+    verdict: Verdict
+    calls: tuple[str, ...]
+    was: str
+    now: str
+    why: str = ""
+    by: Landed | None = None
 
 
 @dataclass(frozen=True, slots=True)

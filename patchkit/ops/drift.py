@@ -15,7 +15,15 @@ from patchkit.drift.judging import SeriesJudge
 from patchkit.drift.remembering import recall_walk, remember_walk, walk_path
 from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
-from patchkit.drift.values import Forecast, Landed, PatchDrift, Suspicion, TrendPoint
+from patchkit.drift.values import (
+    Forecast,
+    Landed,
+    MovedTarget,
+    NewSite,
+    PatchDrift,
+    Suspicion,
+    TrendPoint,
+)
 from patchkit.drift.walking import Walk, walk_history
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
@@ -24,6 +32,7 @@ from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest
+from patchkit.ops.drift_silently import Watched, find_silent_drift, is_watched
 from patchkit.ops.parallel import in_parallel
 from patchkit.recipes.generating import load_generator
 from patchkit.series import LoadedSeries, load_series
@@ -43,7 +52,9 @@ class ComponentDrift:
     breaks which were mended may be missing. `skipped` says why there was nothing to look at.
     `line` has every commit from `start` on, where that was asked for. `trend` has a point for each
     report that saw something else, this one last; `since`, with --since-last, says what changed
-    since the last one, and `patches` are only those that it is about.
+    since the last one, and `patches` are only those that it is about. `sites` and `targets` are
+    what changed without a conflict: code that rules name and no patch covers, and functions that
+    other components replace; `unseen` says what of that could not be looked at.
     """
 
     manifest: str
@@ -64,6 +75,9 @@ class ComponentDrift:
     line: tuple[Landed, ...] = field(default=(), metadata={"json": False})
     trend: tuple[TrendPoint, ...] = ()
     since: Since | None = None
+    sites: tuple[NewSite, ...] = ()
+    targets: tuple[MovedTarget, ...] = ()
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +147,7 @@ def _look(
     ref = tools.to or component.track
     if not isinstance(component.source, GitSource):
         return replace(blank, skipped="comes from no git repository")
-    if not component.patches:
+    if not component.patches and (ref is None or not is_watched(manifest, component)):
         return replace(blank, skipped="no patches")
     if ref is None:
         hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
@@ -144,11 +158,12 @@ def _look(
     history = open_history(tools.store, component, ref, tools.progress)
     tools.progress.step(component.name, f"looking along {ref}", local=True)
     with ObjectReader(history.repository) as reader:
-        return _judged(blank, _Looking(component, series, history, reader, tools))
+        return _judged(blank, _Looking(manifest, component, series, history, reader, tools))
 
 
 @dataclass(frozen=True, slots=True)
 class _Looking:
+    manifest: Manifest
     component: Component
     series: LoadedSeries
     history: History
@@ -162,6 +177,10 @@ class _Looking:
             bring_blobs(store, self.component, self.history, blobs, progress)
 
         return bring
+
+    @property
+    def along(self) -> Along:
+        return Along(self.history, self.reader, self.bring)
 
 
 def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
@@ -177,6 +196,9 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         replace(_explained(each, number, looking), forecast=ahead, suspicions=odd)
         for number, (each, ahead, odd) in enumerate(zip(told, forecasts, suspicions, strict=True))
     )
+    watched = Watched(looking.manifest, looking.component, patches)
+    tools = looking.tools
+    silent = find_silent_drift(watched, looking.along, tools.store, tools.progress)
     return replace(
         blank,
         ref=history.ref,
@@ -190,6 +212,9 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         patches=told,
         exit_code=_exit_code(told),
         line=_line(looking) if looking.tools.every_commit else (),
+        sites=silent.sites,
+        targets=silent.targets,
+        unseen=silent.unseen,
     )
 
 
@@ -202,7 +227,7 @@ def _walk(looking: _Looking) -> Walk:
     history, patches = looking.history, looking.series.patches
     recipes = load_generator(patches).recipes
     series = looking.series.series_patches
-    along = Along(history, looking.reader, looking.bring)
+    along = looking.along
     judge = SeriesJudge(looking.reader, series)
     judge.carry = carry_of(judge, series, recipes, along)
     if looking.tools.bisect:

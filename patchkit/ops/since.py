@@ -10,7 +10,7 @@ from pathlib import Path
 
 from patchkit.drift.changes import Since, compare
 from patchkit.drift.record import KEPT, Line, Seen, SeenPatch, append_seen, read_record
-from patchkit.drift.values import PatchDrift, TrendPoint
+from patchkit.drift.values import MovedTarget, NewSite, PatchDrift, TrendPoint
 from patchkit.errors import ExitCode, SurroundingsError
 from patchkit.model.outcome import Status
 from patchkit.ops.drift import ComponentDrift, DriftReport
@@ -56,7 +56,8 @@ def note_report(
 
 
 def _is_news(component: ComponentDrift) -> bool:
-    return component.since is not None and not component.since.is_empty
+    found = component.sites or component.targets
+    return component.since is not None and bool(found or not component.since.is_empty)
 
 
 def _seen(component: ComponentDrift, now: datetime) -> Seen:
@@ -85,6 +86,16 @@ def _notes(component: ComponentDrift) -> Iterator[str]:
             yield f"{patch.name}: {each.path}: {each.what}"
         for hunk in patch.absorbed if patch.status is not Status.ABSORBED else ():
             yield f"{patch.name}: {hunk.path}: hunk {hunk.hunk} is upstream"
+    yield from map(_site_note, component.sites)
+    yield from map(_target_note, component.targets)
+
+
+def _site_note(site: NewSite) -> str:
+    return f"{site.rule}: {site.path}: {site.within}: {site.text}"
+
+
+def _target_note(target: MovedTarget) -> str:
+    return f"{target.component} replaces {target.name}: {target.verdict.value}"
 
 
 def _with_trend(
@@ -114,11 +125,17 @@ def _since(
         return component
     before = earlier.get(line, ())
     since = compare(before[-1] if before else None, known[line])
+    sites = tuple(each for each in component.sites if _site_note(each) in since.new)
+    targets = tuple(each for each in component.targets if _target_note(each) in since.new)
+    shown = {*map(_site_note, sites), *map(_target_note, targets)}
+    since = replace(since, new=tuple(each for each in since.new if each not in shown))
     changed = {change.patch for change in since.changes}
     changed |= {patch.name for patch in component.patches if _is_named(patch, since)}
     return replace(
         component,
         patches=tuple(patch for patch in component.patches if patch.name in changed),
+        sites=sites,
+        targets=targets,
         since=since,
         exit_code=_exit_code(component, since),
     )

@@ -61,6 +61,10 @@ class Modules:
         inner = path.removeprefix(self._prefix).removesuffix(".py").removesuffix("/__init__")
         return self.module(inner.replace("/", "."))
 
+    def with_file(self, path: str, data: bytes | None) -> Modules:
+        """These modules, with another version of one file, or (None) without it."""
+        return _OneOther(self, path, data)
+
     def text(self, module: Module) -> str:
         """A module's source."""
         return (self._read(module.path) or b"").decode("utf-8", "replace")
@@ -73,6 +77,29 @@ class Modules:
         if base in self._folders:
             return Module(name, "", True, Namespace(), ast.Module([], []))
         return None
+
+
+class _OneOther(Modules):
+    """Modules of which one is another; all others are parsed once for both."""
+
+    def __init__(self, others: Modules, path: str, data: bytes | None) -> None:
+        super().__init__((), lambda asked: data if asked == path else others._read(asked))
+        self._others = others
+        home = others.at(path)
+        self._name = home.name if home is not None else None
+        if home is not None:
+            is_there = data is not None
+            made = _parsed(home.name, path, data, home.is_package) if is_there else None
+            self._known[home.name] = made
+
+    def module(self, name: str) -> Module | None:
+        """See Modules."""
+        return self._known[name] if name == self._name else self._others.module(name)
+
+    def at(self, path: str) -> Module | None:
+        """See Modules."""
+        found = self._others.at(path)
+        return self.module(found.name) if found is not None else None
 
 
 def _slashes(path: str) -> Iterable[int]:

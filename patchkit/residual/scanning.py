@@ -71,10 +71,15 @@ def lint_rules(
 
 def scan_tree(source: Overlay, tree: str, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree; binary files are passed over."""
+    return scan_files(_files(source, tree, rules), rules)
+
+
+def scan_files(files: Iterable[tuple[str, bytes | None]], rules: Sequence[Rule]) -> Scan:
+    """Every site of the rules in files, given as path and contents, None for what nobody has."""
     words = [needed_in(rule) for rule in rules]
     sites: list[Site] = []
     read = lacking = 0
-    for path, data in _files(source, tree, rules):
+    for path, data in files:
         if data is None:
             lacking += 1
             continue
