@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+from patchkit.cli.drift_silently import silent_lines
 from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.since_output import print_changes
 from patchkit.cli.terminal import Terminal
@@ -51,6 +52,8 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
         for patch in component.patches:
             for line in _patch_lines(patch):
                 terminal.product(line)
+        for line in silent_lines(component):
+            terminal.product(line)
     terminal.product()
 
 

@@ -15,14 +15,13 @@ from patchkit.report.json import envelope
 from patchkit.report.junit import junit_document
 from patchkit.report.markdown import check_markdown, drift_markdown
 from patchkit.report.notices import (
-    Case,
-    Notice,
     check_cases,
     check_notices,
     drift_cases,
     drift_notices,
 )
 from patchkit.report.sarif import sarif_document
+from patchkit.report.values import Case, Notice
 
 if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport

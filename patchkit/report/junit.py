@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from patchkit.report.notices import Case, Verdict
+from patchkit.report.values import Case, Verdict
 
 # What XML 1.0 has no way to say, not even escaped.
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

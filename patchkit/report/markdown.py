@@ -14,7 +14,7 @@ from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
-from patchkit.report.notices import Level, Notice
+from patchkit.report.values import Level, Notice
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&:$^=\"'])")
 _SIGNS = {Level.ERROR: "❌", Level.WARNING: "⚠️", Level.NOTE: "ℹ️"}  # noqa: RUF001

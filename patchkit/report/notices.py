@@ -9,65 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from enum import Enum
 
-from patchkit.drift.values import Landed, PatchDrift
+from patchkit.drift.values import PatchDrift
 from patchkit.errors import Problem
 from patchkit.explain.values import PatchExplanation
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
+from patchkit.report.silent import silent_notices
+from patchkit.report.values import Case, Level, Notice, Verdict, landed_words
 
 #: Manifest name -> its path, relative to where the project's files are.
 Paths = Mapping[str, str]
 
 _PLACE = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d+)(?::\d+)?")
-
-
-class Level(str, Enum):
-    """How much a notice matters; the words are SARIF's."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """One thing that was found; `rule` is a stable word, `path` a file of the project ("": none).
-
-    `subject` names what it is about in a way that stays the same from run to run.
-    """
-
-    level: Level
-    rule: str
-    title: str
-    message: str
-    subject: str
-    path: str = ""
-    line: int = 1
-
-
-class Verdict(str, Enum):
-    """What became of a case."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    ERROR = "error"
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One patch, or a component as a whole, below its `suite`."""
-
-    suite: str
-    name: str
-    verdict: Verdict
-    message: str = ""
-    details: str = ""
 
 
 #: Every rule, with what it says in general.
@@ -78,6 +34,10 @@ RULES: Mapping[str, str] = {
     "absorbed-upstream": "The tracked branch has the whole patch already",
     "applies-perhaps-wrong": "A patch applies to the tracked branch, perhaps wrongly",
     "hunks-absorbed-upstream": "The tracked branch has some hunks of a patch already",
+    "new-site-upstream": "The tracked branch has new code of the kind that patches take care of",
+    "override-gone-upstream": "A function that another component replaces is gone upstream",
+    "override-signature-upstream": "A function that another component replaces is called otherwise",
+    "override-body-upstream": "A function that another component replaces does something else",
 }
 
 
@@ -118,6 +78,7 @@ def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
         yield from _problems(name, component.problems, fallback)
         for patch in component.patches:
             yield from _drifted(component, patch, fallback)
+        yield from silent_notices(component, fallback)
 
 
 def check_cases(report: CheckReport) -> Iterator[Case]:
@@ -173,13 +134,6 @@ def drift_words(patch: PatchDrift) -> str:
             return f"{patch.name} is upstream already{by}"
         case _:
             return f"{patch.name} fits"
-
-
-def landed_words(commit: Landed) -> str:
-    """A commit in one line."""
-    request = f" (#{commit.request})" if commit.request is not None else ""
-    subject = f"{commit.subject}{request if request not in commit.subject else ''}"
-    return f"{commit.commit[:10]} of {commit.date[:10]} by {commit.author}: {subject}"
 
 
 def clash_words(patch: PatchDrift) -> str:

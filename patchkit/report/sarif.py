@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from patchkit import __version__
-from patchkit.report.notices import RULES, Level, Notice
+from patchkit.report.notices import RULES
+from patchkit.report.values import Level, Notice
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RANK = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "note"}

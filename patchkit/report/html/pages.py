@@ -20,7 +20,7 @@ from patchkit.report.html.embedding import embedded, looks_data, timeline_data
 from patchkit.report.html.states import ROW, Look, look_of, outline
 from patchkit.report.html.timeline import Timeline, timeline_of
 from patchkit.report.html.trends import Trend, trend_of
-from patchkit.report.notices import Notice
+from patchkit.report.values import Notice
 from patchkit.templates.pages import digest_source, page_part, render_page
 
 _FITS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)

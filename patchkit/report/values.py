@@ -1,0 +1,59 @@
+"""What reports are made of: notices for places, cases for patches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from patchkit.drift.values import Landed
+
+
+class Level(str, Enum):
+    """How much a notice matters; the words are SARIF's."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that was found; `rule` is a stable word, `path` a file of the project ("": none).
+
+    `subject` names what it is about in a way that stays the same from run to run.
+    """
+
+    level: Level
+    rule: str
+    title: str
+    message: str
+    subject: str
+    path: str = ""
+    line: int = 1
+
+
+class Verdict(str, Enum):
+    """What became of a case."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One patch, or a component as a whole, below its `suite`."""
+
+    suite: str
+    name: str
+    verdict: Verdict
+    message: str = ""
+    details: str = ""
+
+
+def landed_words(commit: Landed) -> str:
+    """A commit in one line."""
+    request = f" (#{commit.request})" if commit.request is not None else ""
+    subject = f"{commit.subject}{request if request not in commit.subject else ''}"
+    return f"{commit.commit[:10]} of {commit.date[:10]} by {commit.author}: {subject}"

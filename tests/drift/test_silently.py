@@ -1,0 +1,136 @@
+"""What drifts without a conflict: new sites of rules, functions that another component replaces."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from patchkit.overrides.bindings import FunctionNode
+from patchkit.overrides.sources import Modules
+from tests.drift.lines import edit, numbered
+from tests.ops.test_overrides import CORE, MOVED, RULES, overriding
+from tests.ops.test_overrides import SPEED as SPEED_FILES
+from tests.ops.test_residual import FUSED
+from tests.ops.test_residual import RULES as DEVICE_RULES
+from tests.recipes.kitchen import DROP, recipe_text
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+
+BASE = numbered()
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Upstream:
+    return Upstream.create(tmp_path / "core.git")
+
+
+def _drift(project: Project, *argv: str) -> dict[str, Any]:
+    (component,) = project.run("drift", *argv, "--json").json["components"]
+    return dict(component)
+
+
+def test_new_sites_are_told_with_the_commit_that_brought_each(
+    project: Project, upstream: Upstream
+) -> None:
+    project.write({"patches/demo/unfuse.recipe.yml": recipe_text(DROP)})
+    project.write({"patches/demo/series": "unfuse.patch\n"})
+    project.write({"patches/cuda.rules.yml": yaml.safe_dump(DEVICE_RULES)})
+    code = {"src/a.py": FUSED.format("scale"), "run.py": 'a = "cuda"\n', "lib.py": "x = 1\n"}
+    pin = upstream.commit(code)
+    entries = [{"series": "patches/demo/series"}]
+    rules = {"rules": ["patches/cuda.rules.yml"]}
+    project.component("demo", upstream, pin, entries, residual=rules, track="main")
+    project.run("refresh").ok()
+    upstream.commit({"src/b.py": FUSED.format("one")}, "The recipe takes care of it")
+    lib = upstream.commit({"lib.py": 'x = 1\ny = "cuda"\n'}, "A device by name (#3)")
+    upstream.commit({"lib.py": '# more\nx = 1\ny = "cuda"\n'}, "A line above")
+    run = upstream.commit({"run.py": 'b = 2\na = "cuda"\nc = "cuda"\n'}, "One more of a kind")
+    lite = upstream.commit({"lite.py": FUSED.format("two")}, "Where no recipe looks")
+    upstream.commit({"gone.py": 'd = "cuda"\n'}, "For a while")
+    upstream.commit({"gone.py": None}, "And gone")
+
+    component = _drift(project)
+
+    found = [(s["rule"], s["path"], s["line"], s["by"]["commit"]) for s in component["sites"]]
+    assert found == [
+        ("device", "lib.py", 3, lib),
+        ("drop-fuser", "lite.py", 1, lite),
+        ("device", "run.py", 3, run),
+    ]
+    assert _drift(project) == component | {"trend": _drift(project)["trend"]}  # from memory
+    reviewed = "version: 1\nareas:\n  - {rule: '*', path: 'lite.py', reason: not run}\n"
+    project.write({"patches/demo/residual.yml": reviewed})
+    assert [s["path"] for s in _drift(project)["sites"]] == ["lib.py", "run.py"]
+    ran = project.run("drift")
+    assert ran.code == 0  # to be read: no reason for a red light
+    assert "2 new sites" in ran.out
+    sarif = json.loads(project.run("drift", "--format", "sarif").ok().out)
+    assert [r["ruleId"] for r in sarif["runs"][0]["results"]] == ["new-site-upstream"] * 2
+
+
+def test_functions_that_are_replaced_and_changed_are_told_with_the_commit(
+    project: Project, upstream: Upstream, core: Upstream
+) -> None:
+    project.write({"patches/calls.rules.yml": yaml.safe_dump(RULES)})
+    patches = {"ours.patch": edit("a.py", BASE, l6="ours")}
+    project.component(
+        "core", core, core.commit({**CORE, "a.py": BASE}, "one"), patches, track="main"
+    )
+    speed = upstream.commit(SPEED_FILES, "speed")
+    declared = overriding({"name": "core.ops.fused", "reason": "speed adds it"})
+    project.component("speed", upstream, speed, overrides=[declared])
+    ops, layer = MOVED["core/ops.py"], MOVED["core/layer.py"]
+    first = core.commit({"core/ops.py": ops}, "Operators (#4)")
+    core.commit({"a.py": "top\n" + BASE}, "Elsewhere")
+    second = core.commit({"core/layer.py": layer}, "Layers")
+    core.commit({"core/ops.py": ops + "\nmore = 1\n"}, "No matter")
+
+    component = _drift(project, "-c", "core")
+    found = [(t["name"], t["verdict"], t["by"]["commit"]) for t in component["targets"]]
+    assert found == [
+        ("core.layer.Layer.forward", "gone", second),
+        ("core.ops.shift", "body", first),
+        ("core.scale", "signature", first),
+    ]
+    assert component["targets"][2]["calls"] == ["speed/features.py:2"]
+    out = project.run("drift", "-c", "core").out
+    assert "3 functions that speed replaces changed upstream" in out
+    again = _drift(project, "-c", "core", "--offline")
+    assert again["targets"] == component["targets"]
+
+
+def test_what_cannot_be_looked_at_is_told(
+    project: Project, upstream: Upstream, core: Upstream
+) -> None:
+    project.write({"patches/calls.rules.yml": yaml.safe_dump(RULES)})
+    pin = core.commit({**CORE, "a.py": BASE}, "one")
+    patches = {"ours.patch": edit("a.py", BASE, l6="ours")}
+    project.component("core", core, pin, patches, track="main")
+    project.component("speed", upstream, "0" * 39 + "1", overrides=[overriding()])
+    upstream.commit(SPEED_FILES, "speed")
+
+    component = _drift(project, "-c", "core")
+
+    assert component["patches"][0]["status"] == "unchanged"
+    (unseen,) = component["unseen"]
+    assert unseen.startswith("what speed replaces: ")
+
+
+def test_modules_with_one_file_in_another_version() -> None:
+    files = {"p/__init__.py": b"from .a import f\n", "p/a.py": b"def f(): pass\n", "p/b.py": b""}
+    modules = Modules(files, files.get)
+    other = modules.with_file("p/a.py", b"def g(): pass\n")
+    changed = other.module("p.a")
+    assert changed is not None
+    assert list(changed.namespace.names) == ["g"]
+    assert isinstance(changed.namespace.names["g"][0].meaning, FunctionNode)
+    assert other.module("p") is modules.module("p")
+    assert other.at("p/b.py") is modules.at("p/b.py")
+    assert modules.with_file("p/a.py", None).module("p.a") is None
+    known = modules.module("p.a")
+    assert known is not None
+    assert list(known.namespace.names) == ["f"]
