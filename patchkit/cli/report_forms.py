@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from patchkit.cli.formats import Format, Writers
 from patchkit.cli.places import moment
 from patchkit.report.annotations import annotation_lines
-from patchkit.report.html.pages import check_page, ci_page, drift_page
 from patchkit.report.json import envelope
 from patchkit.report.junit import junit_document
 from patchkit.report.markdown import check_markdown, drift_markdown
@@ -41,7 +41,7 @@ def check_writers(paths: Sequence[Path]) -> Writers[CheckReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: lambda report: check_markdown(report, notices(report)),
-        Format.HTML: lambda report: check_page(report, notices(report), _now()),
+        Format.HTML: lambda report: _pages().check_page(report, notices(report), _now()),
     }
 
 
@@ -57,7 +57,7 @@ def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: drift_markdown,
-        Format.HTML: lambda report: drift_page(report, notices(report), _now()),
+        Format.HTML: lambda report: _pages().drift_page(report, notices(report), _now()),
     }
 
 
@@ -82,8 +82,15 @@ def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: markdown,
-        Format.HTML: lambda report: ci_page(report, notices(report), _now()),
+        Format.HTML: lambda report: _pages().ci_page(report, notices(report), _now()),
     }
+
+
+def _pages() -> ModuleType:
+    """The module that makes pages; other forms need not wait for its templates to load."""
+    from patchkit.report.html import pages
+
+    return pages
 
 
 def _now() -> str:
