@@ -45,7 +45,12 @@ for (let n = 0; n < 8; n += 1) {
     two.dispatchEvent(new PointerEvent('pointermove', {clientX, pointerType: 'mouse'}));
     byMouse.push(there());
 }
-return {byKeys, runs, words, opened, below, closed, byMouse, tip: tip.textContent,
+const hovered = tip.textContent;
+two.dispatchEvent(new PointerEvent('pointerdown', {pointerType: 'touch'}));
+const tap = new MouseEvent('click', {clientX: box.left + box.width * 2.5 / 8, cancelable: true});
+two.dispatchEvent(tap);
+const tapped = [tap.defaultPrevented, tip.querySelector('a').href];
+return {byKeys, runs, words, opened, below, closed, byMouse, tip: hovered, tapped,
     role: one.getAttribute('role'), tabs: tracks.map(each => each.tabIndex),
     images: document.querySelectorAll('img').length, title: document.title};
 """
@@ -53,10 +58,14 @@ return {byKeys, runs, words, opened, below, closed, byMouse, tip: tip.textConten
 _LAYOUT = """
 const wide = [...document.querySelectorAll('body *')].filter(each =>
     each.getBoundingClientRect().right > innerWidth + 1 && !each.closest('.scroll, .wide-table'));
+const track = document.querySelector('.track');
+const {left, width} = track.getBoundingClientRect();
+track.dispatchEvent(new PointerEvent('pointermove', {clientX: left + width * 1234.5 / 2000 + 1}));
+const met = track.getAttribute('aria-valuetext').slice(0, 25);
 const bar = getComputedStyle(document.querySelector('.s-conflicts')).fill;
 document.querySelector('button.in').click();
 const [rows, scroll] = ['.rows', '.scroll'].map(each => document.querySelector(each).offsetWidth);
-return {inner: innerWidth, width: document.documentElement.scrollWidth, zoomed: rows > scroll,
+return {inner: innerWidth, width: document.documentElement.scrollWidth, zoomed: rows > scroll, met,
     wide: wide.map(e => e.className), paper: getComputedStyle(document.body).backgroundColor, bar,
     months: [...document.querySelectorAll('.names text')].filter(
         e => getComputedStyle(e).display !== 'none').length};
@@ -77,12 +86,13 @@ def test_every_commit_is_reached(tmp_path: Path) -> None:
     words = f"applies; commit 5 of 7; 2026-01-19, {landed(5).commit[:10]}, {_SUBJECTS[5]}"
     assert found["words"] == words
     assert (found["opened"], found["below"], found["closed"]) == (links[5], links[5], True)
+    assert found["tapped"] == [True, links[2]]
     assert found["tip"].startswith(f"✓ applies for 8 commits{_SUBJECTS[7]}")
     assert (found["images"], found["title"]) == (0, "✗ patchkit drift")
 
 
 def test_it_fits_a_phone_and_a_desk_by_day_and_night(tmp_path: Path) -> None:
-    patches = {name: "u" * 70 + states for name, states in _PATCHES.items()}
+    patches = {"one.patch": "u" * 1234 + "x" + "s" * 765, "two.patch": "s" * 2000}
     page = drift_page(drift_report(component_drift(patches)), (), "now")
     phone = look_at(page, tmp_path, _LAYOUT, width=390)
     desk = look_at(page, tmp_path, _LAYOUT, width=1280, dark=True)
@@ -91,6 +101,7 @@ def test_it_fits_a_phone_and_a_desk_by_day_and_night(tmp_path: Path) -> None:
     assert desk["width"] <= desk["inner"]
     assert phone["months"] < desk["months"]
     assert phone["zoomed"]
+    assert desk["met"] == "conflicts; commit 1234 of"  # though it is half a pixel wide
     assert (phone["paper"], desk["paper"]) == ("rgb(251, 250, 247)", "rgb(20, 23, 27)")
     assert phone["bar"] != desk["bar"]
 

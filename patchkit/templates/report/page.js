@@ -219,7 +219,7 @@
         }
       });
       track.addEventListener("click", (event) => {
-        if (!touching || !event.isTrusted) return;
+        if (!touching) return;
         event.preventDefault();
         show(track, cellAt(track, event.clientX));
       });
