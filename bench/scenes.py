@@ -91,6 +91,8 @@ def put_back(scene: Scene) -> None:
     """Set the project's workspace and the clone back to the base."""
     shutil.rmtree(scene.project / "workspace", ignore_errors=True)
     shutil.copytree(scene.project / "pristine", scene.project / "workspace", symlinks=True)
+    # a copy's files are others than the index knows; the peers' clones are not copied
+    git(scene.project / "workspace" / "upstream", "update-index", "-q", "--refresh")
     for lock in (scene.project / "manifests").glob("*.lock.json"):
         lock.unlink()
 

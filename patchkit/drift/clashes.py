@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patchkit.drift.along import Bring
-from patchkit.explain import Terrain, explain_patch
-from patchkit.explain.terrain import Overlay
+from patchkit.explain.explaining import explain_patch
+from patchkit.explain.terrain import Overlay, Terrain
 from patchkit.explain.values import Origin, PatchExplanation
 from patchkit.gitcmd.firstparent import removed_and_added
 from patchkit.histories import History

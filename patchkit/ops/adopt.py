@@ -8,7 +8,8 @@ from pathlib import Path
 
 from patchkit.adopt import Found, Incoming, with_free_names
 from patchkit.errors import ExitCode, Problem
-from patchkit.explain import PatchExplanation, explain_stack
+from patchkit.explain.explaining import explain_stack
+from patchkit.explain.values import PatchExplanation
 from patchkit.gitcmd.objects import reading
 from patchkit.lock import LockedComponent, load_lock, lock_bytes, lock_component, merge_lock
 from patchkit.manifest.edit import add_patch

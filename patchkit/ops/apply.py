@@ -12,9 +12,8 @@ from enum import Enum
 from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
-from patchkit.explain import PatchExplanation, explain_stack
-from patchkit.explain.advice import next_steps
-from patchkit.gitcmd.objects import reading
+from patchkit.explain.values import PatchExplanation
+from patchkit.gitcmd.objects import ObjectReader, reading
 from patchkit.lock import (
     Lock,
     LockedComponent,
@@ -213,10 +212,9 @@ class _Applying:
         repository = self.store.repository(component)
         with reading(repository) as reader:
             stack = build_stack(reader, base, series.series_patches)
-            why = explain_stack(reader, stack, series.series_patches, history=repository)
+            failures = () if stack.clean else self._failures(component, series, stack, reader)
         built = replace(blank, base=base.commit, patches=stack.outcomes)
         if not stack.clean:
-            failures = tuple(self._failure(component, series, each) for each in why)
             return replace(
                 built, result=Result.CONFLICTED, exit_code=ExitCode.FINDING, failures=failures
             )
@@ -232,11 +230,19 @@ class _Applying:
             )
         return self._enter(component, stack, built)
 
-    def _failure(
-        self, component: Component, series: LoadedSeries, why: PatchExplanation
-    ) -> Failure:
-        patch = next(each for each in series.patches if each.name == why.name)
-        return Failure(why, next_steps(why, patch, self.manifest, component))
+    def _failures(
+        self, component: Component, series: LoadedSeries, stack: Stack, reader: ObjectReader
+    ) -> tuple[Failure, ...]:
+        # a stack that applies should feel instant
+        from patchkit.explain.advice import next_steps  # noqa: PLC0415
+        from patchkit.explain.explaining import explain_stack  # noqa: PLC0415
+
+        history = self.store.repository(component)
+        patches = {patch.name: patch for patch in series.patches}
+        return tuple(
+            Failure(why, next_steps(why, patches[why.name], self.manifest, component))
+            for why in explain_stack(reader, stack, series.series_patches, history=history)
+        )
 
     def _differences(
         self, component: Component, lock: Lock | None, actual: LockedComponent

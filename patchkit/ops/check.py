@@ -13,16 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from patchkit.errors import ExitCode, PatchkitError
-from patchkit.explain import (
-    Origin,
-    PatchExplanation,
-    explain_stack,
-    find_origin,
-    results_of,
-)
-from patchkit.explain.advice import next_steps
-from patchkit.explain.origin import Results
+from patchkit.explain.origin import Results, find_origin, results_of
 from patchkit.explain.terrain import Overlay, Terrain
+from patchkit.explain.values import Origin, PatchExplanation
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.lock import compare, load_lock, lock_component
@@ -154,10 +147,7 @@ def _check_patches(
     reader: ObjectReader, stack: Stack, task: _Task, series: LoadedSeries, tools: _Tools
 ) -> tuple[PatchCheck, ...]:
     history = tools.store.repository(task.component)
-    explained = explain_stack(
-        reader, stack, series.series_patches, history=history, results=tools.results
-    )
-    explanations = {each.name: each for each in explained}
+    explanations = {} if stack.clean else _explanations(reader, stack, series, history, tools)
     overlay = Overlay(reader, stack.objects)
     checks: list[PatchCheck] = []
     tree, earlier = stack.base.tree, set[str]()
@@ -188,6 +178,22 @@ def _check_patches(
     return tuple(checks)
 
 
+def _explanations(
+    reader: ObjectReader,
+    stack: Stack,
+    series: LoadedSeries,
+    history: Repository,
+    tools: _Tools,
+) -> dict[str, PatchExplanation]:
+    # a stack that applies should feel instant
+    from patchkit.explain.explaining import explain_stack  # noqa: PLC0415
+
+    explained = explain_stack(
+        reader, stack, series.series_patches, history=history, results=tools.results
+    )
+    return {each.name: each for each in explained}
+
+
 def _generated(  # noqa: PLR0917
     patch: LoadedPatch,
     outcome: PatchOutcome,
@@ -208,6 +214,8 @@ def _generated(  # noqa: PLR0917
 def _explained(
     check: PatchCheck, explanation: PatchExplanation, patch: LoadedPatch, task: _Task
 ) -> PatchCheck:
+    from patchkit.explain.advice import next_steps  # noqa: PLC0415
+
     steps = next_steps(explanation, patch, task.manifest, task.component)
     if named_recipe(patch.file) and patch.path is not None:
         target = f"-m {task.manifest.name} -c {task.component.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from patchkit.errors import ExitCode, Problem, worst
-from patchkit.explain import Origin, PatchExplanation
+from patchkit.explain.values import Origin, PatchExplanation
 from patchkit.model.lint import Finding
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.ops.sharing import SharedPatch

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patchkit.explain import Cause, PatchExplanation, explain_stack, results_of
-from patchkit.explain.origin import Results
+from patchkit.explain.explaining import explain_stack
+from patchkit.explain.origin import Results, results_of
+from patchkit.explain.values import Cause, PatchExplanation
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.base import Base

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from patchkit.explain import Cause, explain_stack
+from patchkit.explain.explaining import explain_stack
+from patchkit.explain.values import Cause
 from patchkit.model.outcome import Status
 from patchkit.stack import build_stack
 from tests.support.memory import memory_base, plain_patch
