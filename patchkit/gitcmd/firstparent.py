@@ -16,6 +16,9 @@ from patchkit.model.objects import TreeEntry, decode_path
 #: Path -> what stands there; a path that is not in it holds nothing.
 Entries = Mapping[str, TreeEntry]
 
+# 9999-12-31T23:59:59Z, the last moment that a date has a form for
+_LAST_SECOND = 253_402_300_799
+
 _FORM = "%x00commit %H%x00%P%x00%ct%x00%an%x00%s%x00"
 
 
@@ -206,7 +209,9 @@ def _entry_after(facts: bytes) -> TreeEntry | None:
 
 
 def _iso(seconds: bytes) -> str:
-    moment = datetime.fromtimestamp(int(seconds), tz=timezone.utc)
+    # a commit may name any date at all, or none
+    known = min(max(int(seconds or b"0"), 0), _LAST_SECOND)
+    moment = datetime.fromtimestamp(known, tz=timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -68,6 +69,21 @@ def test_a_break_that_is_reverted_and_one_that_lasts(project: Project, upstream:
     assert [(each.path, each.commits) for each in patch.risk.files] == [("a.py", 4)]
     assert patch.explanation is not None
     assert patch.explanation.files[0].hunks[0].mismatches[0].found == (b"other\n",)
+
+
+@pytest.mark.parametrize("seconds", ["99999999999999", "0", ""])
+def test_a_commit_may_name_any_date(project: Project, upstream: Upstream, seconds: str) -> None:
+    pin = upstream.commit({"a.py": BASE}, "Start")
+    commit = upstream.git("cat-file", "commit", upstream.commit({"a.py": numbered(l6="x")}, "X"))
+    odd = re.sub(rb"(?m)^(committer .*>) .*", rb"\1 " + seconds.encode() + b" +0000", commit)
+    write = ("hash-object", "-t", "commit", "-w", "--literally", "--stdin")
+    upstream.branch("main", upstream.git(*write, stdin=odd).decode().strip())
+
+    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}).patches
+
+    assert patch.broken_by is not None
+    assert patch.broken_by.date[:4] in ("9999", "1970")
+    assert patch.days is not None
 
 
 def test_a_later_patch_is_judged_on_what_the_earlier_one_gives(

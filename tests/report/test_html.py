@@ -150,6 +150,15 @@ def test_months_are_where_they_begin() -> None:
     assert [month.narrow for month in months] == ["", "Jan 2026", "Feb", "Mar"]
 
 
+def test_a_date_that_nobody_can_believe_takes_no_month_away() -> None:
+    component = component_drift({"a.patch": "u" * 15})
+    odd = replace(component.line[3], date="9999-12-31T23:59:59Z")
+    old = replace(component.line[10], date="1970-01-01T00:00:00Z")
+    line = (*component.line[:3], odd, *component.line[4:10], old, *component.line[11:])
+    months = timeline_of(replace(component, line=line)).months
+    assert months == timeline_of(component).months
+
+
 def test_a_clash_side_by_side() -> None:
     mismatch = Mismatch((b"a = old(1)\n", b"b\n"), (7, 8), (b"a = new(1)\n", b"other\n"), 30)
     hunk = HunkExplanation(1, 5, 20, Cause.CHANGED, "x.py", None, (mismatch,), 1, 0)

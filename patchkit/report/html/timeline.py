@@ -134,10 +134,14 @@ def _words(runs: Sequence[Run]) -> str:
 
 
 def _months(known: Mapping[int, Landed], cells: int) -> list[Month]:
-    """The first commit of each month; a date that goes back counts as the latest before it."""
+    """The first commit of each month; one that claims a date before those to its left is in theirs.
+
+    Nor is one believed that claims to be later than the last.
+    """
     begins: dict[str, int] = {}
+    end = known[max(known)].date
     for at, landed in sorted(known.items()):
-        if landed.date[:7] > max(begins, default=""):
+        if max(begins, default="") < landed.date[:7] and landed.date <= end:
             begins[landed.date[:7]] = at
     lefts = {month: round(at * 100 / cells, 3) for month, at in begins.items()}
     wide, narrow = _roomy(lefts, _WIDE), _roomy(lefts, _NARROW)
