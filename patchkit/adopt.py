@@ -184,7 +184,7 @@ def _folder(folder: Path, order: Sequence[str] | None) -> list[Incoming]:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Numbers by their value: 2 before 10."""
-    return [(int(part) if part.isdigit() else -1, part) for part in _DIGITS.split(name)]
+    return [(int(part) if part.isdecimal() else -1, part) for part in _DIGITS.split(name)]
 
 
 def _readable(patches: Sequence[Incoming]) -> tuple[Incoming, ...]:

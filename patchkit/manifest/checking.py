@@ -152,7 +152,7 @@ class _Checker:
                 node,
                 f"decimal digits only, {_range(shape)}",
             )
-        elif not shape.minimum <= int(node.text) <= shape.maximum:
+        elif len(node.text) > 18 or not shape.minimum <= int(node.text) <= shape.maximum:
             self._add(f"{name}: {shown(node.text)} is out of range", node, _range(shape))
 
     def _list(self, node: Node, shape: ListOf, name: str) -> None:

@@ -212,7 +212,7 @@ def _require_version(table: Table, path: Path) -> None:
         raise BadInputError(
             Problem("version is missing", f"{path}:1", f"begin with `version: {FORMAT_VERSION}`")
         )
-    if _is_number(node) and int(node.text) != FORMAT_VERSION:
+    if _is_number(node) and node.text.lstrip("0") != str(FORMAT_VERSION):
         hint = f"this patchkit reads version {FORMAT_VERSION}; is there a newer one?"
         raise BadInputError(
             Problem(f"version {shown(node.text)} is not supported", str(node.where), hint)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from patchkit.model.patch import BinaryHunk, BinaryMethod
 
+_DIGITS = 18  # of a length; no file has more bytes
+
 
 class BadPayloadError(ValueError):
     """A payload that cannot be decoded; `index` is the offending line's place in the sequence."""
@@ -31,7 +33,7 @@ def read_binary_hunk(lines: Sequence[bytes], start: int) -> tuple[BinaryHunk, in
     method, _, number = head.rstrip(b"\r\n").partition(b" ")
     if method not in (b"literal", b"delta"):
         return None
-    if not number.isdigit():
+    if not number.isdigit() or len(number) > _DIGITS:
         raise BadPayloadError(start, "binary hunk without a length")
     end = start + 1
     while end < len(lines) and lines[end] != b"\n":

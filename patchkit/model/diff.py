@@ -24,7 +24,9 @@ from patchkit.model.diffheader import (
 from patchkit.model.objects import decode_path
 from patchkit.model.patch import FileChange, Hunk, Kind
 
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+# no file has as many lines as more digits say, and Python refuses to read thousands of them
+_NUMBER = rb"(\d{1,18})"
+_HUNK = re.compile(rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@" % ((_NUMBER,) * 4))
 _SPACE, _PLUS, _MINUS, _NEWLINE = b" +-\n"
 _COMBINED = (b"diff --cc ", b"diff --combined ")
 _CORRUPT_HINT = "regenerate the patch, or correct the counts in the @@ line"

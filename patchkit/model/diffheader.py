@@ -240,7 +240,7 @@ class _Reader:
 
     def _similarity(self, text: bytes) -> None:
         number = text.rstrip(b"%\r\n")
-        if number.isdigit() and int(number) <= 100:
+        if number.isdigit() and len(number) <= 3 and int(number) <= 100:
             self.draft.similarity = int(number)
 
     def _dissimilarity(self, text: bytes) -> None:

@@ -6,8 +6,8 @@ import re
 from urllib.parse import quote, urlsplit
 
 _REQUEST = re.compile(
-    r"\(#(\d+)\)\s*$|^Merge pull request #(\d+)\b"
-    r"|\(!(\d+)\)\s*$|^!(\d+)\b|See merge request \S*!(\d+)"
+    r"\(#(\d{1,18})\)\s*$|^Merge pull request #(\d{1,18})\b"
+    r"|\(!(\d{1,18})\)\s*$|^!(\d{1,18})\b|See merge request \S*!(\d{1,18})\b"
 )
 _REVERT = re.compile(r'^(?:Revert|Reapply) "|^revert[:(]', re.IGNORECASE)
 _SCP = re.compile(r"(?:[A-Za-z0-9._~-]+@)?([A-Za-z0-9.-]+):([^/:].*)")

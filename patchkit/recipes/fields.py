@@ -35,7 +35,7 @@ _KIND = Text("a kind of node", r"[A-Za-z_][A-Za-z0-9_]*", example="decorator")
 
 def check_expect(text: str) -> Complaint | None:
     """What is wrong with an expectation."""
-    if re.fullmatch(r"(?:>= ?)?[0-9]+", text):
+    if re.fullmatch(r"(?:>= ?)?[0-9]{1,9}", text):
         return None
     return Complaint("is no count", 'write a number, or ">= 1" in quotes')
 

@@ -6,6 +6,7 @@ values. Whether ast-grep takes a rule is found out when it runs (sites.py).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -215,7 +216,7 @@ def _plain(node: Node, key: str = "") -> object:
         return {name.text: _plain(value, name.text) for name, value in node.entries}
     if isinstance(node, Items):
         return [_plain(each) for each in node.items]
-    if key in ("nthChild", "position") and node.text.isdecimal():
+    if key in ("nthChild", "position") and re.fullmatch(r"[0-9]{1,9}", node.text):
         return int(node.text)
     return _code(node) if key in ("pattern", "context") else node.text
 

@@ -13,6 +13,7 @@ up when a field goes away or changes its meaning; new fields may come at any tim
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -22,6 +23,8 @@ from patchkit import __version__
 from patchkit.errors import ExitCode, PatchkitError
 
 SCHEMA_VERSION = 1
+
+_STEERING = re.compile("[\x7f-\x9f]")
 
 
 def envelope(command: str, result: object, code: ExitCode) -> str:
@@ -33,7 +36,7 @@ def envelope(command: str, result: object, code: ExitCode) -> str:
     }
     body = plain(result)
     assert isinstance(body, dict)
-    return json.dumps(head | body, indent=2, ensure_ascii=False)
+    return _written(head | body)
 
 
 def error_envelope(error: PatchkitError) -> str:
@@ -44,7 +47,13 @@ def error_envelope(error: PatchkitError) -> str:
         "exit_code": int(error.exit_code),
         "problems": plain(error.problems),
     }
-    return json.dumps(head, indent=2, ensure_ascii=False)
+    return _written(head)
+
+
+def _written(document: Mapping[str, object]) -> str:
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    # JSON leaves them alone, a terminal does not
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def plain(value: object) -> object:

@@ -10,6 +10,8 @@ from patchkit.report.values import Case, Verdict
 
 # What XML 1.0 has no way to say, not even escaped.
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What steers a terminal that the document is shown on.
+_STEERING = re.compile("[\r\x7f-\x9f]")
 _ELEMENTS = {Verdict.FAILED: "failure", Verdict.ERROR: "error", Verdict.SKIPPED: "skipped"}
 
 
@@ -55,4 +57,4 @@ def _attribute(text: str) -> str:
 
 def _words(text: str) -> str:
     speakable = _UNSPEAKABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-    return escape(speakable).replace("\r", "&#13;")
+    return _STEERING.sub(lambda found: f"&#{ord(found[0])};", escape(speakable))

@@ -6,6 +6,7 @@ download says nothing: the two halves may be of different files, so that one sta
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,6 +20,7 @@ from patchkit.sources.http import Http, HttpError
 
 _CHUNK = 1 << 16
 _ATTEMPTS = 3
+_LENGTH = re.compile(r"[0-9]{1,18}")
 
 #: Called with (done, total) in bytes; the total may be unknown.
 Counter = Callable[[int, int | None], None]
@@ -112,7 +114,7 @@ class _Download:
 
     def _receive(self, response: Any, start: int) -> None:
         length = response.headers.get("Content-Length") or ""
-        total = start + int(length) if length.isdigit() else None
+        total = start + int(length) if _LENGTH.fullmatch(length) else None
         done = start
         with self.into.open("ab" if start else "wb") as stream:
             while chunk := response.read(_CHUNK):

@@ -72,7 +72,7 @@ def find_ref(refs: Refs, wanted: str) -> tuple[str, str]:
 
 def version_order(name: str) -> tuple[bool, list[tuple[int, str]]]:
     """Orders tags by the numbers in them; one that is final comes after its candidates."""
-    parts = re.findall(r"\d+|[a-z]+", name.rpartition("/")[2].lower())
+    parts = re.findall(r"[0-9]{1,18}|[a-z]+", name.rpartition("/")[2].lower())
     numbers = [(int(part), "") if part.isdigit() else (-1, part) for part in parts if part != "v"]
     return not any(text in ("rc", "a", "b", "alpha", "beta", "dev") for _, text in numbers), numbers
 
