@@ -20,6 +20,7 @@ from patchkit.gitcmd.worktree import git_folder, tracked_tree
 from patchkit.model.mail import format_header, parse_patch
 from patchkit.model.names import is_patch_name, new_name, slug
 from patchkit.model.patch import Header, Identity
+from patchkit.reading import LARGEST_PATCH, read_plain
 from patchkit.stack import StackCommit, read_stack
 
 _ENDINGS = (".patch", ".diff", ".txt", ".eml")
@@ -239,7 +240,7 @@ def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path, most=LARGEST_PATCH)
     except OSError as error:
         raise BadInputError(Problem(str(error.strerror), str(path))) from error
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.names import COMMIT_ID, SHA256
+from patchkit.reading import read_plain
 
 if TYPE_CHECKING:
     from patchkit.series import LoadedSeries
@@ -109,7 +110,7 @@ def compare(
 def load_lock(path: Path) -> Lock | None:
     """The lock in a file; None if there is no such file, BadInputError if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain(path).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -121,6 +122,8 @@ def load_lock(path: Path) -> Lock | None:
         raise BadInputError(Problem(f"not JSON: {error.msg}", where, _HINT)) from error
     except _ShapeError as error:
         raise BadInputError(Problem(str(error), str(path), _HINT)) from error
+    except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
+        raise BadInputError(Problem(f"not a lock: {error}", str(path), _HINT)) from error
 
 
 def lock_bytes(lock: Lock) -> bytes:

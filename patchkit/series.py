@@ -29,6 +29,7 @@ from patchkit.model.names import RECIPE_ENDING, recipe_name
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.series import Series, parse_series
+from patchkit.reading import LARGEST_PATCH, read_plain
 from patchkit.stack import SeriesPatch
 from patchkit.store import Store
 
@@ -237,7 +238,7 @@ def read_series(manifest: Manifest, entry: LocalSeries) -> Series:
 
 def _read(file: Path, path: str, where: Location) -> bytes:
     try:
-        return file.read_bytes()
+        return read_plain(file, most=LARGEST_PATCH)
     except OSError as error:
         what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
         hint = "create it, or take it off the list"

@@ -20,6 +20,7 @@ LAYERS = ("errors", "model", "gitcmd", "stages", "ops", "report", "cli")
 
 #: Stages in the order of the flow: a stage imports none that comes after it.
 FLOW = (
+    "reading",
     "atomic",
     "memory",
     "transaction",

@@ -161,7 +161,7 @@ def _pyproject(text: str, extras: frozenset[str]) -> _Told | None:
         return _Told((), unread="reading it needs a patchkit on Python 3.11 or later")
     try:
         project = tomllib.loads(text).get("project")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return _Told((), unread=f"not TOML: {error}")
     if not isinstance(project, dict):
         return None  # only the build system: the rest is in another file
@@ -209,7 +209,7 @@ def _setup_cfg(text: str, extras: frozenset[str]) -> _Told | None:
 def _setup_py(text: str, _extras: frozenset[str]) -> _Told | None:
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _Told((), unread="not Python that can be read")
     constants = {
         target.id: node.value

@@ -17,6 +17,7 @@ from patchkit.manifest.nodes import Scalar, Table, decode, parse
 from patchkit.manifest.shapes import MapOf, Text
 from patchkit.manifest.values import Manifest
 from patchkit.model.references import ALWAYS_THERE
+from patchkit.reading import read_plain
 
 _FILE = MapOf(Text("a value's name"), Text("text", r"[^\n\r]*", empty=True, written=True))
 
@@ -69,7 +70,7 @@ class Site:
 def read_values(path: Path) -> tuple[GivenValue, ...]:
     """The values of a values file; raises BadInputError with every problem."""
     try:
-        data = path.read_bytes()
+        data = read_plain(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if not re.search(rb"^[^#\s]", data, re.MULTILINE):

@@ -24,6 +24,7 @@ from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.patch import Identity
 from patchkit.model.paths import unsafe_path
 from patchkit.model.series import parse_series
+from patchkit.reading import LARGEST_PATCH, read_plain
 from patchkit.stack import SeriesPatch, Stack, build_stack
 
 
@@ -148,7 +149,7 @@ def _load(wish: CarryWish) -> list[SeriesPatch]:
     patches, problems = [], list[Problem]()
     for path, strip in named:
         try:
-            data = path.read_bytes()
+            data = read_plain(path, most=LARGEST_PATCH)
             file = parse_patch(data, name=str(path), strip=strip)
             patches.append(SeriesPatch(path.name, file, strip))
         except PatchkitError as error:
@@ -166,7 +167,7 @@ def _named(wish: CarryWish) -> Iterator[tuple[Path, int]]:
         yield path, wish.strip
     if wish.series is not None:
         try:
-            data = wish.series.read_bytes()
+            data = read_plain(wish.series)
         except OSError as error:
             raise BadInputError(Problem(error.strerror or str(error), str(wish.series))) from error
         for entry in parse_series(data, name=str(wish.series)).entries:

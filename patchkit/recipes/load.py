@@ -14,6 +14,7 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.checking import check_shape
 from patchkit.manifest.nodes import Items, Node, Scalar, Table, decode, parse
 from patchkit.manifest.values import Location
+from patchkit.reading import read_plain
 from patchkit.recipes.fields import RECIPE
 from patchkit.recipes.languages import LANGUAGES
 from patchkit.recipes.scope import Scope
@@ -32,7 +33,7 @@ def load_recipe(path: Path, name: str = "") -> Recipe:
     Raises BadInputError with every problem.
     """
     try:
-        data = path.read_bytes()
+        data = read_plain(path)
     except OSError as error:
         what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
         raise BadInputError(Problem(what, name or str(path))) from error

@@ -27,6 +27,7 @@ from patchkit.manifest.nodes import Items, Scalar, Table, decode, parse
 from patchkit.manifest.render import flow_mapping
 from patchkit.manifest.shapes import Complaint, Field, ListOf, Number, Record, Text
 from patchkit.manifest.values import Location
+from patchkit.reading import read_plain
 from patchkit.recipes.scope import Scope, check_glob
 from patchkit.recipes.sites import Site
 
@@ -147,7 +148,7 @@ def load_baseline(path: Path, name: str) -> Baseline:
     BadInputError with every problem.
     """
     try:
-        data = path.read_bytes()
+        data = read_plain(path)
     except FileNotFoundError:
         return Baseline()
     except OSError as error:

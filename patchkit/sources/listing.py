@@ -82,7 +82,7 @@ def _json_files(page: Page) -> Iterator[ListedFile]:
         for file in files:
             digest = file.get("hashes", {}).get("sha256", "")
             yield ListedFile(file["filename"], urljoin(page.url, file["url"]), digest.lower())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         hint = "this is no package index, or it is broken"
         raise HttpError(page.url, "its JSON lists no files", hint=hint) from error
 

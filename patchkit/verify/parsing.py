@@ -76,6 +76,6 @@ def _toml(data: bytes) -> str:
         return ""  # before Python 3.11: nothing can be told
     try:
         tomllib.loads(data.decode())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return str(error)
     return ""

@@ -8,6 +8,7 @@ import pytest
 
 from patchkit.adopt import _natural
 from patchkit.errors import BadInputError
+from patchkit.lock import load_lock
 from patchkit.manifest.load import load_manifest
 from patchkit.model.binary import BadPayloadError, read_binary_hunk
 from patchkit.model.dates import parse_date
@@ -61,6 +62,14 @@ def test_what_upstreams_write() -> None:
     assert version_order(f"v{HUGE}") > version_order("v1")
     assert version_order("v1²") > version_order("v0.9")
     assert parse_date(f"@{HUGE} +0000") == ""
+
+
+@pytest.mark.parametrize("text", [f'{{"version": {HUGE}}}', "[" * 100_000, '{"version": NaN}'])
+def test_locks(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "demo.lock.json"
+    path.write_text(text)
+    with pytest.raises(BadInputError):
+        load_lock(path)
 
 
 def test_names_of_files() -> None:

@@ -133,7 +133,7 @@ def _names(lines: Iterable[bytes]) -> set[bytes]:
 def _is_json(data: bytes) -> bool:
     try:
         json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
