@@ -23,13 +23,14 @@ def main() -> int:
     parser.add_argument("--fault", action="append", help="only this fault; may be repeated")
     parser.add_argument("--point", type=int, help="only this point of that scene and fault")
     parser.add_argument("--write", metavar="FILE", help="write the figures into this page")
+    parser.add_argument("--folder", type=Path, help="where to make the sandbox; best in memory")
     options = parser.parse_args()
     if why := unavailable():
         print(f"skipped: {why}")
         return 77
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    with sandbox() as box:
+    with sandbox(options.folder) as box:
         harness = Harness(box, seed, options.scene, options.fault)
         found = harness.strike(options.points, only=options.point, tell=partial(print, flush=True))
     print(found.table())

@@ -121,10 +121,10 @@ def _added(
         status = replace(exact, status=Status.MERGED, clashes=(), carried_to=f"{moved}/{name}")
         outcome = _judged(status, _IN_RENAMED_FOLDER, (reason,))
         return _carried(
-            ground, CarriedFile(outcome, f"{moved}/{name}", after, _blob(ground, after))
+            ground, CarriedFile(outcome, f"{moved}/{name}", after, _blob(ground.old_blobs, after))
         )
     outcome = replace(exact, status=Status.UNCHANGED, clashes=())
-    return CarriedFile(outcome, path, after, _blob(ground, after))
+    return CarriedFile(outcome, path, after, _blob(ground.old_blobs, after))
 
 
 def _gone(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile:
@@ -165,7 +165,8 @@ def _changed(it: _Change) -> CarriedFile:
         status = Status.ABSORBED if nothing else Status.UNCHANGED
         # offsets that it has on the old base, too, are no news
         status = it.exact.status if it.exact.status is Status.SHIFTED and not nothing else status
-        blob = _blob(it.ground, entry)
+        # what an earlier patch made here, the old stack does not have, and the other way round
+        blob = _blob(it.ground.blobs if oid == it.here.oid else it.ground.old_blobs, entry)
         return CarriedFile(replace(plain, status=status), it.target, entry, blob, leaves)
     if it.here.oid == it.after.oid:
         status = Status.UNCHANGED if leaves is not None or mode != it.here.mode else Status.ABSORBED
@@ -251,8 +252,8 @@ def _conflict(exact: FileOutcome, path: str, *reasons: str) -> CarriedFile:
     return CarriedFile(outcome, path)
 
 
-def _blob(ground: Ground, entry: TreeEntry) -> GitObject | None:
-    """The object of an entry of the old stack, which the new base may not have."""
+def _blob(blobs: Blobs, entry: TreeEntry) -> GitObject | None:
+    """The object of an entry, which the other side may not have."""
     if entry.mode & _TYPE not in (_REGULAR, 0o120000):
         return None
-    return make_object("blob", ground.old_blobs.contents(entry.oid))
+    return make_object("blob", blobs.contents(entry.oid))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
-import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,13 +155,13 @@ def write_objects(repository: Repository, objects: Iterable[GitObject]) -> None:
 def _put_file(path: Path, data: bytes) -> None:
     if path.exists():
         return  # named after its contents
-    handle, name = tempfile.mkstemp(prefix="tmp_pack_", dir=path.parent)
-    temporary = Path(name)
+    # such names `git gc` sweeps away after a kill
+    temporary = path.with_name(f"tmp_pack_{secrets.token_hex(6)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
-            os.fsync(handle)
+            os.fsync(file.fileno())
         temporary.chmod(0o444)
         temporary.replace(path)
     except BaseException:

@@ -73,7 +73,9 @@ def format_header(header: Header) -> bytes:
             fields.append(f"Date: {date}")
     fields.append(f"Subject: {encode_words(subject) if needs_words(subject) else subject}")
     lines = body.split("\n") if body else []
-    stands_in = [_needs_quote(line, index == 0) for index, line in enumerate(lines)]
+    stands_in = [bool(_UNQUOTABLE.match(line)) for line in lines]
+    if lines and _in_body_field(_unfolded(lines, 0)[0]) is not None:
+        stands_in[0] = True
     # a line that begins with a blank needs no quoting by itself, only where others are quoted
     if _clean_subject(subject) != subject or any(
         quoted and line[:1] != " " for quoted, line in zip(stands_in, lines, strict=True)
@@ -182,15 +184,21 @@ def _take_in_body_fields(fields: dict[str, str], body: list[str]) -> list[str]:
     """Let `From:`, `Date:`, `Subject:` at the top of the body replace those of the mail."""
     at = next((index for index, line in enumerate(body) if line.strip(" \t")), len(body))
     while at < len(body):
-        end = at + 1
-        while end < len(body) and body[end][:1] in (" ", "\t"):
-            end += 1
-        found = _in_body_field(" ".join([body[at], *map(str.strip, body[at + 1 : end])]))
+        text, end = _unfolded(body, at)
+        found = _in_body_field(text)
         if found is None:
             break
         fields[found[0]] = found[1]
         at = end
     return body[at:]
+
+
+def _unfolded(lines: Sequence[str], at: int) -> tuple[str, int]:
+    """A line with those that continue it, and the index of the next."""
+    end = at + 1
+    while end < len(lines) and lines[end][:1] in (" ", "\t"):
+        end += 1
+    return " ".join([lines[at], *map(str.strip, lines[at + 1 : end])]), end
 
 
 def _in_body_field(line: str) -> tuple[str, str] | None:
@@ -261,7 +269,3 @@ def _format_mailbox(author: Identity) -> str:
     elif _NAME_SPECIALS.search(name):
         name = '"' + re.sub(r'([\\"])', r"\\\1", name) + '"'
     return f"{name} <{author.email}>"
-
-
-def _needs_quote(line: str, first: bool) -> bool:
-    return bool(_UNQUOTABLE.match(line)) or (first and _in_body_field(line) is not None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -67,6 +68,8 @@ _NOT_READABLE = (
     EOFError,
     NotImplementedError,  # a zip with a compression that Python does not know
     RuntimeError,  # a zip with a password
+    ValueError,  # names that are no text, numbers that are none
+    struct.error,
     OSError,
 )
 

@@ -22,6 +22,7 @@ from patchkit.workspace.place import changed_meanwhile, put_back, put_in_place, 
 from patchkit.workspace.plan import TreeChange, absent_objects
 from patchkit.workspace.record import (
     clean_up,
+    free_refs,
     index_id,
     put_index_back,
     record,
@@ -103,6 +104,7 @@ def _carry_out(checkout: Checkout, journal: Journal) -> None:
             for path in journal.folders:
                 remove_empty_folder(checkout.path, path)
             put_index_back(checkout)
+            free_refs(checkout)
             clean_up(checkout)
         raise
     clean_up(checkout)

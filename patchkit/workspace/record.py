@@ -97,15 +97,20 @@ def _copy(index: Path, before: Path) -> None:
 
 
 def _move_refs(checkout: Checkout, journal: Journal) -> None:
+    try:
+        _update_refs(checkout, journal)
+    except GitFailureError:
+        if not refs_known(checkout, journal):
+            raise changed_meanwhile("the branch") from None
+        free_refs(checkout)
+        _update_refs(checkout, journal)
+
+
+def _update_refs(checkout: Checkout, journal: Journal) -> None:
     repository = checkout.repository
     now = _refs(checkout)
     if changes := [each for each in ref_changes(journal) if now.get(each.name) != each.new]:
-        try:
-            repository.update_refs(changes, reason="patchkit: move to the stack")
-        except GitFailureError:
-            if refs_known(checkout, journal):
-                raise
-            raise changed_meanwhile("the branch") from None
+        repository.update_refs(changes, reason="patchkit: move to the stack")
     if (checkout.git_dir / "HEAD").read_text().strip() != f"ref: {BRANCH}":
         repository.git("symbolic-ref", "-m", "patchkit: move to the stack", "HEAD", BRANCH)
 

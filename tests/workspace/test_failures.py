@@ -348,3 +348,16 @@ def test_line_ends_stay_when_the_user_commits_with_autocrlf(bench: Bench) -> Non
     assert bench.git("status", "--porcelain") == ""
     bench.git("checkout", "-q", "HEAD~1")
     assert (bench.path / "a.py").read_bytes() == b"one\n"
+
+
+@pytest.mark.parametrize("name", ["refs/heads/patchkit", "refs/patchkit/applied", "HEAD"])
+def test_the_lock_of_a_ref_that_a_killed_git_left_is_in_nobodys_way(
+    bench: Bench, name: str
+) -> None:
+    bench.enter(bench.stack())
+    new = bench.stack(BASE, {"a.py": "other\n"})
+    if name == "HEAD":
+        bench.git("checkout", "-q", "--detach")
+    (bench.path / ".git" / f"{name}.lock").touch()
+    bench.enter(new, force=True)
+    bench.assert_at(new)

@@ -1,0 +1,267 @@
+"""What is fed, and what must hold: a target takes dice and raises if something does not."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from email.header import Header as MailHeader
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+from bench.fuzz.damage import damaged
+from patchkit.adopt import Incoming, _readable
+from patchkit.carry import carry_stack
+from patchkit.errors import BadInputError, PatchkitError
+from patchkit.gitcmd.process import sealed_environment
+from patchkit.lock import load_lock
+from patchkit.manifest.load import load_manifest
+from patchkit.model.base import Base
+from patchkit.model.lint import lint_patch
+from patchkit.model.mail import format_header, parse_patch
+from patchkit.model.objects import FILE_MODE
+from patchkit.model.outcome import Status
+from patchkit.model.series import parse_series
+from patchkit.recipes.load import parse_recipe
+from patchkit.sources.unpacking import Limits, unpack
+from patchkit.stack import SeriesPatch
+from patchkit.transaction import JOURNAL, recover
+from tests.model.oracle import Objects, git_diff, our_verdict
+from tests.model.test_like_git import OPTIONS, Files, hold_to_git, some_edits, some_files
+from tests.recipes.kitchen import DROP, recipe_text
+from tests.support.archives import Content, make_tar, make_zip
+from tests.support.repos import Symlink
+
+_ROOT = Path(__file__).parent.parent.parent
+_MANIFESTS = tuple(
+    path.read_bytes() for path in sorted(_ROOT.glob("tests/data/manifests/*/*.yaml"))
+)
+_YAML = (
+    b"[",
+    b"}",
+    b": ",
+    b"- ",
+    b"&a ",
+    b"*a",
+    b"<<",
+    b"'",
+    b"#",
+    b"|",
+    b"!!python/name:os",
+    b"~",
+)
+_DIFF = (
+    *(b"@@ -1 +1 @@\n", b"@@ -0,0 +1 @@\n", b"diff --git a/a b/a\n", b"--- a/a\n", b"+++ b/b\n"),
+    *(b"rename from a\n", b"rename to ../x\n", b"GIT binary patch\nliteral 1\n", b"delta 9\n"),
+    *(b"new file mode 120000\n", b"index 1..2 160000\n", b"\\ No newline at end of file\n"),
+    *(
+        b"--- /dev/null\n",
+        b'"a/\\056\\056/x"',
+        b"-- \n2.39\n",
+        b"old mode 100644\nnew mode 100755\n",
+    ),
+)
+_MAIL = (
+    *(b"From: a <b@c>\n", b"Subject: [PATCH 1/2] x\n", b"Date: Fri, 2 Jan 2026 03:04:05 +0000\n"),
+    *(b"=?utf-8?q?=C3=A4?=", b"=?x?b?!?=", b"Content-Transfer-Encoding: base64\n", b"---\n"),
+    *(b"Content-Type: text/plain; charset=utf-16\n", b"From 1 Mon Sep 17 00:00:00 2001\n", b" x\n"),
+)
+_CHANGE = b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n"
+_RECIPE = recipe_text(DROP, text=({"id": "t", "find": "a", "replace": "b"},)).encode()
+_SERIES = b"# why\none.patch\ntwo.patch -p0 # here\n\nthree.patch\n"
+_LOCK = (
+    b'{"components": {"demo": {"base": {"commit": "%(o)s", "tree": "%(o)s"}, "patches": [{"name":'
+    b' "a.patch", "sha256": "%(h)s", "tree": "%(o)s"}], "tree": "%(o)s"}}, "version": 1}'
+) % {b"o": b"1" * 40, b"h": b"2" * 64}
+_JSON = (b"{", b"}", b"[", b"]", b'"', b"null", b"true", b"1e999", b",", b":", b"NaN", b'"\\ud800"')
+
+
+def patch(random: Random) -> None:
+    """A damaged patch is read or refused; what is read gives its own bytes back."""
+    before = some_files(random)
+    clean = _header(random) + git_diff(before, some_edits(random, before), "--binary")
+    data = damaged(random, clean, (*_DIFF, *_MAIL), (clean,))
+    strip = random.choice([0, 1, 1, 1, 2])
+    with suppress(BadInputError):
+        found = parse_patch(data, name="x.patch", strip=strip)
+        assert found.preamble + found.diff + found.signature == data
+        lint_patch(found, name="x.patch", ours=True)
+        our_verdict(before, data, strip)
+
+
+def patch_as_git(random: Random) -> None:
+    """git's verdict on a damaged patch, and its tree."""
+    hold_to_git(random, random.choice(OPTIONS), mutated=random.random() < 0.8)
+
+
+def mail(random: Random) -> None:
+    """A damaged mail header is read or refused; what was read and written again stays."""
+    data = damaged(random, _header(random), _MAIL, (_header(random),))
+    with suppress(BadInputError):
+        header = parse_patch(data, name="x.patch").header
+        if header is not None and header.message.strip():
+            written = format_header(header)
+            again = parse_patch(written + _CHANGE, name="x.patch").header
+            assert again is not None
+            assert format_header(again) == written
+        _readable([Incoming("x.patch", data, "x")])
+
+
+def mail_as_git(random: Random) -> None:
+    """Author and subject of a sound mail are what git mailinfo finds."""
+    name = random.choice(["Ann Author", "Jörg Ä", "O. N. E", "名 前", "A-B C'D", "a"])
+    subject = " ".join(random.choices(["Fix", "größe", "the", "x" * 30, "(#12)", "名"], k=9))
+    tag = random.choice(["", "[PATCH] ", "[PATCH v2 3/9] "])
+    shown = MailHeader(tag + subject).encode(maxlinelen=random.choice([40, 76]))
+    who = MailHeader(name).encode() if not name.isascii() else random.choice([name, f'"{name}"'])
+    text = f"From: {who} <a@example.com>\nDate: Fri, 2 Jan 2026 03:04:05 +0000\nSubject: {shown}\n"
+    data = text.encode() + b"\nBody.\n---\n"
+    header = parse_patch(data, name="x.patch").header
+    assert header is not None
+    assert header.author is not None
+    told = _mailinfo(data)
+    assert (told["Author"], told["Email"]) == (header.author.name, header.author.email)
+    assert told["Subject"] == header.message.partition("\n")[0]
+
+
+def manifest(random: Random) -> None:
+    """A damaged manifest is loaded or refused."""
+    data = damaged(random, random.choice(_MANIFESTS), _YAML, _MANIFESTS)
+    with tempfile.TemporaryDirectory() as folder, suppress(BadInputError):
+        path = Path(folder) / "manifests" / "demo.yaml"
+        path.parent.mkdir()
+        path.write_bytes(data)
+        load_manifest(path)
+
+
+def small_files(random: Random) -> None:
+    """Damaged recipes, series, locks and journals are read or refused."""
+    with suppress(BadInputError):
+        parse_recipe(damaged(random, _RECIPE, _YAML, _MANIFESTS), Path("x.recipe.yml"))
+    with suppress(BadInputError):
+        data = damaged(random, _SERIES, (b"-p1", b"#", b"-p", b"../x.patch", b"-R"), (_SERIES,))
+        series = parse_series(data, name="series")
+        assert len(set(series.names)) == len(series.names)
+    journal = b'{"version": 2, "steps": [{"path": "a", "beside": null, "old": null, "new": null}]}'
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "project"
+        folder.mkdir()
+        (Path(name) / "kept").write_bytes(b"kept")
+        (folder / "lock").write_bytes(damaged(random, _LOCK, _JSON, (_LOCK,)))
+        (folder / JOURNAL).write_bytes(damaged(random, journal, (*_JSON, b"../kept"), (_LOCK,)))
+        with suppress(BadInputError):
+            load_lock(folder / "lock")
+        with suppress(PatchkitError):
+            recover(folder)
+        assert (Path(name) / "kept").read_bytes() == b"kept"
+
+
+def carry(random: Random) -> None:
+    """A stack comes through to any base: the same base as it was, its result as absorbed."""
+    old = _plain(some_files(random))
+    patched, new = (_plain(some_edits(random, old)) for _ in range(2))
+    patches = _series(old, patched, _plain(some_edits(random, patched)))
+    objects = Objects()
+    trees = objects.tree(old), objects.tree(new)
+    bases = [Base(digit * 40, tree, "0 +0000") for digit, tree in zip("12", trees, strict=True)]
+    same = carry_stack(objects, bases[0], bases[0], patches)
+    assert {each.status for each in same.outcomes} <= {Status.UNCHANGED}
+    for careful in (False, True):
+        report = carry_stack(objects, bases[0], bases[1], patches, careful=careful)
+        assert len(report.outcomes) == len(patches)
+        assert not (careful and any(each.review for each in report.outcomes))
+    again = carry_stack(objects, bases[0], bases[1], patches, careful=True)
+    assert again.stack.tree == report.stack.tree
+
+
+def archive(random: Random) -> None:
+    """A damaged archive is unpacked into names inside it, or refused."""
+    files: dict[str, Content] = {"d-1/a": "a\n", "d-1/b/c": "c\n" * 99, "d-1/link": Symlink("b/c")}
+    made = random.choice([make_zip(files), make_tar(files, compression="")])
+    data = damaged(random, made, (b"../x", b"/etc/x", b"d-1/link/x", b"1" * 8), (made,))
+    if random.random() < 0.3:
+        data = _odd_tar(random)
+    with tempfile.TemporaryDirectory() as folder, suppress(BadInputError):
+        path = Path(folder) / "archive"
+        path.write_bytes(data)
+        for member in unpack(path, Limits(size=1 << 22, members=1000)):
+            parts = member.path.split("/")
+            assert not {"", ".", "..", ".git"} & set(parts), member.path
+
+
+TARGETS: dict[str, Callable[[Random], None]] = {
+    each.__name__.replace("_", "-"): each
+    for each in (patch, patch_as_git, mail, mail_as_git, manifest, small_files, carry, archive)
+}
+
+
+def _header(random: Random) -> bytes:
+    body = random.choice(
+        ["", "Why.\n", "From: B <b@c.d>\n\nWhy.\n", "Subject: other\n", "> quoted\n"]
+    )
+    tag = random.choice(["", "[PATCH] ", "Re: [tag] "])
+    end = random.choice(["---\n a | 2 +-\n\n", "---\n", "", "\n"])
+    return (
+        f"From: Ann Author <ann@example.com>\nDate: Fri, 2 Jan 2026 03:04:05 +0000\n"
+        f"Subject: {tag}Change the\n thing\n\n{body}{end}"
+    ).encode()
+
+
+def _mailinfo(data: bytes) -> dict[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["git", "mailinfo", "msg", "patch"],
+            cwd=folder,
+            env=sealed_environment(),
+            input=data,
+            capture_output=True,
+            check=True,
+        )
+    rows = [row.partition(": ") for row in done.stdout.decode().splitlines() if row]
+    return {name: value for name, _, value in rows}
+
+
+def _plain(files: Files) -> Files:
+    """Files only: what a submodule or a link is merged to is another matter."""
+    return {path: what for path, what in files.items() if what[0] == FILE_MODE}
+
+
+def _series(*trees: Files) -> Sequence[SeriesPatch]:
+    pairs = [(old, new) for old, new in pairwise(trees) if old != new]
+    diffs = [git_diff(old, new, "--binary", "--full-index", "-M") for old, new in pairs]
+    return [
+        SeriesPatch(f"{number}.patch", parse_patch(diff, name="x"))
+        for number, diff in enumerate(diffs)
+    ]
+
+
+def _odd_tar(random: Random) -> bytes:
+    out = io.BytesIO()
+    names = (
+        "a",
+        "a/b",
+        "../x",
+        "/x",
+        "a/../../x",
+        ".git/config",
+        "A",
+        "link",
+        "link/x",
+        "a\\b",
+        "",
+    )
+    kinds = (*[tarfile.REGTYPE] * 4, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE)
+    kinds += (tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.BLKTYPE, tarfile.CONTTYPE)
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for _ in range(random.choice([1, 3, 9])):
+            info = tarfile.TarInfo(random.choice(names))
+            info.type = random.choice(kinds)
+            info.linkname = random.choice(["a", "../x", "/etc/passwd", "link", ".", ""])
+            info.mode = random.choice([0o644, 0o755, 0o6777, 0])
+            info.size = 2 if info.isreg() else 0
+            tar.addfile(info, io.BytesIO(b"x\n"))
+    return out.getvalue()

@@ -1,0 +1,29 @@
+"""Cases of `python -m bench.fuzz`: those that failed once, and a few of every target."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from bench.fuzz.targets import TARGETS
+
+#: What each was: see docs/fuzzing.md.
+FAILED = {
+    "archive": (14129,),
+    "carry": (7231, 8202, 11714, 26515, 31058, 114091),
+    "mail": (21450, 27677),
+}
+#: Cheap ones more often.
+COUNTS = {"mail": 150, "manifest": 40, "archive": 40, "small-files": 30, "mail-as-git": 10}
+
+
+@pytest.mark.parametrize(("target", "number"), [(t, n) for t in FAILED for n in FAILED[t]])
+def test_what_failed_once(target: str, number: int) -> None:
+    TARGETS[target](Random(number))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_few_of_every_target(target: str) -> None:
+    for number in range(COUNTS.get(target, 5)):
+        TARGETS[target](Random(number))
