@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 demo=$here/.demo
 patchkit=${PATCHKIT:-patchkit}
 manifest=verl-npu-index
-steps=8
+steps=9
 step=0
 
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
@@ -105,6 +105,14 @@ run 0 cat "$series"
 run 0 patchkit refresh --manifest "$manifest" --component megatron-bridge
 run 0 patchkit apply --manifest "$manifest" --component megatron-bridge
 run 0 patchkit check --manifest "$manifest" --strict
+
+say 'A bump' \
+    'Three minor versions of megatron-core at once, 0.16.0 to 0.19.2: bump moves the pin, carries each patch' \
+    'there and writes both together. What was merged with less than certainty says so.'
+run 0 patchkit bump megatron-core --to 0.19.2 --manifest "$manifest"
+run 1 diff "$here/manifests/$manifest.yaml" "manifests/$manifest.yaml"
+run 0 patchkit apply --manifest "$manifest" --component megatron-core
+run 0 patchkit check --manifest "$manifest" --component megatron-core
 
 printf '\nThat was all, in %s seconds. The checkouts are in .demo/workspace: look around.\n' \
     "$(($(date +%s) - started))"
