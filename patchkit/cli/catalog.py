@@ -18,6 +18,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "check": "check:check",
         "drift": "drift:drift",
         "ci": "ci:ci",
+        "matrix": "matrix:matrix",
+        "report merge": "report:merge",
         "status": "status:status",
         "refresh": "refresh:refresh",
         "bump": "bump:bump",

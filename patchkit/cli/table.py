@@ -14,6 +14,8 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'check': 'Say which patches do not apply to their pins, and why',
  'drift': 'Say which upstream commit broke which patch, and when',
  'ci': 'Check and look for drift, with one exit code and one report',
+ 'matrix': 'Print the jobs of a CI matrix: manifests by components',
+ 'report merge': 'Join the results of several jobs into one report',
  'status': 'Show in which state each checkout is',
  'refresh': 'Bring edits in the checkouts back into the patch files',
  'bump': "Move a component's pin, or all, and carry the patches there",
@@ -232,6 +234,50 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
          'Write the report to this file, and to the terminal what it says in short'),
         (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
         (('-q', '--quiet'), '', False, 'Print only what is wrong; the exit code says the rest')),
+ 'matrix': ((('-m', '--manifest'),
+             'MANIFEST',
+             True,
+             'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
+             'several times'),
+            (('-c', '--component'),
+             'COMPONENT',
+             True,
+             'Only this component; may be given several times'),
+            (('--format',),
+             'text|github|gitlab|',
+             False,
+             "What to write: text, github (one line of JSON for a job's output), gitlab (a child "
+             'pipeline)'),
+            (('--jobs',), 'N', False, 'So many jobs at most: else manifests share one'),
+            (('--include',),
+             'FILE',
+             False,
+             "The template that GitLab's jobs extend: a path in the repository, or a URL"),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'),
+             '',
+             False,
+             'Print only what is wrong; the exit code says the rest')),
+ 'report merge': (((), 'FILE', True, 'Results: what ci, check or drift wrote as JSON'),
+                  (('--expect',),
+                   'FILE',
+                   False,
+                   'What `patchkit matrix --json` printed: a component without a result is an '
+                   'error'),
+                  (('--format',),
+                   'text|json|junit|sarif|github|markdown|html|',
+                   False,
+                   'What to write: text, json, junit (test results), sarif (code scanning), '
+                   'github (annotations), markdown (comments, job summaries), html (one page)'),
+                  (('-o', '--output'),
+                   'FILE',
+                   False,
+                   'Write the report to this file, and to the terminal what it says in short'),
+                  (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                  (('-q', '--quiet'),
+                   '',
+                   False,
+                   'Print only what is wrong; the exit code says the rest')),
  'status': ((('-m', '--manifest'),
              'MANIFEST',
              False,
@@ -587,6 +633,8 @@ Work with stacks:
   check             Say which patches do not apply to their pins, and why
   drift             Say which upstream commit broke which patch, and when
   ci                Check and look for drift, with one exit code and one report
+  matrix            Print the jobs of a CI matrix: manifests by components
+  report merge      Join the results of several jobs into one report
   status            Show in which state each checkout is
   refresh           Bring edits in the checkouts back into the patch files
   bump              Move a component's pin, or all, and carry the patches there
@@ -1065,6 +1113,90 @@ Exit codes:
   2  the command line is wrong
   4  a manifest, series, lock or patch cannot be read
   5  an upstream could not be fetched
+"""
+
+PAGES['matrix'] = """\
+Usage: patchkit matrix [OPTIONS]
+
+Print the jobs of a CI matrix: manifests by components.
+
+Each has options for `patchkit ci` and a key for its cache, so that the runners
+of a CI system are the cluster; `patchkit report merge` joins their results.
+Nothing is fetched.
+
+Options:
+  -m, --manifest MANIFEST
+                          A manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS; may be given several times.
+                          Default: all of manifests/.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --format FORM       What to write: text, github (one line of JSON for a
+                          job's output), gitlab (a child pipeline). [one of
+                          text, github, gitlab; default: text]
+      --jobs N            So many jobs at most: else manifests share one.
+                          [default: 200]
+      --include FILE      The template that GitLab's jobs extend: a path in the
+                          repository, or a URL. [default: ci/gitlab.yml]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit matrix
+      which jobs there would be
+  echo "jobs=$(patchkit matrix --format github)" >> "$GITHUB_OUTPUT"
+      on GitHub
+  patchkit matrix --format gitlab --include ci/gitlab.yml > jobs.yml
+      on GitLab
+  patchkit matrix --json > jobs.json
+      for `patchkit report merge --expect jobs.json`
+
+Exit codes:
+  0  printed
+  2  the command line is wrong
+  4  a manifest cannot be read: no job would look at it
+"""
+
+PAGES['report merge'] = """\
+Usage: patchkit report merge [OPTIONS] FILE...
+
+Join the results of several jobs into one report.
+
+The jobs are those of `patchkit matrix`, and write `patchkit ci --format json
+--output FILE`. The report is what one `patchkit ci` over all would have
+written, in any of its forms, with its exit code.
+
+Arguments:
+  FILE...                 Results: what ci, check or drift wrote as JSON.
+
+Options:
+      --expect FILE       What `patchkit matrix --json` printed: a component
+                          without a result is an error.
+      --format FORM       What to write: text, json, junit (test results), sarif
+                          (code scanning), github (annotations), markdown
+                          (comments, job summaries), html (one page). [one of
+                          text, json, junit, sarif, github, markdown, html;
+                          default: text]
+  -o, --output FILE       Write the report to this file, and to the terminal
+                          what it says in short.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit report merge results/*.json
+      one report, one exit code
+  patchkit report merge --expect jobs.json results/*.json
+      and no job may be missing
+  patchkit report merge results/*.json --format html -o report.html
+      as a page
+
+Exit codes:
+  0  every result is good
+  1  one of them has a finding
+  2  the command line is wrong
+  4  a file is no result of patchkit, or a result is an error of this kind
+  5  a result is missing, or is an error of this kind
 """
 
 PAGES['status'] = """\

@@ -152,6 +152,13 @@ class Scene:
         self.recipe()
         self.gone()
 
+    def result(self, before: Callable[[Scene], None] = lambda _: None) -> None:
+        """A job wrote its result; another one was to look at one more component."""
+        before(self)
+        self.project.write({"one.json": self.project.run("check", "--json").out})
+        jobs = self.project.run("matrix", "--json").out.replace('"demo: demo"', '"demo: other"')
+        self.project.write({"jobs.json": jobs})
+
     def by_hand(self) -> None:
         """The last patch adds lines, as no rule does."""
         end = {"other.txt": f"{_OTHER}line 21\n"}
@@ -219,6 +226,17 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("ci", 1, Scene.conflicted, ("ci",)),
     ("ci", 4, Scene.corrupt, ("ci",)),
     ("ci", 5, Scene.gone, ("ci",)),
+    ("matrix", 0, _untouched, ("matrix",)),
+    ("matrix", 4, Scene.misspelt, ("matrix",)),
+    ("report merge", 0, lambda s: s.result(), ("report", "merge", "one.json")),
+    ("report merge", 1, lambda s: s.result(Scene.conflicted), ("report", "merge", "one.json")),
+    ("report merge", 4, _untouched, ("report", "merge", "manifests/demo.yaml")),
+    (
+        "report merge",
+        5,
+        lambda s: s.result(),
+        ("report", "merge", "one.json", "--expect", "jobs.json"),
+    ),
     ("status", 0, Scene.edited, ("status",)),
     ("status", 4, Scene.misspelt, ("status",)),
     ("refresh", 0, Scene.edited, ("refresh",)),

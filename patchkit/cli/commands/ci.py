@@ -93,7 +93,7 @@ def ci(
         form=form,
         output=output,
         writers=lambda: _writers(paths),
-        show=_render,
+        show=print_ci,
     )
 
 
@@ -103,7 +103,8 @@ def _writers(paths: Sequence[Path]) -> Writers[CiReport]:
     return ci_writers(paths)
 
 
-def _render(terminal: Terminal, report: CiReport) -> None:
+def print_ci(terminal: Terminal, report: CiReport) -> None:
+    """What both say."""
     from patchkit.cli.commands.check import print_check
     from patchkit.cli.drift_output import print_drift
 

@@ -1,0 +1,179 @@
+"""Jobs of a matrix, and their results joined again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from tests.drift.lines import edit, numbered
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+
+BASE = numbered()
+OURS = edit("a.py", BASE, l6="ours")
+
+
+@pytest.fixture
+def many(project: Project, upstream: Upstream) -> Project:
+    """Two manifests with three components: one fits, one is broken upstream, one at its pin."""
+    pin = upstream.commit({"a.py": BASE})
+    tip = upstream.commit({"a.py": numbered(l6="theirs")}, "Break ::error::it (#9)")
+    patches = {"ours.patch": OURS}
+    project.component("fits", upstream, pin, patches, manifest="one")
+    project.component("drifts", upstream, pin, patches, manifest="one", track="main")
+    project.component("drifts", upstream, tip, patches, manifest="two")
+    return project
+
+
+def _run_jobs(project: Project, *options: str) -> list[str]:
+    """What a CI system does with a matrix; the names of the results."""
+    jobs = json.loads(project.run("matrix", "--format", "github", *options).ok().out)["include"]
+    results = []
+    for job in jobs:
+        results.append(f"results/{job['name']}.json")
+        selection = job["options"].split()
+        project.run("ci", *selection, "--format", "json", "--output", results[-1])
+    return results
+
+
+def _same(report: dict[str, Any]) -> dict[str, Any]:
+    """A report without what depends on when it was made, and on what a job cannot see."""
+    for component in report["drift"]["components"]:
+        del component["trend"]
+    del report["check"]["shared"]  # a patch at two pins: only a job with both sees that
+    return report
+
+
+@pytest.mark.parametrize("most", ["200", "2", "1"])
+def test_law_the_jobs_together_are_the_whole(many: Project, most: str) -> None:
+    many.run("ci")  # what check knows of other bases depends on what is in the cache
+    whole = many.run("ci", "--json")
+    results = _run_jobs(many, "--jobs", most)
+    assert len(results) == {"200": 3, "2": 2, "1": 1}[most]
+
+    merged = many.run("report", "merge", *results, "--json")
+
+    assert merged.code == whole.code == 1
+    as_ci = merged.json | {"schema": whole.json["schema"]}
+    assert _same(as_ci) == _same(whole.json)
+    many.write({"again.json": merged.out})
+    assert many.run("report", "merge", "again.json", "--json").json == merged.json
+
+
+def test_a_merged_report_has_every_form(many: Project) -> None:
+    results = _run_jobs(many)
+    junit = ElementTree.fromstring(many.run("report", "merge", *results, "--format", "junit").out)
+    assert (junit.get("tests"), junit.get("failures")) == ("4", "2")
+    github = many.run("report", "merge", *results, "--format", "github").out.splitlines()
+    assert [line.partition(",")[0] for line in github if line.startswith("::error")] == [
+        "::error file=patches/drifts/ours.patch",
+        "::error file=patches/drifts/ours.patch",
+    ]
+    assert "ours\\.patch" in many.run("report", "merge", *results, "--format", "markdown").out
+    page = many.run("report", "merge", *results, "--format", "html", "-o", "r.html")
+    assert page.code == 1
+    assert "ours.patch" in (many.root / "r.html").read_text(encoding="utf-8")
+    sarif = json.loads(many.run("report", "merge", *results, "--format", "sarif").out)
+    rules = {each["ruleId"] for each in sarif["runs"][0]["results"]}
+    assert rules >= {"does-not-apply", "broken-upstream"}
+
+
+def test_drift_is_allowed_where_every_job_says_so(many: Project) -> None:
+    for name, *more in (("a", "--allow-drift"), ("b",)):
+        many.run("ci", "-m", "one", *more, "--format", "json", "-o", f"{name}.json")
+    assert many.run("report", "merge", "a.json").code == 0
+    assert many.run("report", "merge", "b.json").code == 1
+
+
+def test_a_job_that_died_is_missed(many: Project) -> None:
+    many.write({"jobs.json": many.run("matrix", "--json").out})
+    results = _run_jobs(many)
+    good = results[0]
+    assert many.run("report", "merge", good).code == 0
+    ran = many.run("report", "merge", good, "--expect", "jobs.json")
+    assert ran.code == 5
+    assert "one: drifts: no file has a result for it" in ran.err
+    assert "two: drifts: no file has a result for it" in ran.err
+    assert many.run("report", "merge", *results, "--expect", "jobs.json").code == 1
+
+
+def test_an_error_of_a_job_is_the_reports_error(many: Project) -> None:
+    failed = many.run("ci", "-m", "three", "--json")
+    many.write({"broken.json": failed.out})
+    ran = many.run("report", "merge", "broken.json", _run_jobs(many, "-c", "fits")[0])
+    assert (ran.code, failed.code) == (2, 2)
+    assert "three" in ran.err
+
+
+def test_nothing_counts_twice(many: Project) -> None:
+    many.write({"a.json": many.run("check", "-m", "one", "--json").out})
+    many.write({"b.json": many.run("check", "-m", "one", "-c", "fits", "--json").out})
+    ran = many.run("report", "merge", "a.json", "b.json")
+    assert ran.code == 4
+    assert "b.json: one: fits is in another file, too" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1", "is not JSON"),
+        ("[]", "is no result of patchkit"),
+        ('{"schema": "patchkit/ci/2"}', "has version 2 of the schema"),
+        ('{"schema": "patchkit/apply/1"}', "is a result of `patchkit apply`"),
+        ('{"schema": "patchkit/check/1"}', "strict: is missing"),
+        ('{"schema": "patchkit/check/1", "strict": 1}', "strict: 1 is misplaced"),
+        ('{"schema": "patchkit/drift/1", "components": [3]}', "components[0]: is no object"),
+        (
+            '{"schema": "patchkit/drift/1", "components": '
+            '[{"manifest": "m", "name": "n", "pin": "p", "exit_code": 99}]}',
+            "components[0].exit_code: 99 is no ExitCode",
+        ),
+    ],
+)
+def test_what_is_no_result_is_refused(project: Project, text: str, said: str) -> None:
+    project.write({"x.json": text})
+    ran = project.run("report", "merge", "x.json", "absent.json")
+    assert ran.code == 4
+    assert f"x.json: {said}" in ran.err
+    assert "absent.json: " in ran.err
+
+
+def test_a_pipeline_for_gitlab(many: Project) -> None:
+    pipeline = yaml.safe_load(many.run("matrix", "--format", "gitlab").ok().out)
+    assert pipeline["include"] == [{"local": "ci/gitlab.yml"}]
+    rows = pipeline["patchkit"]["parallel"]["matrix"]
+    assert [row["PATCHKIT_SELECTION"] for row in rows] == [
+        "--manifest one --component fits",
+        "--manifest one --component drifts",
+        "--manifest two --component drifts",
+    ]
+    url = "https://example.com/ci.yml"
+    other = many.run("matrix", "--format", "gitlab", "--include", url).ok().out
+    assert yaml.safe_load(other)["include"] == [{"remote": url}]
+
+
+def test_a_cache_key_says_what_is_fetched(many: Project, upstream: Upstream) -> None:
+    jobs = many.run("matrix", "--json").json["jobs"]
+    same, also, other = jobs
+    assert len({job["cache_like"] for job in jobs}) == 1  # one upstream
+    assert all(job["cache"].startswith(job["cache_like"]) for job in jobs)
+    assert other["cache"] != also["cache"]  # another pin
+    assert len({job["name"] for job in jobs}) == 3
+    elsewhere = Upstream.create(Path(upstream.path).parent / "else.git")
+    pin = elsewhere.commit({"a.py": BASE})
+    many.component("fits", elsewhere, pin, {"ours.patch": OURS}, manifest="one")
+    assert many.run("matrix", "--json").json["jobs"][0]["cache_like"] != same["cache_like"]
+
+
+def test_names_that_no_job_can_pass_on(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    path = project.component("demo", upstream, pin, {"ours.patch": OURS}, manifest="a b")
+    ran = project.run("matrix", "-m", str(path.relative_to(project.root)))
+    assert ran.code == 4
+    assert "a b has characters in its name" in ran.err
+    assert project.run("matrix", "-m", "a b", "--jobs", "0").code == 2
