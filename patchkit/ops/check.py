@@ -8,7 +8,6 @@ manifests share. Components are checked at once; one's trouble stops no other.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -25,6 +24,7 @@ from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.guards import Guarded, guard_findings
+from patchkit.ops.parallel import in_parallel
 from patchkit.ops.sharing import PatchUse, find_shared
 from patchkit.series import LoadedPatch, LoadedSeries, load_series, named_recipe
 from patchkit.stack import Stack, build_stack, patch_changes
@@ -76,13 +76,13 @@ def check_manifests(
     `today` decides which reasons are over, None: none is.
     """
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
-    with ThreadPoolExecutor(jobs, "check") as pool:
-        tasks = list(pool.map(lambda pair: _load(pair[0], pair[1], store, progress), pairs))
-        named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
-        results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
-        tools = _Tools(store, progress, strict, run, today, results, named)
-        checks = list(pool.map(lambda task: _check(task, tools), tasks))
-    return CheckReport(strict, tuple(checks), find_shared(_uses(tasks, checks)), tuple(broken))
+    stop = store.stop.ask
+    tasks = in_parallel(lambda pair: _load(*pair, store, progress), pairs, jobs=jobs, stop=stop)
+    named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
+    results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
+    tools = _Tools(store, progress, strict, run, today, results, named)
+    checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
+    return CheckReport(strict, checks, find_shared(_uses(tasks, checks)), tuple(broken))
 
 
 def _load(manifest: Manifest, component: Component, store: Store, progress: Progress) -> _Task:
