@@ -53,7 +53,9 @@ def carry_stack(
         outcomes.append(_as_on_old_base(outcome, old))
         carrying.passed(old)
     stack = carrying.builder.finish(outcomes)
-    return CarryReport(old_base, new_base, stack, carrying.carried, carrying.marked)
+    return CarryReport(
+        old_base, new_base, stack, carrying.carried, carrying.marked, carrying.conflicts
+    )
 
 
 def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> bool:
@@ -76,6 +78,7 @@ class _Carrying:
     old_blobs: Blobs = field(init=False)
     carried: dict[str, PartialResult] = field(default_factory=dict)
     marked: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         old = Overlay(self.source, self.before.objects)
@@ -153,6 +156,8 @@ class _Carrying:
             if file.carried:
                 results[file.path] = self._contents(file)
         self.carried[patch.name] = results
+        if not all(file.carried for file in files):
+            self.conflicts[patch.name] = tuple(files)
         marked = {f.path: f.marked for f in files if f.marked is not None and not f.carried}
         if marked:
             self.marked[patch.name] = marked

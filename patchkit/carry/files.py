@@ -42,6 +42,21 @@ def carry_file(ground: Ground, change: FileChange, exact: FileOutcome) -> Carrie
     """Carry one change; `exact` is what applying it as it is would come to."""
     before = ground.before.entry(change.old_path) if change.old_path is not None else None
     after = ground.after.entry(change.new_path) if change.new_path is not None else None
+    carried = _carry(ground, change, exact, before, after)
+    if carried.carried:
+        return carried
+    sides = (before, ground.here.entry(carried.path), after)
+    blobs = (_blob(ground.old_blobs, entry) for entry in (before, after) if entry is not None)
+    return replace(carried, sides=sides, blobs=tuple(each for each in blobs if each is not None))
+
+
+def _carry(
+    ground: Ground,
+    change: FileChange,
+    exact: FileOutcome,
+    before: TreeEntry | None,
+    after: TreeEntry | None,
+) -> CarriedFile:
     if before is None or change.kind is Kind.COPY:
         return _added(ground, change, exact, after)
     place, renamed = _locate(ground, change)

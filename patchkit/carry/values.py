@@ -63,7 +63,8 @@ class CarriedFile:
 
     `entry` stands at `path` afterwards, nothing if it is None; `leaves` is another path that the
     change vacates. `blob` is a new object for `entry`. In a conflict `entry` is None, and
-    `marked` the file with conflict markers where there is one to show.
+    `marked` the file with conflict markers where there is one to show; `sides` are what the old
+    base, the new one and the patch have there, `blobs` objects that the new base may lack.
     """
 
     outcome: FileOutcome
@@ -72,6 +73,8 @@ class CarriedFile:
     blob: GitObject | None = None
     leaves: str | None = None
     marked: bytes | None = None
+    sides: tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None] = (None, None, None)
+    blobs: tuple[GitObject, ...] = ()
 
     @property
     def carried(self) -> bool:
@@ -88,7 +91,8 @@ class CarryReport:
     """What became of a stack on a new base; `stack` holds what landed there.
 
     `carried` has, per patch, the files that came through, whether or not the whole patch did;
-    `marked` the contents with conflict markers of those that did not.
+    `marked` the contents with conflict markers of those that did not. `conflicts` has all files of
+    each patch that did not.
     """
 
     old_base: Base
@@ -96,6 +100,7 @@ class CarryReport:
     stack: Stack
     carried: Mapping[str, PartialResult] = field(default_factory=dict, repr=False)
     marked: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
+    conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def outcomes(self) -> tuple[PatchOutcome, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from patchkit.cli.bump_output import print_halted
 from patchkit.cli.carried_output import print_carried, print_carried_file
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
@@ -52,6 +53,8 @@ def _component(
             print_carried(terminal, outcome.name, outcome.status, review=outcome.review, indent=1)
             for file in outcome.files:
                 print_carried_file(terminal, file)
+    if component.halted is not None:
+        print_halted(terminal, component.halted)
     for finding in component.findings:
         terminal.warn(Problem(finding.what, finding.where, finding.hint))
     if component.saved:

@@ -19,6 +19,10 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'status': 'Show in which state each checkout is',
  'refresh': 'Bring edits in the checkouts back into the patch files',
  'bump': "Move a component's pin, or all, and carry the patches there",
+ 'continue': 'Go on with a bump whose conflict is resolved',
+ 'skip': 'Go on with a bump without the patch in conflict',
+ 'abort': 'Take back a bump that waits for a conflict to be resolved',
+ 'undo': 'Take back the last step of a bump, or the last bump',
  'new': 'Record the edits of a checkout as a new patch',
  'export': 'Write a stack as a quilt series or a mailbox',
  'carry': 'Carry patches from one commit of a repository to another',
@@ -359,6 +363,54 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            '',
            False,
            'Print only what is wrong; the exit code says the rest')),
+ 'continue': ((('-m', '--manifest'),
+               'MANIFEST',
+               False,
+               'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+              (('-c', '--component'), 'COMPONENT', False, 'The component'),
+              (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+              (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+              (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+              (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+              (('-q', '--quiet'),
+               '',
+               False,
+               'Print only what is wrong; the exit code says the rest')),
+ 'skip': ((('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('-c', '--component'), 'COMPONENT', False, 'The component'),
+          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'),
+           '',
+           False,
+           'Print only what is wrong; the exit code says the rest')),
+ 'abort': ((('-m', '--manifest'),
+            'MANIFEST',
+            False,
+            'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+           (('-c', '--component'), 'COMPONENT', False, 'The component'),
+           (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'),
+            '',
+            False,
+            'Print only what is wrong; the exit code says the rest')),
+ 'undo': ((('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('-c', '--component'), 'COMPONENT', False, 'The component'),
+          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'),
+           '',
+           False,
+           'Print only what is wrong; the exit code says the rest')),
  'new': (((), 'NAME', False, "The new patch's name"),
          (('-m', '--manifest'),
           'MANIFEST',
@@ -638,6 +690,10 @@ Work with stacks:
   status            Show in which state each checkout is
   refresh           Bring edits in the checkouts back into the patch files
   bump              Move a component's pin, or all, and carry the patches there
+  continue          Go on with a bump whose conflict is resolved
+  skip              Go on with a bump without the patch in conflict
+  abort             Take back a bump that waits for a conflict to be resolved
+  undo              Take back the last step of a bump, or the last bump
   new               Record the edits of a checkout as a new patch
   export            Write a stack as a quilt series or a mailbox
   carry             Carry patches from one commit of a repository to another
@@ -1356,6 +1412,152 @@ Exit codes:
   3  a patch does not fit the new pin; nothing was written
   4  a file cannot be read, or the pin is that of other manifests, too
   5  an upstream cannot be had, or the disk is full
+"""
+
+PAGES['continue'] = """\
+Usage: patchkit continue [OPTIONS]
+
+Go on with a bump whose conflict is resolved.
+
+What the checkout holds is what the patch does from now on. A file without
+conflict markers, as one that upstream deleted, is decided by `git add` or `git
+rm`. The patches after it are carried on top; after the last one pin, patches
+and lock are written together, and the checkout is at the new stack.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit continue
+      the conflict is resolved: carry the rest
+  patchkit continue -m qwen3-vl-npu -c sglang
+      where several bumps wait
+
+Exit codes:
+  0  the whole series is through: pin, patches and lock are written
+  1  the conflict still stands, or nothing waits
+  2  the command line is wrong
+  3  the next conflict is in the checkout
+  4  the manifest, the series or a patch cannot be read
+  5  an upstream cannot be had, or the disk is full
+"""
+
+PAGES['skip'] = """\
+Usage: patchkit skip [OPTIONS]
+
+Go on with a bump without the patch in conflict.
+
+The patch leaves the series; what you did to the conflict is kept under a ref.
+Otherwise as `patchkit continue`.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit skip
+      the patch is not needed any more: take it off the series
+
+Exit codes:
+  0  the whole series is through: pin, patches and lock are written
+  1  nothing waits
+  2  the command line is wrong
+  3  the next conflict is in the checkout
+  4  the manifest, the series or a patch cannot be read
+  5  an upstream cannot be had, or the disk is full
+"""
+
+PAGES['abort'] = """\
+Usage: patchkit abort [OPTIONS]
+
+Take back a bump that waits for a conflict to be resolved.
+
+The checkout goes back to the stack that it was at; manifest, patches and lock
+were never touched. What you did to the conflict is kept under a ref.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit abort
+      everything is as before the bump
+
+Exit codes:
+  0  it is taken back
+  1  nothing waits
+  2  the command line is wrong
+  4  the manifest cannot be read
+  5  a file is in the way, or cannot be written
+"""
+
+PAGES['undo'] = """\
+Usage: patchkit undo [OPTIONS]
+
+Take back the last step of a bump, or the last bump.
+
+While a bump waits, that is the last `continue` or `skip`: the checkout holds
+the conflict before it, as you had resolved it. After a bump, it is the bump:
+manifest, patches and lock get their old bytes, and a checkout that it moved
+goes back.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit undo
+      back to the conflict before; or, if none waits, the last bump
+
+Exit codes:
+  0  it is taken back
+  1  there is nothing to take back, or it was changed since
+  2  the command line is wrong
+  4  the manifest cannot be read
+  5  a file is in the way, or cannot be written
 """
 
 PAGES['new'] = """\

@@ -18,6 +18,9 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "conflicted": ("✗", Paint.BAD),
     "skipped": ("·", Paint.FAINT),
     "review": ("!", Paint.NOTICE),
+    "resolved": ("!", Paint.NOTICE),
+    "left out": ("-", Paint.NOTICE),
+    "undone": ("✓", Paint.GOOD),
     # a checkout
     "missing": ("·", Paint.FAINT),
     "pristine": ("·", Paint.FAINT),

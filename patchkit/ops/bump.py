@@ -11,45 +11,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
-from patchkit.gitcmd.urls import readable_url
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
 from patchkit.manifest.edit import set_pin
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import (
     Component,
-    GitPin,
-    GitSource,
     IndexPin,
-    IndexSource,
     Manifest,
     Pin,
     PinnedPatch,
-    Source,
 )
-from patchkit.manifest.words import check_version
-from patchkit.model.names import COMMIT_ID
 from patchkit.model.progress import Progress
 from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
-from patchkit.ops.refresh import RefreshOptions, refresh_components
-from patchkit.ops.refresh_carrying import PinEdit
+from patchkit.ops.bump_target import LATEST, Target, compare_link, find_target
+from patchkit.ops.going_on import arrive, find_halt, is_written
+from patchkit.ops.halting import Step, waiting_of
+from patchkit.ops.refresh import refresh_components
+from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_report import RefreshedComponent, Result
-from patchkit.sources.refs import find_ref, list_refs
 from patchkit.store import Store
-
-#: Stands for what `track` names.
-LATEST = "latest"
-
-_GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The pin to move to, with the names by which both pins are known."""
-
-    pin: Pin
-    old: NamedPin
-    new: NamedPin
+from patchkit.workspace import checkout_of
 
 
 def bump_components(
@@ -69,6 +51,7 @@ def bump_components(
     checkout. Of one component raises UsageError for a `wanted` that is not there, and BadInputError
     where the pin cannot be edited.
     """
+    options = replace(options, stop=len(names) == 1)
     rows: list[BumpedComponent] = []
     untracked: list[str] = []
     for name in names:
@@ -88,6 +71,58 @@ def bump_components(
             rows.append(_failed(bumping, wanted, error))
     notes = _stale_rendering(manifest) if any(each.moved for each in rows) else ()
     return BumpReport(manifest.name, options.dry_run, tuple(rows), tuple(untracked), tuple(notes))
+
+
+def resume_bump(
+    manifest: Manifest,
+    component: Component,
+    step: Step,
+    *,
+    store: Store,
+    workspace: Path,
+    when: int,
+    progress: Progress,
+) -> BumpReport:
+    """Go on from the conflict that the component's checkout holds.
+
+    On disk: either the next conflict in the checkout; or pin, patches and lock, and the checkout at
+    the new stack. CannotGoOnError, with nothing changed, if there is no conflict, or it still
+    stands.
+    """
+    checkout = checkout_of(workspace, manifest, component)
+    halt = find_halt(checkout, manifest, component)
+    waiting = waiting_of(halt)
+    row = BumpedComponent(
+        component.name,
+        waiting.old,
+        waiting.new,
+        f"{_shown(component.pin_where.file, manifest.root)}:{component.pin_where.line}",
+        Result.CARRIED,
+    )
+    if is_written(manifest, component, halt):
+        arrive(checkout, manifest, component, store, progress)
+        return BumpReport(manifest.name, False, (replace(row, arrived=True),))
+    edit, moved = None, component
+    if waiting.wanted is not None:
+        target = Target(waiting.wanted, waiting.old, waiting.new)
+        edit = _edit_of(manifest, component, target, waiting.old_base)
+        moved = replace(component, pin=waiting.wanted)
+        row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
+    refreshed = refresh_components(
+        with_component(manifest, moved),
+        [moved],
+        store=store,
+        workspace=workspace,
+        options=RefreshOptions(
+            when=when, fork=waiting.fork, careful=waiting.careful, stop=True, step=step
+        ),
+        progress=progress,
+        pin=edit,
+    )
+    row = _told(row, refreshed.components[0], edit, manifest)
+    row = replace(row, arrived=row.moved)
+    notes = tuple(_stale_rendering(manifest)) if row.moved else ()
+    return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,78 +169,10 @@ class _Bumping:
         return _told(row, refreshed.components[0], edit, self.manifest)
 
 
-def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> Target:
-    """What `wanted` is at the component's source now; asks the network unless it is a commit id.
-
-    `wanted` is a branch, tag, tag pattern, commit id, version, or LATEST. UsageError if there is no
-    such thing.
-    """
-    match component.source, component.pin:
-        case GitSource() as source, GitPin(old):
-            return _git_target(component, source, old, wanted, store, progress)
-        case IndexSource(project), IndexPin() as pin:
-            store.require_network(component.name, "what the package index has is not in the cache")
-            progress.step(component.name, "asking the package index")
-            found = _index_pin(project, wanted)
-            return Target(found, NamedPin(pin.version), NamedPin(found.version))
-    hint = "write its new URL and sha256 into the manifest, then patchkit refresh"
-    what = "is an archive: there is nothing to look a new one up in"
-    raise UsageError(Problem(what, component.name, hint))
-
-
-def compare_link(source: Source, old: Pin, new: Pin) -> str:
-    """Where upstream shows what is between two commits; "" where that is not plain."""
-    found = _GITHUB.fullmatch(source.url) if isinstance(source, GitSource) else None
-    return f"https://github.com/{found[1]}/compare/{old}...{new}" if found else ""
-
-
 def with_component(manifest: Manifest, component: Component) -> Manifest:
     """The manifest with `component` in the place of the one of that name."""
     rows = (component if each.name == component.name else each for each in manifest.components)
     return replace(manifest, components=tuple(rows))
-
-
-def _git_target(  # noqa: PLR0917
-    component: Component,
-    source: GitSource,
-    old: str,
-    wanted: str,
-    store: Store,
-    progress: Progress,
-) -> Target:
-    if wanted == LATEST:
-        wanted = component.track or ""
-        if not wanted:
-            hint = "name a tag, branch or commit, or write `track` into the manifest"
-            raise UsageError(
-                Problem("has no `track` that latest could stand for", component.name, hint)
-            )
-    if COMMIT_ID.fullmatch(wanted):
-        return Target(GitPin(wanted), NamedPin(old), NamedPin(wanted))
-    store.require_network(component.name, f"what {wanted} is upstream now is not in the cache")
-    progress.step(component.name, f"asking {readable_url(source.url)}")
-    refs = list_refs(source, store.stop)
-    name, commit = find_ref(refs, wanted)
-    branch = name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else ""
-    tag = refs.tag_at(commit) if branch else name.removeprefix("refs/tags/")
-    before = refs.tag_at(old)
-    return Target(
-        GitPin(commit),
-        NamedPin(old, before, lasting=bool(before)),
-        NamedPin(commit, tag or branch, lasting=bool(tag)),
-    )
-
-
-def _index_pin(project: str, wanted: str) -> IndexPin:
-    # imported here: it needs libraries that the others can do without
-    from patchkit.sources.index import newest_version, sdist_hash  # noqa: PLC0415
-
-    version = newest_version(project) if wanted == LATEST else wanted
-    complaint = check_version(version)
-    if complaint is not None:
-        hint = complaint.hint or "an index has versions only"
-        raise UsageError(Problem(f"--to {version} {complaint.what}", hint=hint))
-    return IndexPin(version, sdist_hash(project, version))
 
 
 def _edit_of(manifest: Manifest, component: Component, target: Target, old: str) -> PinEdit:
@@ -222,11 +189,10 @@ def _edit_of(manifest: Manifest, component: Component, target: Target, old: str)
     after = set_pin(before, component.name, target.pin, file=file)
     names = f"-m {manifest.name} -c {component.name}"
     way_out = (
-        f"nothing was written. By hand: put pin {_in_full(target.pin)} into {file.name}:"
-        f"{component.pin_where.line},\n`patchkit check {names}` says where patches do not fit;"
-        " edit them, then patchkit refresh"
+        "nothing was written. To have the conflict in the checkout, and go on from there:\n"
+        f"patchkit apply {names}, then bump again"
     )
-    return PinEdit(file, before, after, old, way_out)
+    return PinEdit(file, before, after, target.pin, old, target.old, target.new, way_out)
 
 
 def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str]:
@@ -282,16 +248,18 @@ def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedCompo
 
 
 def _told(
-    row: BumpedComponent, done: RefreshedComponent, edit: PinEdit, manifest: Manifest
+    row: BumpedComponent, done: RefreshedComponent, edit: PinEdit | None, manifest: Manifest
 ) -> BumpedComponent:
     written = bool(done.files)
     return replace(
         row,
         result=done.result,
         exit_code=done.exit_code,
-        patches=sorted_patches(done.carried, done.patches),
+        patches=sorted_patches(done),
+        halted=done.halted,
+        saved=done.saved,
         files=done.files,
-        notes=tuple(_notes(edit, manifest)) if written else (),
+        notes=tuple(_notes(edit, manifest)) if written and edit is not None else (),
         findings=done.findings,
         problems=done.problems,
     )

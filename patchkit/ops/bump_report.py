@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -10,7 +9,7 @@ from patchkit.errors import ExitCode, Problem, worst
 from patchkit.model.lint import Finding
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.revision import Revision
-from patchkit.ops.refresh_report import RefreshedPatch, Result
+from patchkit.ops.refresh_report import Halted, RefreshedComponent, Result
 
 
 class Attention(str, Enum):
@@ -18,11 +17,13 @@ class Attention(str, Enum):
 
     CONFLICTED = "conflicted"  # it does not fit
     SKIPPED = "skipped"  # one before it does not fit
+    RESOLVED = "resolved"  # a person resolved its conflict
     REVIEW = "review"  # its change was merged without certainty, or is another one now
     CONTEXT = "context"  # the same change among other lines
     OFFSETS = "offsets"  # the same at other lines
     REGENERATED = "regenerated"  # its recipe was run again
     ABSORBED = "absorbed"  # the new pin contains it: it leaves the series
+    LEFT_OUT = "left out"  # a person took it off the series
     UNCHANGED = "unchanged"  # not a byte
 
 
@@ -63,7 +64,9 @@ class BumpedComponent:
     `where` is the place of the pin, `link` compares the two upstream ("" where nobody is known to
     do that). `patches` are sorted by what a reviewer must look at; `files` are the project's files
     that were written or removed (with a dry run: would be). `notes` are what nobody but the user
-    can bring up to date. `result` is `unchanged` if the component is at that pin already.
+    can bring up to date. `result` is `unchanged` if the component is at that pin already. `halted`
+    is the conflict that the checkout holds now, or it has `arrived` at the new stack; `saved` is
+    the ref of work that was in its way.
     """
 
     name: str
@@ -75,6 +78,9 @@ class BumpedComponent:
     link: str = ""
     patches: tuple[BumpedPatch, ...] = ()
     files: tuple[str, ...] = ()
+    halted: Halted | None = None
+    arrived: bool = False
+    saved: str = ""
     notes: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -120,14 +126,21 @@ class BumpReport:
 
 
 def sorted_patches(
-    outcomes: Sequence[PatchOutcome], revised: Sequence[RefreshedPatch]
+    done: RefreshedComponent,
 ) -> tuple[BumpedPatch, ...]:
     """The verdicts by attention, in the order of the series among equals."""
-    revisions = {each.name: each.revision for each in revised}
+    revisions = {each.name: each.revision for each in done.patches}
+    decided = dict.fromkeys(done.left_out, Attention.LEFT_OUT)
+    decided |= dict.fromkeys(done.resolved, Attention.RESOLVED)
     order = list(Attention)
     rows = [
-        BumpedPatch(each.name, each.status, _attention(each, revisions.get(each.name)), each.files)
-        for each in outcomes
+        BumpedPatch(
+            each.name,
+            each.status,
+            decided.get(each.name) or _attention(each, revisions.get(each.name)),
+            each.files,
+        )
+        for each in done.carried
     ]
     return tuple(sorted(rows, key=lambda each: order.index(each.attention)))
 

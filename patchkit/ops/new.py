@@ -8,7 +8,8 @@ from pathlib import Path
 from patchkit.errors import ExitCode, Problem
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.progress import Progress
-from patchkit.ops.refresh import RefreshOptions, refresh_components
+from patchkit.ops.refresh import refresh_components
+from patchkit.ops.refresh_options import RefreshOptions
 from patchkit.ops.refresh_report import RefreshedComponent, RefreshReport, Result
 from patchkit.store import Store
 

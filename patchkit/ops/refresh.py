@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
@@ -22,7 +22,9 @@ from patchkit.lock import Lock, LockedComponent, load_lock, lock_component
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.interdiff import interdiff
 from patchkit.model.progress import Progress
-from patchkit.ops.refresh_carrying import PinEdit, carry_patches, regenerate_patches
+from patchkit.ops.halting import still_waits, waits
+from patchkit.ops.refresh_carrying import Carried, carry_patches, regenerate_patches
+from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_refusals import (
     Found,
     ambiguous,
@@ -38,7 +40,7 @@ from patchkit.ops.refresh_report import RefreshedComponent, RefreshedPatch, Refr
 from patchkit.ops.refresh_writing import Move, Thought, carry_out
 from patchkit.recipes.generating import load_generator, with_headers
 from patchkit.refresh.carrying import edited_recipes
-from patchkit.refresh.drafting import Draft, Request, Start, draft_refresh
+from patchkit.refresh.drafting import Draft, Start, draft_refresh
 from patchkit.refresh.files import (
     Project,
     changed_files,
@@ -54,22 +56,6 @@ from patchkit.store import Store
 from patchkit.workspace import Checkout, State, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshOptions:
-    """How to refresh.
-
-    `request`: where ambiguous edits go. `fork`: give a component whose series is shared one of its
-    own. `careful`: what is not certain on a new pin is a conflict. `dry_run`: write nothing.
-    `when`: now, in seconds since the epoch; it names saved work.
-    """
-
-    when: int
-    request: Request = field(default_factory=Request)
-    fork: bool = False
-    dry_run: bool = False
-    careful: bool = False
 
 
 def refresh_components(
@@ -137,22 +123,26 @@ class _Refreshing:
         self._progress.step(component.name, "comparing the checkout with the patches", local=True)
         blank = RefreshedComponent(component.name, checkout.path, Result.FAILED)
         try:
-            found = self._find(component, checkout)
-            recorded = lock.components.get(component.name) if lock is not None else None
-            if self._pin is not None:
-                if recorded is not None and recorded.commit != self._pin.old:
-                    return Thought(refused(blank, not_yet_carried(found, recorded)))
-                return self._carried(found, self._pin.old, blank)
-            if recorded is not None and recorded.commit != found.base.commit:
-                return self._carried(found, recorded.commit, blank)
-            anew = regenerate_patches(found, blank, self._store)
-            return self._made(found, *anew) if anew is not None else self._refresh(found, blank)
+            return self._thought(self._find(component, checkout), lock, blank)
         except PatchkitError as error:
             return Thought(replace(blank, exit_code=error.exit_code, problems=error.problems))
         except OSError as error:
             place = os.fsdecode(error.filename) if error.filename else "the system"
             problem = Problem(f"{place}: {error.strerror or error}", component.name)
             return Thought(replace(blank, exit_code=ExitCode.ENVIRONMENT, problems=(problem,)))
+
+    def _thought(self, found: Found, lock: Lock | None, blank: RefreshedComponent) -> Thought:
+        if waits(found.snapshot) and self._options.step is None:
+            return Thought(refused(blank, still_waits(found)))
+        recorded = lock.components.get(blank.name) if lock is not None else None
+        if self._pin is not None:
+            if recorded is not None and recorded.commit != self._pin.old_base:
+                return Thought(refused(blank, not_yet_carried(found, recorded)))
+            return self._carried(found, self._pin.old_base, blank)
+        if recorded is not None and recorded.commit != found.base.commit:
+            return self._carried(found, recorded.commit, blank)
+        anew = regenerate_patches(found, blank, self._store)
+        return self._made(found, anew) if anew is not None else self._refresh(found, blank)
 
     def _find(self, component: Component, checkout: Checkout) -> Found:
         snapshot = inspect(checkout)
@@ -172,12 +162,26 @@ class _Refreshing:
         return Found(project, checkout, snapshot, base, series, generator, seen)
 
     def _carried(self, found: Found, old: str, blank: RefreshedComponent) -> Thought:
-        careful = self._options.careful
-        made = carry_patches(found, old, blank, store=self._store, pin=self._pin, careful=careful)
-        return self._made(found, *made)
+        made = carry_patches(
+            found, old, blank, self._store, self._options, self._pin, self._progress
+        )
+        if made.stop is not None:
+            return Thought(made.report, stop=made.stop)
+        return self._made(found, made)
 
-    def _made(self, found: Found, report: RefreshedComponent, draft: Draft | None) -> Thought:
-        return self._planned(found, draft, report, None) if draft is not None else Thought(report)
+    def _made(self, found: Found, made: Carried) -> Thought:
+        if made.draft is None:
+            return Thought(made.report)
+        assert made.draft.plan is not None
+        thought = self._planned(found, made.draft, made.report, None)
+        if thought.report.result is not Result.CARRIED:
+            return thought
+        before = made.resumed.halt.before if made.resumed is not None else None
+        move = None
+        if made.resumed is not None:
+            source = self._store.repository(found.project.component)
+            move = Move(found.checkout, found.snapshot, made.draft.plan.stack, source=source)
+        return replace(thought, move=move, undo=(found.checkout, before))
 
     def _refresh(self, found: Found, blank: RefreshedComponent) -> Thought:
         blank = replace(blank, untracked=found.snapshot.untracked)

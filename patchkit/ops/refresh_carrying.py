@@ -6,92 +6,183 @@ The checkout has no say in it: it holds nothing of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import reading
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
+from patchkit.model.progress import Progress
+from patchkit.ops.blaming import with_upstream
+from patchkit.ops.bump_report import NamedPin
+from patchkit.ops.halting import (
+    CannotGoOnError,
+    Resumed,
+    Stop,
+    Waiting,
+    can_stop_in,
+    halted_report,
+    nothing_waits,
+    pin_text,
+    resume,
+    seen_files,
+    waits,
+)
+from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_refusals import (
     Found,
     cannot_generate,
     edited_and_repinned,
     edited_before_bump,
     halted,
+    not_ours,
     refused,
+    stopped,
     unknown_base,
     with_findings,
 )
 from patchkit.ops.refresh_report import RefreshedComponent, Result
 from patchkit.refresh.carrying import FixedPatchesError, draft_carry
 from patchkit.refresh.drafting import Draft
+from patchkit.refresh.halting import Conflict, first_conflict
 from patchkit.store import Store
 from patchkit.workspace import State
+from patchkit.workspace.halting import read_halt
 
 #: States of a checkout that holds nothing of its own.
 UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
 
 
 @dataclass(frozen=True, slots=True)
-class PinEdit:
-    """A pin that is written together with the patches for it.
+class Carried:
+    """What became of the patches: new ones in `draft`; else the report says why not.
 
-    `file` holds `before`, and will hold `after`; `old` is the base that the patches are for.
-    `way_out` is what to do where one conflicts.
+    `stop` is a conflict to put into the checkout, `resumed` the one from which it went on.
     """
 
-    file: Path
-    before: bytes
-    after: bytes
-    old: str
-    way_out: str
+    report: RefreshedComponent
+    draft: Draft | None = None
+    stop: Stop | None = None
+    resumed: Resumed | None = None
 
 
-def carry_patches(
+def carry_patches(  # noqa: PLR0917
     found: Found,
     old: str,
     blank: RefreshedComponent,
-    *,
     store: Store,
+    options: RefreshOptions,
     pin: PinEdit | None,
-    careful: bool,
-) -> tuple[RefreshedComponent, Draft | None]:
-    """The patches for the base `found`, made from those for `old`; the report says why not."""
-    if found.snapshot.state not in UNEDITED:
+    progress: Progress,
+) -> Carried:
+    """The patches for the base `found`, made from those for `old`."""
+    resumed = _resumed(found, options) if options.step is not None else None
+    if resumed is None and found.snapshot.state not in UNEDITED:
         edited = edited_and_repinned if pin is None else edited_before_bump
-        return refused(blank, edited(found)), None
+        return Carried(refused(blank, edited(found)))
     cache = store.repository(found.project.component)
     if cache.commit(old) is None:
         raise SurroundingsError(unknown_base(found, old))
-    bases = (read_base(cache, old), found.base)
     generator = found.generator
+    sources = [cache, *([found.checkout.repository] if resumed is not None else [])]
+    conflict = None
     try:
-        with overlay(cache) as trial, reading(trial) as reader:
+        with overlay(*sources) as trial, reading(trial) as reader:
             draft, report = draft_carry(
                 trial,
                 reader,
-                bases,
+                (read_base(cache, old), found.base),
                 found.series.patches,
                 found.project.home,
                 generator=generator,
-                careful=careful,
+                careful=options.careful,
                 history=cache,
+                decisions=resumed.waiting.decisions if resumed is not None else None,
             )
+            if draft is None and not generator.problems:
+                conflict = first_conflict(reader, report, found.series.patches)
     except FixedPatchesError as error:
-        return _fixed(blank, error), None
+        return Carried(_fixed(blank, error))
     blank = with_findings(replace(blank, carried=report.outcomes), generator)
     if generator.problems:
-        return cannot_generate(blank, generator.problems), None
+        return Carried(cannot_generate(blank, generator.problems))
     if draft is None:
-        return halted(blank, found, pin.way_out if pin is not None else ""), None
-    detail = f"{old[:12]} -> {found.base.commit[:12]}; {_moves_later(found)}"
-    blank = replace(blank, result=Result.CARRIED, dropped=draft.dropped, detail=detail)
-    return blank, draft
+        return _stopped(found, old, blank, options, pin, conflict, resumed, store, progress)
+    detail = f"{old[:12]} -> {found.base.commit[:12]}"
+    later = _moves_later(found) if resumed is None else "the checkout is there"
+    blank = replace(
+        blank,
+        result=Result.CARRIED,
+        dropped=draft.dropped,
+        left_out=_decided(resumed, kept=False),
+        resolved=_decided(resumed, kept=True),
+        saved=resumed.saved if resumed is not None else "",
+        detail=f"{detail}; {later}",
+    )
+    return Carried(blank, draft, resumed=resumed)
 
 
-def regenerate_patches(
-    found: Found, blank: RefreshedComponent, store: Store
-) -> tuple[RefreshedComponent, Draft | None] | None:
+def _resumed(found: Found, options: RefreshOptions) -> Resumed:
+    halt = read_halt(found.checkout) if waits(found.snapshot) else None
+    if halt is None or options.step is None:
+        raise CannotGoOnError(nothing_waits(found.project.component.name))
+    return resume(found, halt, options.step, options.when)
+
+
+def _stopped(  # noqa: PLR0917
+    found: Found,
+    old: str,
+    blank: RefreshedComponent,
+    options: RefreshOptions,
+    pin: PinEdit | None,
+    conflict: Conflict | None,
+    resumed: Resumed | None,
+    store: Store,
+    progress: Progress,
+) -> Carried:
+    """A conflict: put into the checkout if that may be, told in any case."""
+    may_stop = options.stop and not options.dry_run and can_stop_in(found.snapshot, resumed)
+    if conflict is None:
+        return Carried(not_ours(blank, found))
+    if not may_stop:
+        way_out = pin.way_out if pin is not None else ""
+        return Carried(halted(blank, found, way_out))
+    conflict = with_upstream(conflict, found.project.component, old, store, progress)
+    old_name = pin.old if pin is not None else NamedPin(old)
+    new_name = pin.new if pin is not None else NamedPin(found.base.commit)
+    waiting = Waiting(
+        found.project.manifest.name,
+        found.project.component.name,
+        old,
+        old_name,
+        new_name,
+        pin_text(pin.pin) if pin is not None else None,
+        options.careful,
+        options.fork,
+        conflict.patch.name,
+        conflict.onto,
+        tuple(each.path for each in conflict.files if each.marked),
+        seen_files(found),
+        resumed.waiting.decisions if resumed is not None else {},
+    )
+    cache = store.repository(found.project.component)
+    stop = Stop(found, cache, conflict, waiting, resumed)
+    report = stopped(blank, found, halted_report(stop))
+    report = replace(
+        report,
+        left_out=_decided(resumed, kept=False),
+        resolved=_decided(resumed, kept=True),
+        saved=resumed.saved if resumed is not None else "",
+    )
+    return Carried(report, stop=stop, resumed=resumed)
+
+
+def _decided(resumed: Resumed | None, *, kept: bool) -> tuple[str, ...]:
+    """The patches that a person resolved, or left out."""
+    decisions = resumed.waiting.decisions if resumed is not None else {}
+    return tuple(name for name, each in decisions.items() if (each.tree is not None) == kept)
+
+
+def regenerate_patches(found: Found, blank: RefreshedComponent, store: Store) -> Carried | None:
     """The patches that recipes give now; None if they are the ones that are there.
 
     A checkout that was edited comes first: its edits are for the patches as they are.
@@ -110,7 +201,7 @@ def regenerate_patches(
             generator=generator,
         )
     if generator.problems:
-        return cannot_generate(blank, generator.problems), None
+        return Carried(cannot_generate(blank, generator.problems))
     if draft is None or draft.plan is None or not draft.plan.changed:
         return None
     detail = "" if found.snapshot.state is State.ABSENT else _moves_later(found)
@@ -121,7 +212,7 @@ def regenerate_patches(
         dropped=draft.dropped,
         detail=detail,
     )
-    return with_findings(blank, generator), draft
+    return Carried(with_findings(blank, generator), draft)
 
 
 def _fixed(blank: RefreshedComponent, error: FixedPatchesError) -> RefreshedComponent:

@@ -11,7 +11,7 @@ from patchkit.lock import LockedComponent
 from patchkit.model.base import Base
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name
-from patchkit.ops.refresh_report import RefreshedComponent, Result
+from patchkit.ops.refresh_report import Halted, RefreshedComponent, Result
 from patchkit.recipes.generating import Generator
 from patchkit.refresh.files import Project
 from patchkit.series import LoadedSeries
@@ -209,3 +209,33 @@ def halted(report: RefreshedComponent, found: Found, way_out: str = "") -> Refre
 def refused(report: RefreshedComponent, *problems: Problem) -> RefreshedComponent:
     """The report of a component that stays as it is."""
     return replace(report, result=Result.REFUSED, exit_code=ExitCode.FINDING, problems=problems)
+
+
+def stopped(report: RefreshedComponent, found: Found, halted_at: Halted) -> RefreshedComponent:
+    """The report of a component whose checkout holds the conflict now."""
+    target = found.target
+    problem = Problem(
+        f"stopped at {halted_at.patch}: its conflict is in {halted_at.checkout}",
+        report.name,
+        f"resolve it there, then: patchkit continue {target}\n"
+        "or drop the patch: patchkit skip; or go back: patchkit abort",
+    )
+    return replace(
+        report,
+        result=Result.CONFLICTED,
+        exit_code=ExitCode.HALTED,
+        halted=halted_at,
+        problems=(problem,),
+    )
+
+
+def not_ours(report: RefreshedComponent, found: Found) -> RefreshedComponent:
+    """The report of a component of which a published patch, taken as it is, does not fit."""
+    patches = {each.name: each for each in found.series.patches}
+    name = next(each.name for each in report.carried if not each.status.applies)
+    problem = Problem(
+        f"{name} belongs to another repository, and does not fit the new pin",
+        patches[name].where,
+        "take it at another commit, or copy it into the series and make it yours",
+    )
+    return replace(report, result=Result.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,))

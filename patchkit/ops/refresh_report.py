@@ -41,6 +41,32 @@ class RefreshedPatch:
 
 
 @dataclass(frozen=True, slots=True)
+class HaltedFile:
+    """A file in conflict: why, and whether it holds conflict markers (else: decide by git add)."""
+
+    path: str
+    reasons: tuple[str, ...]
+    marked: bool
+    upstream: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """The conflict that a checkout holds now.
+
+    `subject` and `reason` are the patch's own words. `later` are patches of the series behind it
+    that change the same files.
+    """
+
+    patch: str
+    subject: str
+    reason: str
+    checkout: Path
+    files: tuple[HaltedFile, ...]
+    later: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshedComponent:
     """What became of one component.
 
@@ -50,7 +76,9 @@ class RefreshedComponent:
     are the project's files that were written or removed (with a dry run: would be). `untracked` are
     new files that git was not told of; they were left alone. `saved` is the ref that keeps the
     stack as it was, where patches left the series. `carried` are the verdicts on a new pin, or on
-    recipes that were run again; `findings` are what their runs found.
+    recipes that were run again; `findings` are what their runs found. `halted` is the conflict that
+    the checkout holds now; `left_out` are patches that a person took off the series on the way,
+    `resolved` those whose conflict a person resolved.
     """
 
     name: str
@@ -67,6 +95,9 @@ class RefreshedComponent:
     saved: str = ""
     carried: tuple[PatchOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
+    halted: Halted | None = None
+    left_out: tuple[str, ...] = ()
+    resolved: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
 
 

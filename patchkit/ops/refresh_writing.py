@@ -8,24 +8,32 @@ from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.objects import write_objects
-from patchkit.gitcmd.repository import ZERO, RefChange
+from patchkit.gitcmd.repository import ZERO, RefChange, Repository
 from patchkit.lock import LockedComponent, load_lock, lock_bytes, merge_lock
+from patchkit.ops.halting import Stop, stop_at
 from patchkit.ops.refresh_report import RefreshedComponent
+from patchkit.ops.undoing import Undo, made_of, write_undo
 from patchkit.stack import Stack
 from patchkit.transaction import write_set
 from patchkit.workspace import Checkout, Snapshot
+from patchkit.workspace.create import bring_objects
+from patchkit.workspace.halting import Place, go_to
 from patchkit.workspace.move import Target, settle
 from patchkit.workspace.save import free_saved_ref
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The branch of a checkout goes to a stack; `keep` is a stack that a ref must save first."""
+    """The branch of a checkout goes to a stack; `keep` is a stack that a ref must save first.
+
+    With `source`, which has the stack's base, its files go there, too.
+    """
 
     checkout: Checkout
     snapshot: Snapshot
     stack: Stack
     keep: Stack | None = None
+    source: Repository | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,8 @@ class Thought:
     """A component thought through: its report, and what is still to be done.
 
     `writes` are files with their new bytes (None: removed), `locks` what lock files say then;
-    `seen` are the files that this was thought from.
+    `seen` are the files that this was thought from. `stop` is a conflict for the checkout; `undo`
+    the checkout by which the change can be undone, and its (base, tip) before.
     """
 
     report: RefreshedComponent
@@ -41,6 +50,8 @@ class Thought:
     locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
     move: Move | None = None
     seen: Mapping[Path, bytes | None] = field(default_factory=dict)
+    stop: Stop | None = None
+    undo: tuple[Checkout, tuple[str, str] | None] | None = None
 
 
 def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Thought]:
@@ -60,12 +71,27 @@ def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Tho
     for path, components in locks.items():
         seen[path] = path.read_bytes() if path.exists() else None
         writes[path] = lock_bytes(merge_lock(load_lock(path), components))
+    for thought in thoughts:
+        _keep_for_undo(root, thought, writes)
     if writes:
         write_set(root, writes, seen)
     return [_moved(thought, when) for thought in thoughts]
 
 
+def _keep_for_undo(root: Path, thought: Thought, writes: Mapping[Path, bytes | None]) -> None:
+    if thought.undo is None:
+        return
+    checkout, before = thought.undo
+    own = {path: writes[path] for path in (*thought.writes, *thought.locks)}
+    move = thought.move
+    after = (move.stack.base.commit, move.stack.commit) if move is not None else None
+    files = made_of(root, own)
+    write_undo(checkout, Undo(thought.report.name, files, before if after else None, after))
+
+
 def _moved(thought: Thought, when: int) -> Thought:
+    if thought.stop is not None:
+        return _stopped(thought, thought.stop)
     try:
         return _settled(thought, when)
     except PatchkitError as error:
@@ -85,6 +111,22 @@ def _moved(thought: Thought, when: int) -> Thought:
     )
 
 
+def _stopped(thought: Thought, stop: Stop) -> Thought:
+    try:
+        stop_at(stop)
+    except PatchkitError as error:
+        name = thought.report.name
+        told = tuple(replace(each, where=each.where or name) for each in error.problems)
+        report = replace(
+            thought.report,
+            exit_code=error.exit_code,
+            halted=None,
+            problems=(*thought.report.problems, *told),
+        )
+        return replace(thought, report=report)
+    return thought
+
+
 def _settled(thought: Thought, when: int) -> Thought:
     move, report = thought.move, thought.report
     if move is None:
@@ -97,5 +139,10 @@ def _settled(thought: Thought, when: int) -> Thought:
         repository.update_refs([change], reason="patchkit: save before refresh")
         report = replace(report, saved=ref)
     target = Target(move.stack.base.commit, move.stack.commit)
+    if move.source is not None:
+        bring_objects(move.source, repository, move.stack.objects)
+        place = Place(target.base, target.tip, move.stack.tree)
+        go_to(move.checkout, move.snapshot, place)
+        return replace(thought, report=report)
     settle(move.checkout, move.snapshot, target, move.stack.objects)
     return replace(thought, report=report)

@@ -9,6 +9,7 @@ from pathlib import Path
 from patchkit.errors import Problem
 from patchkit.manifest.values import Component, Manifest
 from patchkit.workspace.enter import Cause, Entered, Refusal
+from patchkit.workspace.state import BUMP
 
 _SHOWN = 8
 
@@ -58,7 +59,7 @@ def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> lis
                 save,
             ]
         case Cause.CONFLICTED:
-            return [("see how to finish or abort it", f"git -C {checkout} status"), save]
+            return [*_conflict_ways(entered, target, checkout), save]
         case Cause.IN_THE_WAY:
             return [("move it away", ""), save]
         case Cause.UNSAVABLE:
@@ -67,6 +68,15 @@ def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> lis
             return [("look at it", f"git -C {checkout} diff"), save]
         case Cause.FOREIGN:
             return _foreign_ways(target, checkout, ours=entered.before.ours)
+
+
+def _conflict_ways(entered: Entered, target: str, checkout: str) -> list[tuple[str, str]]:
+    if entered.before.operation != BUMP:
+        return [("see how to finish or abort it", f"git -C {checkout} status")]
+    return [
+        ("resolve it and go on", f"patchkit continue {target}"),
+        ("go back to before the bump", f"patchkit abort {target}"),
+    ]
 
 
 def _foreign_ways(target: str, checkout: str, *, ours: bool) -> list[tuple[str, str]]:

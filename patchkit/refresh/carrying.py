@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.errors import ExitCode, PatchkitError, Problem
@@ -15,6 +15,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.revision import Revision
 from patchkit.recipes.generating import Generator
 from patchkit.refresh.arranging import arrange
+from patchkit.refresh.deciding import Deciding, Decision
 from patchkit.refresh.drafting import Draft, with_empty_patches
 from patchkit.refresh.planning import Home, Setting, Slot, deeds_of, plan_patches
 from patchkit.series import LoadedPatch
@@ -44,6 +45,7 @@ def draft_carry(
     generator: Generator | None = None,
     careful: bool = False,
     history: Repository | None = None,
+    decisions: Mapping[str, Decision] | None = None,
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
@@ -51,14 +53,16 @@ def draft_carry(
     made from that. `repository` takes trial objects. `careful`: what is not certain is a conflict.
     `history` has upstream's commits between the bases, as far as they are here. Raises
     FixedPatchesError where a patch that is no file of the series would have to change.
+    `decisions` are a person's about single patches; `repository` has their trees.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
     past = Between(history or repository, old_base.commit, new_base.commit)
-    report = carry_stack(reader, old_base, new_base, series, generator, past=past, careful=careful)
+    deciding = Deciding(decisions or {}, generator)
+    report = carry_stack(reader, old_base, new_base, series, deciding, past=past, careful=careful)
     if not report.clean:
         return None, report
-    if fixed := _fixed(report, patches):
+    if fixed := _fixed(report, patches, deciding.left_out):
         raise FixedPatchesError(report, *fixed)
     before = build_stack(reader, old_base, series, stop_at_conflict=False)
     write_objects(repository, (*before.objects, *report.stack.objects))
@@ -75,7 +79,9 @@ def draft_carry(
     return Draft((), plan, names, dropped=gone), report
 
 
-def _fixed(report: CarryReport, patches: Sequence[LoadedPatch]) -> list[Problem]:
+def _fixed(
+    report: CarryReport, patches: Sequence[LoadedPatch], left_out: frozenset[str]
+) -> list[Problem]:
     """What the new base asks of patches that cannot be rewritten, or taken off the series."""
     problems = []
     for outcome, patch in zip(report.outcomes, patches, strict=True):
@@ -85,6 +91,8 @@ def _fixed(report: CarryReport, patches: Sequence[LoadedPatch]) -> list[Problem]
             problems.append(Problem(what, patch.where, hint))
         elif outcome.status is Status.ABSORBED and not isinstance(patch.origin, LocalSeries):
             what = f"{patch.name} is in the new base already"
+            if patch.name in left_out:
+                what = f"{patch.name} was left out, and stands in the manifest itself"
             problems.append(Problem(what, patch.where, "take its entry off the manifest"))
     return problems
 

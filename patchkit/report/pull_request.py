@@ -16,24 +16,34 @@ from patchkit.report.markdown import escaped
 _HEADINGS = {
     Attention.CONFLICTED: "In conflict",
     Attention.SKIPPED: "Not tried, behind one in conflict",
+    Attention.RESOLVED: "Resolved by hand",
     Attention.REVIEW: "To review: the change itself was merged, or is another one now",
     Attention.CONTEXT: "Same change, other lines around it",
     Attention.OFFSETS: "Same change, at other lines",
     Attention.REGENERATED: "Made anew by their recipes",
     Attention.ABSORBED: "Upstream now, taken off the series",
+    Attention.LEFT_OUT: "Dropped by hand, taken off the series",
     Attention.UNCHANGED: "Unchanged",
 }
 _SHORT = {
     Attention.CONFLICTED: "In conflict",
     Attention.SKIPPED: "Not tried",
+    Attention.RESOLVED: "Resolved by hand",
     Attention.REVIEW: "Merged",
     Attention.CONTEXT: "Among other lines",
     Attention.OFFSETS: "At other lines",
     Attention.REGENERATED: "Made anew by recipes",
     Attention.ABSORBED: "Dropped, as upstream has them",
+    Attention.LEFT_OUT: "Dropped",
     Attention.UNCHANGED: "Unchanged",
 }
-_NAMED = (Attention.CONFLICTED, Attention.REVIEW, Attention.ABSORBED)
+_NAMED = (
+    Attention.CONFLICTED,
+    Attention.RESOLVED,
+    Attention.REVIEW,
+    Attention.ABSORBED,
+    Attention.LEFT_OUT,
+)
 _DETAILED = (Attention.CONFLICTED, Attention.REVIEW)
 
 

@@ -19,6 +19,8 @@ BRANCH = "refs/heads/patchkit"
 BASE_REF = "refs/patchkit/base"
 #: The tip of the stack as patchkit last made it.
 APPLIED_REF = "refs/patchkit/applied"
+#: What a bump or refresh waits for that stopped at a conflict; the checkout holds that conflict.
+HALT_REF = "refs/patchkit/halt"
 #: Work of the user's that --force moved out of the way: one ref for each time.
 SAVED_REFS = "refs/patchkit/saved/"
 #: The folder for what patchkit itself keeps: in a workspace (locks, half-built checkouts).

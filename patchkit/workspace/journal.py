@@ -39,9 +39,10 @@ class Step:
 class Journal:
     """A move of a checkout from `head` to `tip`, a stack on `base`.
 
-    `branch`, `applied` and `base_before` are what the refs say before it, None where there is no
-    such ref; `index` is the id of the index file's bytes. `folders` are submodules to make a folder
-    for, `dropped` those whose folder goes if it is empty.
+    `branch`, `applied`, `base_before` and `halt_before` are what the refs say before it, None where
+    there is no such ref; `halt` is what the checkout waits for after it. `index` is the id of the
+    index file's bytes. `folders` are submodules to make a folder for, `dropped` those whose folder
+    goes if it is empty.
     """
 
     head: str | None
@@ -54,6 +55,8 @@ class Journal:
     steps: tuple[Step, ...]
     folders: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    halt: str | None = None
+    halt_before: str | None = None
 
 
 def move_folder(own_folder: Path) -> Path:

@@ -8,13 +8,13 @@ way puts all back. What a kill leaves is finished by the next run, see `recover.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import write_objects
 from patchkit.model.objects import GitObject
-from patchkit.workspace.checkout import BRANCH, Checkout
+from patchkit.workspace.checkout import BRANCH, HALT_REF, Checkout
 from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_below
 from patchkit.workspace.indexlock import hold_index
 from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
@@ -35,6 +35,7 @@ from patchkit.workspace.staging import (
     leave_out,
     left_out_files,
     prepare_index,
+    set_rows,
     stage,
     tracked_files,
 )
@@ -43,10 +44,17 @@ from patchkit.workspace.state import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a move goes: `tip`, a stack on `base`. Their objects are in the checkout."""
+    """Where a move goes: `tip`, a stack on `base`. Their objects are in the checkout.
+
+    With `halt`, the commit of what it waits for, the worktree gets `worktree` in place of the tip's
+    tree, and of the index those paths that `index` names have other rows ("mode id stage").
+    """
 
     base: str
     tip: str
+    halt: str | None = None
+    worktree: str | None = None
+    index: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +85,12 @@ def move_checkout(
     hold_index(checkout)
     try:
         start = index or checkout.git_dir / "index"
-        prepare_index(checkout.repository, start, folder / "index", target.tip)
+        prepare_index(checkout.repository, start, folder / "index", target.worktree or target.tip)
         changes = [*changes, *_restyled(checkout, changes)]
         absent, sparse = _stage(checkout, changes)
         leave_out(checkout.repository, folder / "index", absent)
         steps = _steps(checkout, changes, [*absent, *sparse], saved or {})
+        set_rows(checkout.repository, folder / "index", target.index)
         journal = _journal(checkout, snapshot, target, changes, steps)
         write_journal(checkout.own_folder, journal)
     except BaseException:
@@ -221,6 +230,8 @@ def _journal(
         index=index_id(checkout),
         base=target.base,
         tip=target.tip,
+        halt=target.halt,
+        halt_before=checkout.repository.resolve(HALT_REF),
         steps=tuple(steps),
         folders=tuple(c.path for c in changes if c.new is not None and c.new_file is None),
         dropped=tuple(c.path for c in changes if c.old is not None and c.old_file is None),

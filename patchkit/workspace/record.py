@@ -9,7 +9,7 @@ from pathlib import Path
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange
-from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout
+from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, HALT_REF, Checkout
 from patchkit.workspace.contents import contents_of
 from patchkit.workspace.indexlock import release_index
 from patchkit.workspace.journal import Journal, journal_path, move_folder
@@ -51,12 +51,15 @@ def index_id(checkout: Checkout) -> str | None:
 
 
 def ref_changes(journal: Journal) -> list[RefChange]:
-    """What a move does to refs; `old` is never None."""
-    return [
+    """What a move does to refs; neither `old` nor `new` is None."""
+    changes = [
         RefChange(BRANCH, journal.tip, journal.branch or ZERO),
         RefChange(BASE_REF, journal.base, journal.base_before or ZERO),
         RefChange(APPLIED_REF, journal.tip, journal.applied or ZERO),
     ]
+    if journal.halt is not None or journal.halt_before is not None:
+        changes.append(RefChange(HALT_REF, journal.halt or ZERO, journal.halt_before or ZERO))
+    return changes
 
 
 def refs_known(checkout: Checkout, journal: Journal) -> bool:
@@ -68,7 +71,7 @@ def refs_known(checkout: Checkout, journal: Journal) -> bool:
 def refs_untouched(checkout: Checkout, journal: Journal) -> bool:
     """Whether the move has changed no ref yet; somebody else may have."""
     now = _refs(checkout)
-    return all(c.old == c.new or now.get(c.name) != c.new for c in ref_changes(journal))
+    return all(c.old == c.new or now.get(c.name, ZERO) != c.new for c in ref_changes(journal))
 
 
 def free_refs(checkout: Checkout) -> None:
@@ -76,7 +79,8 @@ def free_refs(checkout: Checkout) -> None:
 
     Only while the index is locked: whoever commits needs both, so none of them is in use.
     """
-    checkout.repository.free_refs(("HEAD", BRANCH, BASE_REF, APPLIED_REF, "packed-refs"))
+    names = ("HEAD", BRANCH, BASE_REF, APPLIED_REF, HALT_REF, "packed-refs")
+    checkout.repository.free_refs(names)
 
 
 def _replace_index(checkout: Checkout) -> None:
@@ -109,7 +113,7 @@ def _move_refs(checkout: Checkout, journal: Journal) -> None:
 def _update_refs(checkout: Checkout, journal: Journal) -> None:
     repository = checkout.repository
     now = _refs(checkout)
-    if changes := [each for each in ref_changes(journal) if now.get(each.name) != each.new]:
+    if changes := [each for each in ref_changes(journal) if now.get(each.name, ZERO) != each.new]:
         repository.update_refs(changes, reason="patchkit: move to the stack")
     if (checkout.git_dir / "HEAD").read_text().strip() != f"ref: {BRANCH}":
         repository.git("symbolic-ref", "-m", "patchkit: move to the stack", "HEAD", BRANCH)
@@ -117,6 +121,6 @@ def _update_refs(checkout: Checkout, journal: Journal) -> None:
 
 def _refs(checkout: Checkout) -> dict[str, str]:
     """Ref name -> commit of the refs that a move changes, as far as they are there."""
-    names = (BRANCH, BASE_REF, APPLIED_REF)
+    names = (BRANCH, BASE_REF, APPLIED_REF, HALT_REF)
     out = checkout.repository.git("for-each-ref", "--format=%(refname) %(objectname)", *names).out
     return dict(row.split(" ") for row in out.decode().splitlines())

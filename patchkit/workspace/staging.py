@@ -70,6 +70,24 @@ def forget_files(repository: Repository, index: Path, paths: Sequence[str]) -> N
         _index_git(repository, index, "update-index", "-z", "--index-info", paths=rows)
 
 
+def set_rows(repository: Repository, index: Path, rows: Mapping[str, Sequence[str]]) -> None:
+    """Give paths of an index other rows ("mode id stage"), several for a conflict, or none."""
+    if rows:
+        given = [f"0 {'0' * 40}\t{path}" for path in rows]
+        given += [f"{row}\t{path}" for path, each in rows.items() for row in each]
+        _index_git(repository, index, "update-index", "-z", "--index-info", paths=given)
+
+
+def rows_of(repository: Repository, index: Path) -> dict[str, list[str]]:
+    """Path -> its rows in an index ("mode id stage")."""
+    found: dict[str, list[str]] = {}
+    out = _index_git(repository, index, "ls-files", "--stage", "-z")
+    for row in decode_path(out).split("\0")[:-1]:
+        head, path = row.split("\t", 1)
+        found.setdefault(path, []).append(head)
+    return found
+
+
 def tracked_files(repository: Repository, index: Path) -> dict[str, TreeEntry]:
     """Every file and symbolic link of an index."""
     out = _index_git(repository, index, "ls-files", "--stage", "-z")

@@ -9,7 +9,14 @@ from pathlib import Path
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import CommitRef, Repository
 from patchkit.model.objects import decode_path
-from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, SAVED_REFS, Checkout
+from patchkit.workspace.checkout import (
+    APPLIED_REF,
+    BASE_REF,
+    BRANCH,
+    HALT_REF,
+    SAVED_REFS,
+    Checkout,
+)
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.journal import read_journal
 from patchkit.workspace.purpose import Purpose, read_purpose
@@ -40,6 +47,10 @@ _OPERATIONS = (
 OPERATION_FILES = tuple(name for name, _ in _OPERATIONS)
 
 
+#: The operation of a checkout that holds a conflict of a bump, or of a refresh over a moved pin.
+BUMP = "bump"
+
+
 class State(str, Enum):
     """What stands between a checkout and the next `apply`."""
 
@@ -48,7 +59,7 @@ class State(str, Enum):
     APPLIED = "applied"  # at the stack that patchkit made last, clean
     EDITED = "edited"  # at the base or the stack, with uncommitted changes of tracked files
     AHEAD = "ahead"  # commits of the user's own on top of the stack or in place of it
-    CONFLICTED = "conflicted"  # a rebase, merge or am waits for the user
+    CONFLICTED = "conflicted"  # a bump, rebase, merge or am waits for the user
     FOREIGN = "foreign"  # not patchkit's, or on another branch
     INTERRUPTED = "interrupted"  # patchkit was killed while it moved the checkout
 
@@ -133,7 +144,8 @@ class _Status:
 
 
 def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> Snapshot:
-    operation = _operation(checkout) or ("merge" if status.unmerged else "")
+    operation = BUMP if HALT_REF in refs else _operation(checkout)
+    operation = operation or ("merge" if status.unmerged else "")
     purpose = read_purpose(checkout.own_folder)
     state, detail = _place(status, refs, operation)
     if stranger := _stranger(checkout, purpose):

@@ -74,6 +74,39 @@ class Scene:
         self.edited()
         self.bumped()
 
+    def halted(self) -> None:
+        """A bump stopped at the first patch."""
+        self.applied()
+        self.broken_upstream()
+        assert self.project.run(*_BUMP).code == 3
+
+    def resolved(self) -> None:
+        """The same, and its conflict is resolved."""
+        self.halted()
+        path = self.project.checkout("demo") / "hello.py"
+        path.write_text(_HELLO.replace("world", "dear sun"))
+
+    def halted_before_another(self) -> None:
+        """A bump stopped at the first patch, and the second one will conflict, too."""
+        self.upstream.commit({"other.txt": _OTHER.replace("line 10\n", "line X\n")}, "Spell X")
+        self.halted()
+
+    def resolved_before_another(self) -> None:
+        """The same, and the first conflict is resolved."""
+        self.upstream.commit({"other.txt": _OTHER.replace("line 10\n", "line X\n")}, "Spell X")
+        self.resolved()
+
+    def halted_and_locked(self) -> None:
+        """A bump stopped, and a git command holds the checkout's index."""
+        self.halted()
+        (self.project.checkout("demo") / ".git/index.lock").touch()
+
+    def bump_done(self) -> None:
+        """A bump is through."""
+        self.applied()
+        self.bumped()
+        self.project.run(*_BUMP).ok()
+
     def moved_after_apply(self) -> None:
         """The same, after the old stack was applied."""
         self.applied()
@@ -249,6 +282,24 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("bump", 3, Scene.broken_upstream, _BUMP),
     ("bump", 4, Scene.misspelt, _BUMP),
     ("bump", 5, Scene.gone, _BUMP),
+    ("continue", 0, Scene.resolved, ("continue",)),
+    ("continue", 1, Scene.halted, ("continue",)),
+    ("continue", 3, Scene.resolved_before_another, ("continue",)),
+    ("continue", 4, Scene.misspelt, ("continue",)),
+    ("continue", 5, Scene.resolved, ("continue", "--cache", "none", "--offline")),
+    ("skip", 0, Scene.halted, ("skip",)),
+    ("skip", 1, Scene.applied, ("skip",)),
+    ("skip", 3, Scene.halted_before_another, ("skip",)),
+    ("skip", 4, Scene.misspelt, ("skip",)),
+    ("skip", 5, Scene.halted, ("skip", "--cache", "none", "--offline")),
+    ("abort", 0, Scene.halted, ("abort",)),
+    ("abort", 1, Scene.applied, ("abort",)),
+    ("abort", 4, Scene.misspelt, ("abort",)),
+    ("abort", 5, Scene.halted_and_locked, ("abort",)),
+    ("undo", 0, Scene.bump_done, ("undo",)),
+    ("undo", 1, Scene.applied, ("undo",)),
+    ("undo", 4, Scene.misspelt, ("undo",)),
+    ("undo", 5, Scene.halted_and_locked, ("undo",)),
     ("new", 0, Scene.edited_elsewhere, ("new", "count-words")),
     ("new", 1, Scene.applied, ("new", "count-words")),
     ("new", 4, Scene.misspelt, ("new", "count-words")),
@@ -362,4 +413,18 @@ def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]
     assert ran.json["schema"] in (f"patchkit/{command.replace(' ', '-')}/1", "patchkit/error/1")
 
 
-_CHANGING = {"init", "import", "refresh", "bump", "new", "export", "apply", "fetch", "recipe new"}
+_CHANGING = {
+    "continue",
+    "skip",
+    "abort",
+    "undo",
+    "init",
+    "import",
+    "refresh",
+    "bump",
+    "new",
+    "export",
+    "apply",
+    "fetch",
+    "recipe new",
+}

@@ -246,14 +246,15 @@ def test_a_version_that_the_index_does_not_have(
 # -- what stops it ----------------------------------------------------------------------------
 
 
-def test_a_conflict_writes_nothing(stack: Stacked, upstream: Upstream) -> None:
+def test_a_conflict_writes_nothing_into_the_project(stack: Stacked, upstream: Upstream) -> None:
     upstream.commit({"a.txt": lines({5: "upstream was here\n"})}, "Be here (#7)")
     before, refs = on_disk(stack.project), stack.git("show-ref")
-    ran = bump(stack)
+    ran = bump(stack, "latest", "--dry-run")
     assert ran.code == 3
     assert "conflicted  one.patch" in ran.out
-    assert "nothing was written" in ran.err
     assert (on_disk(stack.project), stack.git("show-ref")) == (before, refs)
+    assert bump(stack).code == 3
+    assert on_disk(stack.project) == before
 
 
 def test_edits_in_the_checkout_come_first(stack: Stacked, upstream: Upstream) -> None:

@@ -19,11 +19,10 @@ from patchkit.cli.options import (
     WorkspaceOption,
 )
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.words import word
-from patchkit.errors import ExitCode, Problem
+from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from patchkit.ops.bump_report import BumpedComponent, BumpReport
+    pass
 
 ToOption = Annotated[
     str | None,
@@ -104,11 +103,12 @@ def bump(
     import time
 
     from patchkit.atomic import replace_file
+    from patchkit.cli.bump_output import render_bump
     from patchkit.cli.places import cache_folder, open_manifest, pick_component
     from patchkit.cli.progress import showing_progress
     from patchkit.errors import UsageError
     from patchkit.ops.bump import bump_components
-    from patchkit.ops.refresh import RefreshOptions
+    from patchkit.ops.refresh_options import RefreshOptions
     from patchkit.report.pull_request import bump_markdown
     from patchkit.store import Store
 
@@ -138,13 +138,13 @@ def bump(
         return report.exit_code
     if summary is not None:
         replace_file(Path(summary), (bump_markdown(report) + "\n").encode())
-    return terminal.report("bump", report, report.exit_code, _render)
+    return terminal.report("bump", report, report.exit_code, render_bump)
 
 
 def _wanted(component: str | None, to: str | None, *, every: bool, to_track: bool) -> str:
     """What --to, --to-track and --all say together."""
     from patchkit.errors import UsageError
-    from patchkit.ops.bump import LATEST
+    from patchkit.ops.bump_target import LATEST
 
     if (component is not None) == every:
         raise UsageError("name a component, or say --all")
@@ -154,42 +154,3 @@ def _wanted(component: str | None, to: str | None, *, every: bool, to_track: boo
     if to is None and not (to_track or every):
         raise UsageError("say where to: --to REF, or --to-track")
     return to or LATEST
-
-
-def _render(terminal: Terminal, report: BumpReport) -> None:
-    for row in report.components:
-        _render_component(terminal, row, dry_run=report.dry_run)
-    for name in report.untracked:
-        terminal.product([word("skipped"), "  ", name, "  has no `track`"])
-    for note in report.notes:
-        terminal.warn(note)
-    moved = [each.name for each in report.components if each.moved]
-    if moved and report.dry_run:
-        terminal.say("a dry run: nothing was written")
-    elif moved:
-        names = "".join(f" -c {name}" for name in moved)
-        checkouts = "checkout" if len(moved) == 1 else "checkouts"
-        terminal.hint(f"patchkit apply -m {report.manifest}{names}  moves the {checkouts}")
-
-
-def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool) -> None:
-    from patchkit.cli.carried_output import print_carried_file
-    from patchkit.ops.bump_report import Attention
-    from patchkit.ops.refresh_report import Result
-
-    text = ("would bump" if dry_run else "bumped") if row.moved else ""
-    pins = f"{row.old} -> {row.new}"
-    if row.result is Result.UNCHANGED:
-        pins = f"is at {row.new} already"
-    terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
-    for patch in row.patches:
-        terminal.product(["  ", word(patch.attention), "  ", patch.name])
-        if patch.attention in (Attention.REVIEW, Attention.CONFLICTED):
-            for file in patch.files:
-                print_carried_file(terminal, file)
-    for finding in row.findings:
-        terminal.warn(Problem(finding.what, finding.where, finding.hint))
-    for note in row.notes:
-        terminal.warn(note)
-    for problem in row.problems:
-        terminal.problem(problem)

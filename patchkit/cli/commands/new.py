@@ -63,7 +63,7 @@ def new(
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.gitcmd.identity import user_identity
     from patchkit.ops.new import new_patch
-    from patchkit.ops.refresh import RefreshOptions
+    from patchkit.ops.refresh_options import RefreshOptions
     from patchkit.refresh.drafting import Request
     from patchkit.store import Store
 

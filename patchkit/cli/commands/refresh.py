@@ -117,7 +117,8 @@ def refresh(
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.errors import UsageError
     from patchkit.gitcmd.identity import user_identity
-    from patchkit.ops.refresh import RefreshOptions, refresh_components
+    from patchkit.ops.refresh import refresh_components
+    from patchkit.ops.refresh_options import RefreshOptions
     from patchkit.refresh.drafting import Request
     from patchkit.store import Store
 
@@ -140,6 +141,7 @@ def refresh(
                 fork=fork,
                 careful=careful,
                 dry_run=dry_run,
+                stop=True,
             ),
             progress=progress,
         )

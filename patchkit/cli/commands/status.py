@@ -91,6 +91,10 @@ def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
             continue  # what is wrong comes first
         if each.state.value == "foreign" and not each.snapshot.ours:
             yield "rename it, make a checkout", f"patchkit apply -m {report.manifest} --force"
+        elif each.snapshot.operation == "bump":
+            target = f"-m {report.manifest} -c {each.name}"
+            yield "resolve the conflict", f"in {each.checkout}, then patchkit continue {target}"
+            yield "or", f"patchkit skip {target}, patchkit abort {target}"
         elif each.state.value in _NEXT:
             what, how = _NEXT[each.state.value]
             yield what, how.format(target=f"-m {report.manifest}")

@@ -1,0 +1,259 @@
+"""A carry that stops at a conflict, and goes on from there.
+
+The checkout gets the stack as far as it went, and the conflict on top. What a person makes of it is
+a decision about that patch: to go on is to carry everything anew with the decisions so far. So a
+halt is nothing but decisions, and nothing is written to the project before the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from hashlib import sha256
+from typing import Any
+
+from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import GitPin, IndexPin, Pin
+from patchkit.ops.bump_report import NamedPin
+from patchkit.ops.refresh_refusals import Found
+from patchkit.ops.refresh_report import Halted, HaltedFile
+from patchkit.refresh.deciding import Decision
+from patchkit.refresh.halting import MARKERS, Conflict
+from patchkit.workspace.create import bring_objects
+from patchkit.workspace.halting import Halt, Place, go_to, place_of, save_what_was_done, unsettled
+from patchkit.workspace.state import BUMP, Snapshot, inspect
+
+
+class Step(str, Enum):
+    """How to go on from a conflict."""
+
+    CONTINUE = "continue"  # the checkout holds what the patch shall be
+    SKIP = "skip"  # the patch leaves the series
+
+
+class CannotGoOnError(PatchkitError):
+    """The checkout is not in a state to go on from."""
+
+    exit_code = ExitCode.FINDING
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a halt is about.
+
+    `pin` is to be written with the patches, None if it was edited by hand; `old_base` is the base
+    that the patches were for. `onto` is the tree on which `patch` stands. `marked` are the paths
+    that got markers; `seen` is the SHA-256 of each file of the project that all of it was made
+    from, "" for none.
+    """
+
+    manifest: str
+    component: str
+    old_base: str
+    old: NamedPin
+    new: NamedPin
+    pin: Mapping[str, str] | None
+    careful: bool
+    fork: bool
+    patch: str
+    onto: str
+    marked: tuple[str, ...]
+    seen: Mapping[str, str]
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> Pin | None:
+        """The pin to write."""
+        if self.pin is None:
+            return None
+        return GitPin(self.pin["commit"]) if "commit" in self.pin else IndexPin(**self.pin)
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A halt from which to go on: with which decisions, and where the user left the checkout."""
+
+    halt: Halt
+    waiting: Waiting
+    left: Place
+    saved: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
+
+    found: Found
+    source: Repository
+    conflict: Conflict
+    waiting: Waiting
+    resumed: Resumed | None = None
+
+
+def waiting_of(halt: Halt) -> Waiting:
+    """What a halt is about."""
+    data: dict[str, Any] = dict(halt.data)
+    data["decisions"] = {name: Decision(**each) for name, each in data["decisions"].items()}
+    data["old"], data["new"] = NamedPin(**data["old"]), NamedPin(**data["new"])
+    data["marked"] = tuple(data["marked"])
+    return Waiting(**data)
+
+
+def can_stop_in(snapshot: Snapshot, resumed: Resumed | None) -> bool:
+    """Whether a checkout may be given a conflict: it is there, and nothing of the user's is."""
+    if resumed is not None:
+        return True
+    at_stack = snapshot.head is not None and snapshot.head == snapshot.applied
+    return snapshot.state.movable and at_stack
+
+
+def seen_files(found: Found) -> dict[str, str]:
+    """The files of the project that the component was read from, by hash."""
+    root = found.project.manifest.root
+    return {
+        str(path.relative_to(root) if path.is_relative_to(root) else path): (
+            "" if data is None else sha256(data).hexdigest()
+        )
+        for path, data in sorted(found.seen.items())
+    }
+
+
+def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
+    """Take a decision from the checkout. CannotGoOnError if there is none yet.
+
+    On disk: with SKIP, what the user did to the conflict is saved under a ref.
+    """
+    waiting, checkout, snapshot = waiting_of(halt), found.checkout, found.snapshot
+    target = found.target
+    changed = sorted(
+        path
+        for path, digest in seen_files(found).items()
+        if waiting.seen.get(path, "") != digest and path in waiting.seen
+    )
+    if changed:
+        raise CannotGoOnError(
+            Problem(
+                f"{', '.join(changed)} changed since it stopped",
+                waiting.component,
+                f"put that back; or patchkit abort {target}  and begin again",
+            )
+        )
+    if snapshot.head != halt.place.tip:
+        hint = f"git reset --soft {halt.place.tip[:12]}  in {checkout.path} keeps the files"
+        raise CannotGoOnError(
+            Problem("the checkout's commits are other ones now", waiting.component, hint)
+        )
+    tip = halt.place.tip
+    if step is Step.SKIP:
+        saved = save_what_was_done(checkout, snapshot, halt, when)
+        left = place_of(checkout, halt.place.base, tip)
+        decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, None)}
+        return Resumed(
+            halt, replace(waiting, decisions=decided), left, saved.ref if saved is not None else ""
+        )
+    markers = dict.fromkeys(waiting.marked, MARKERS)
+    if open_paths := unsettled(checkout, halt, markers):
+        raise CannotGoOnError(*(_open(path, waiting, found) for path in open_paths))
+    left = place_of(checkout, halt.place.base, tip)
+    if left.worktree == waiting.onto:
+        hint = f"patchkit skip {target}  takes it off the series"
+        what = f"nothing of {waiting.patch} is left in the checkout"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+    decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, left.worktree)}
+    return Resumed(halt, replace(waiting, decisions=decided), left)
+
+
+def stop_at(stop: Stop) -> None:
+    """Put the conflict into the checkout. All or nothing; SurroundingsError if it cannot be."""
+    found, conflict, resumed = stop.found, stop.conflict, stop.resumed
+    checkout, snapshot = found.checkout, found.snapshot
+    bring_objects(stop.source, checkout.repository, conflict.objects)
+    place = Place(
+        found.base.commit,
+        conflict.tip,
+        conflict.worktree,
+        {path: list(rows) for path, rows in conflict.index.items()},
+    )
+    if resumed is None:
+        assert snapshot.base is not None
+        assert snapshot.applied is not None
+        halt = Halt(place, (snapshot.base, snapshot.applied), _text(stop.waiting))
+    else:
+        earlier = resumed.halt
+        halt = Halt(place, earlier.before, _text(stop.waiting), earlier.commit, resumed.left)
+    go_to(checkout, snapshot, place, halt)
+
+
+def halted_report(stop: Stop) -> Halted:
+    """The conflict for the user."""
+    conflict, checkout = stop.conflict, stop.found.checkout
+    header = conflict.patch.file.header
+    subject, _, reason = (header.message if header is not None else "").partition("\n")
+    files = (
+        HaltedFile(each.path, each.reasons, each.marked, each.upstream) for each in conflict.files
+    )
+    return Halted(
+        conflict.patch.name,
+        subject,
+        _reason(reason),
+        checkout.path,
+        tuple(files),
+        conflict.later,
+    )
+
+
+def waits(snapshot: Snapshot) -> bool:
+    """Whether a checkout holds a conflict of ours."""
+    return snapshot.operation == BUMP
+
+
+def nothing_waits(name: str) -> Problem:
+    """There is no conflict to go on from."""
+    return Problem("no bump waits in the checkout", name, "patchkit status says what is there")
+
+
+def pin_text(pin: Pin) -> dict[str, str]:
+    """A pin as `Waiting.pin` has it."""
+    if isinstance(pin, GitPin):
+        return {"commit": pin.commit}
+    assert isinstance(pin, IndexPin)
+    return {"version": pin.version, "sha256": pin.sha256}
+
+
+def still_waits(found: Found) -> Problem:
+    """Why nothing else can be done with a checkout that holds a conflict."""
+    target = found.target
+    return Problem(
+        "a bump waits in the checkout for its conflict to be resolved",
+        found.project.component.name,
+        f"patchkit continue {target}, or skip, or abort",
+    )
+
+
+def again(found: Found) -> Found:
+    """The same with the checkout as it is now."""
+    return replace(found, snapshot=inspect(found.checkout))
+
+
+def _open(path: str, waiting: Waiting, found: Found) -> Problem:
+    if path in waiting.marked:
+        return Problem(f"{path} still has conflict markers", waiting.component, "edit it")
+    folder = found.checkout.path
+    return Problem(
+        f"{path} is not decided",
+        waiting.component,
+        f"git add {path}, or git rm {path}, in {folder}",
+    )
+
+
+def _reason(message: str) -> str:
+    """The first paragraph of a message's body."""
+    return message.strip("\n").split("\n\n", 1)[0]
+
+
+def _text(waiting: Waiting) -> dict[str, Any]:
+    text = asdict(waiting)
+    text["marked"] = list(waiting.marked)
+    return text

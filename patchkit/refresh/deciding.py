@@ -1,0 +1,44 @@
+"""What a person decided about patches that could not be carried: used in place of carrying them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from patchkit.carry.values import Generate
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.tree import Tree
+from patchkit.stack import SeriesPatch, StackBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A patch makes `tree` of the tree `onto`; or, where `tree` is None, it is left out."""
+
+    onto: str
+    tree: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """Puts patches as they were decided; everything else is for `otherwise`.
+
+    A decision about another tree than the one that is there is none.
+    """
+
+    decisions: Mapping[str, Decision]
+    otherwise: Generate | None = None
+
+    def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchOutcome | None:
+        """The outcome of a decided patch, None for one that has to be carried."""
+        decision = self.decisions.get(patch.name)
+        if decision is None or decision.onto != builder.tree_id:
+            return self.otherwise(builder, patch) if self.otherwise is not None else None
+        if decision.tree is None:
+            return PatchOutcome(patch.name, Status.ABSORBED)
+        return builder.place(patch, Tree(builder.source, decision.tree), (), Status.MERGED)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The patches that were left out."""
+        return frozenset(name for name, each in self.decisions.items() if each.tree is None)

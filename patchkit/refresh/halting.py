@@ -1,0 +1,145 @@
+"""The first conflict of a carried stack, as a checkout is to hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patchkit.carry import CarryReport
+from patchkit.carry.values import CarriedFile
+from patchkit.model.objects import GitObject, TreeEntry, make_object
+from patchkit.model.outcome import Status
+from patchkit.model.overlay import Overlay
+from patchkit.model.tree import ObjectSource, ObstructedError, Tree
+from patchkit.series import LoadedPatch
+from patchkit.stack import patch_changes
+
+#: What the lines of a conflict begin with; `=======` alone may be anybody's.
+MARKERS = (b"<<<<<<< upstream ", b"||||||| base ", b">>>>>>> ")
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictedFile:
+    """A file of the conflict: why, and whether it holds markers.
+
+    `lines` are those that upstream added or took away there, without the blanks around them;
+    `upstream` are commits to look at.
+    """
+
+    path: str
+    reasons: tuple[str, ...]
+    marked: bool
+    lines: frozenset[bytes] = frozenset()
+    upstream: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """The first patch that could not be carried, and the tree in which to resolve it.
+
+    `tip` and `onto` are the commit and tree of what came before it. `worktree` is that tree with
+    what could be carried of the patch, and markers; `index` the rows ("mode id stage") of the paths
+    in conflict. `objects` are all that the new base lacks. `later` are patches on the same files.
+    """
+
+    patch: LoadedPatch
+    tip: str
+    onto: str
+    worktree: str
+    index: Mapping[str, tuple[str, ...]]
+    files: tuple[ConflictedFile, ...]
+    later: tuple[str, ...]
+    objects: tuple[GitObject, ...]
+
+
+def first_conflict(
+    source: ObjectSource, report: CarryReport, patches: Sequence[LoadedPatch]
+) -> Conflict | None:
+    """The conflict at which to stop; None if it is in a patch that is not ours to rewrite."""
+    at = next(i for i, each in enumerate(report.outcomes) if each.status is Status.CONFLICTED)
+    patch, outcome = patches[at], report.outcomes[at]
+    if patch.path is None:
+        return None
+    landed = [each for each in report.outcomes[:at] if each.commit and each.tree]
+    tip = str(landed[-1].commit) if landed else report.new_base.commit
+    onto = str(landed[-1].tree) if landed else report.new_base.tree
+    files = report.conflicts.get(patch.name, ())
+    written = list(report.stack.objects)
+    worktree = _worktree(Tree(Overlay(source, written), onto), files, written)
+    paths = {path for each in outcome.files for path in (each.path, each.carried_to) if path}
+    marked = {each.path: each.marked for each in files if not each.carried and each.marked}
+    shown = tuple(
+        ConflictedFile(
+            each.path,
+            each.reasons,
+            each.path in marked,
+            _upstream_lines(marked.get(each.path, b"")),
+        )
+        for each in outcome.files
+        if each.status is Status.CONFLICTED
+    )
+    return Conflict(
+        patch,
+        tip,
+        onto,
+        worktree,
+        {each.path: _stages(each) for each in files if not each.carried},
+        shown,
+        tuple(each.name for each in patches[at + 1 :] if paths & _paths(each)),
+        tuple(written),
+    )
+
+
+def _worktree(tree: Tree, files: Sequence[CarriedFile], written: list[GitObject]) -> str:
+    """The id of the tree with all files; new objects are added to `written`."""
+    for file in files:
+        written += [file.blob] if file.blob is not None else []
+        written += file.blobs
+        entry = file.entry if file.carried else _shown(file, written)
+        for gone in (file.leaves, file.path if entry is None else None):
+            if gone is not None and tree.entry(gone) is not None:
+                tree = tree.remove(gone)
+        if entry is not None:
+            try:
+                tree = tree.put(file.path, entry)
+            except ObstructedError:
+                continue  # upstream has something else there; the index tells
+    return tree.write(written)
+
+
+def _upstream_lines(marked: bytes) -> frozenset[bytes]:
+    """What upstream changed where it conflicts, of a file with markers."""
+    upstream: set[bytes] = set()
+    base: set[bytes] = set()
+    into: set[bytes] | None = None
+    for line in marked.splitlines():
+        if line.startswith(MARKERS[0]):
+            into = upstream
+        elif line.startswith(MARKERS[1]) and into is upstream:
+            into = base
+        elif line == b"=======" and into is base:
+            into = None
+        elif into is not None:
+            into.add(line.strip())
+    return frozenset((upstream ^ base) - {b""})
+
+
+def _shown(file: CarriedFile, written: list[GitObject]) -> TreeEntry | None:
+    """What stands at the path of a conflict: the file with markers, else upstream's, else ours."""
+    _, here, after = file.sides
+    if file.marked is None:
+        return here or after
+    blob = make_object("blob", file.marked)
+    written.append(blob)
+    kept = here or after
+    return TreeEntry(kept.mode if kept is not None else 0o100644, blob.oid)
+
+
+def _stages(file: CarriedFile) -> tuple[str, ...]:
+    rows = enumerate(file.sides, 1)
+    return tuple(f"{each.mode:o} {each.oid} {stage}" for stage, each in rows if each is not None)
+
+
+def _paths(patch: LoadedPatch) -> set[str]:
+    changes = patch_changes(patch.series_patch)
+    return {path for each in changes for path in (each.old_path, each.new_path) if path}

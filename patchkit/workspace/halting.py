@@ -1,0 +1,224 @@
+"""A checkout that holds a conflict: what it waits for, and going there, on, or back.
+
+What it waits for is a commit behind a ref of its own, which moves in one transaction with the
+branch: after a kill both are there, or none. Its tree has the state as text, the worktree as
+patchkit made it, and all that may be needed to go back; its parents keep the commits alive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from patchkit.errors import Problem, SurroundingsError
+from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.model.objects import (
+    GitObject,
+    TreeEntry,
+    make_commit,
+    make_object,
+    make_tree,
+)
+from patchkit.model.patch import Identity
+from patchkit.workspace.checkout import HALT_REF, Checkout
+from patchkit.workspace.contents import contents_at
+from patchkit.workspace.move import Moved, Target, move_checkout
+from patchkit.workspace.plan import obstacles, tree_changes
+from patchkit.workspace.recover import abandon
+from patchkit.workspace.save import Saved, Worktree, read_worktree, save_work
+from patchkit.workspace.staging import rows_of
+from patchkit.workspace.state import Snapshot
+
+_VERSION = 1
+# the same state gives the same commit
+_WHO = Identity("patchkit", "patchkit@localhost", date="0 +0000")
+_FOLDER, _FILE = 0o040000, 0o100644
+
+#: Path -> rows of an index ("mode id stage") that are other ones than the worktree's tree has.
+Rows = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a checkout is: on which stack, what its files hold, what its index says of them."""
+
+    base: str
+    tip: str
+    worktree: str
+    index: Rows = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """What a checkout waits for.
+
+    `place` is the checkout as patchkit left it. `left` is where it was when the step before was
+    done with, as the user had it, and `previous` that step; the first one came from `before`, the
+    (base, tip) of a clean stack. `data` is what the command that stopped wants to know again.
+    """
+
+    place: Place
+    before: tuple[str, str]
+    data: Mapping[str, Any]
+    previous: str | None = None
+    left: Place | None = None
+    commit: str = ""
+
+
+def read_halt(checkout: Checkout, commit: str | None = None) -> Halt | None:
+    """What the checkout waits for, or what an earlier step did (`commit`); None for nothing."""
+    repository = checkout.repository
+    commit = commit or repository.commit(HALT_REF)
+    if commit is None:
+        return None
+    with reading(repository) as reader:
+        tree = reader.tree(commit_tree(reader.commit(commit)))
+        text = json.loads(reader.blob(tree["state.json"].oid))
+    if text.pop("version", None) != _VERSION:
+        raise SurroundingsError(
+            Problem(
+                "the conflict in the checkout was put there by another version of patchkit",
+                str(checkout.path),
+                "finish it with that version",
+            )
+        )
+    left = text["left"]
+    return Halt(
+        Place(**text["place"]),
+        (text["before"][0], text["before"][1]),
+        text["data"],
+        text["previous"],
+        Place(**left) if left is not None else None,
+        commit,
+    )
+
+
+def commit_tree(payload: bytes) -> str:
+    """The tree that the payload of a commit names."""
+    return payload.split(b"\n", 1)[0].split(b" ")[1].decode()
+
+
+def halt_objects(halt: Halt) -> list[GitObject]:
+    """The objects that record a halt, its commit last; what they name must be there already."""
+    text = {
+        "version": _VERSION,
+        "place": _place_text(halt.place),
+        "before": halt.before,
+        "previous": halt.previous,
+        "left": _place_text(halt.left) if halt.left is not None else None,
+        "data": halt.data,
+    }
+    state = make_object("blob", json.dumps(text, indent=1, sort_keys=True).encode("ascii"))
+    places = [each for each in (halt.place, halt.left) if each is not None]
+    entries = {"state.json": TreeEntry(_FILE, state.oid)}
+    for number, place in enumerate(places):
+        entries[f"worktree-{number}"] = TreeEntry(_FOLDER, place.worktree)
+        # only blobs: a submodule's commit is nobody's to keep
+        for mode, oid, _ in (row.split(" ") for rows in place.index.values() for row in rows):
+            if mode != "160000":
+                entries[f"side-{oid}"] = TreeEntry(_FILE, oid)
+    tree = make_tree(entries)
+    parents = [halt.place.tip, halt.before[1], *([halt.previous] if halt.previous else [])]
+    commit = make_commit(
+        tree=tree.oid,
+        parents=list(dict.fromkeys(parents)),
+        author=_WHO,
+        committer=_WHO,
+        message="patchkit: a bump that waits",
+    )
+    return [state, tree, commit]
+
+
+def place_of(checkout: Checkout, base: str, tip: str) -> Place:
+    """Where the checkout is now, its files as they are on disk; they are written to it."""
+    worktree = read_worktree(checkout)
+    place = Place(base, tip, worktree.tree, _rows(checkout, worktree))
+    abandon(checkout)
+    return place
+
+
+def go_to(checkout: Checkout, snapshot: Snapshot, place: Place, halt: Halt | None = None) -> Moved:
+    """Bring a checkout to a place, with all that its files hold now gone from disk.
+
+    With `halt` it waits there; without, for nothing. All or nothing, kill -9 included. The objects
+    are in the checkout. Raises SurroundingsError if an untracked file is in the way.
+    """
+    commit = None
+    if halt is not None:
+        objects = halt_objects(halt)
+        write_objects(checkout.repository, objects)
+        commit = objects[-1].oid
+    worktree = read_worktree(checkout)
+    try:
+        changes = tree_changes(checkout.repository, worktree.tree, place.worktree)
+        if blocks := obstacles(checkout.path, changes):
+            names = ", ".join(blocks)
+            what = f"untracked and in the way: {names}"
+            raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
+    except BaseException:
+        abandon(checkout)
+        raise
+    target = Target(place.base, place.tip, commit, place.worktree, place.index)
+    return move_checkout(checkout, snapshot, target, changes, index=worktree.index)
+
+
+def save_what_was_done(
+    checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int
+) -> Saved | None:
+    """Save the user's work on a conflict under a ref; None if there was none."""
+    worktree = read_worktree(checkout)
+    try:
+        if worktree.tree == halt.place.worktree:
+            return None
+        return save_work(checkout, snapshot, worktree, in_the_way=(), when=when)
+    finally:
+        abandon(checkout)
+
+
+def unsettled(checkout: Checkout, halt: Halt, markers: Mapping[str, Sequence[bytes]]) -> list[str]:
+    """The paths whose conflict still stands: a marker in the file, or unmerged without one.
+
+    `markers` are the lines that begin a marker, by path; where there are none, only `git add` or
+    `git rm` says that a person looked at it.
+    """
+    rows = rows_of(checkout.repository, checkout.git_dir / "index")
+    found = []
+    for path in halt.place.index:
+        if markers.get(path):
+            if _has_line(checkout, path, markers[path]):
+                found.append(path)
+        elif any(not row.endswith(" 0") for row in rows.get(path, ())):
+            found.append(path)
+    return found
+
+
+def _has_line(checkout: Checkout, path: str, beginnings: Iterable[bytes]) -> bool:
+    if contents_at(checkout.path, path) is None:
+        return False
+    file = checkout.path / path
+    if file.is_symlink() or not file.is_file():
+        return False
+    starts = tuple(beginnings)
+    return any(line.startswith(starts) for line in file.read_bytes().splitlines())
+
+
+def _rows(checkout: Checkout, worktree: Worktree) -> dict[str, list[str]]:
+    """What the own index says that the one of the worktree does not."""
+    own = rows_of(checkout.repository, checkout.git_dir / "index")
+    other = rows_of(checkout.repository, worktree.index)
+    return {
+        path: own.get(path, [])
+        for path in sorted(own.keys() | other.keys())
+        if own.get(path, []) != other.get(path, [])
+    }
+
+
+def _place_text(place: Place) -> dict[str, Any]:
+    return {
+        "base": place.base,
+        "tip": place.tip,
+        "worktree": place.worktree,
+        "index": {path: list(rows) for path, rows in place.index.items()},
+    }

@@ -1,0 +1,378 @@
+"""A bump that stops at a conflict: the checkout holds it, and every way on or back is safe."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from patchkit.atomic import UNFINISHED
+from patchkit.lock import load_lock
+from tests.support.commands import Ran
+from tests.support.projects import Project
+from tests.support.repos import Content, Upstream, make_patch
+from tests.support.stacked import STATES, Stacked, lines, small_patches
+
+MANIFEST = "manifests/demo.yaml"
+MARKED = """\
+<<<<<<< upstream {new}
+upstream five
+line 6
+||||||| base {old}
+line 5
+line 6
+=======
+five
+six
+>>>>>>> one.patch: Patch one
+"""
+
+
+class Bumping(Stacked):
+    """A stack whose upstream moved on so that one.patch and three.patch conflict."""
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """All that a bump may change, and must give back."""
+        return (
+            *self.product,
+            self.git("show-ref"),
+            self.git("ls-files", "--stage"),
+            self.git("status", "--porcelain"),
+            self.git("symbolic-ref", "HEAD"),
+            {path.name: path.read_bytes() for path in self.checkout.iterdir() if path.is_file()},
+        )
+
+    @property
+    def product(self) -> tuple[object, ...]:
+        """What is in the project, but for what a killed writer left beside a file."""
+        found = self.project.files(), self.project.files("manifests")
+        return tuple(
+            {name: data for name, data in files.items() if not name.endswith(UNFINISHED)}
+            for files in found
+        )
+
+    def bump(self, *argv: str) -> Ran:
+        return self.run("bump", "demo", "--to", "main", *argv)
+
+    def write(self, name: str, text: str) -> None:
+        (self.checkout / name).write_text(text)
+
+    def read(self, name: str) -> str:
+        return (self.checkout / name).read_text()
+
+    def resolve(self, name: str, text: str) -> None:
+        """Put `text` in the place of the conflict."""
+        before = self.read(name)
+        start, end = before.index("<<<<<<< "), before.index(">>>>>>> ")
+        end = before.index("\n", end) + 1
+        self.write(name, before[:start] + text + before[end:])
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Bumping:
+    made = Stacked.of(project, upstream, small_patches())
+    upstream.commit({"a.txt": lines({5: "upstream five\n"}), "c.txt": "c\n"}, "Say five (#7)")
+    upstream.commit({"b.txt": lines({10: "X\n"})}, "Say ten (#8)")
+    text = lines({5: "upstream five\n", 30: "thirty\n"})
+    upstream.commit({"a.txt": text}, "Say thirty (#9)")
+    return Bumping(made.project, made.checkout)
+
+
+# -- on ---------------------------------------------------------------------------------------
+
+
+def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> None:
+    before = stack.product
+    ran = stack.bump()
+    assert ran.code == 3
+    assert "stopped at one.patch: its conflict is in" in ran.err
+    assert "patchkit continue -m demo -c demo" in ran.err
+    assert "one.patch: Patch one\n  For a test.\n  in conflict: a.txt" in ran.out
+    assert "later patches on these files: two.patch" in ran.out
+    # the commit that touched these lines, and not the others that touched the file
+    told = ran.out.split("upstream: ")
+    assert [each.splitlines()[0].partition(": ")[2] for each in told[1:]] == ["Say five (#7)"]
+    assert "Ann Author" in told[1]
+    names = {"new": str(upstream.resolve("main"))[:12], "old": str(upstream.resolve("main~3"))[:12]}
+    assert MARKED.format(**names) in stack.read("a.txt")
+    assert stack.read("c.txt") == "c\n"
+    assert stack.git("ls-files", "--unmerged").count("a.txt") == 3
+    assert stack.product == before
+
+
+def test_resolved_conflicts_become_the_patches(stack: Bumping, upstream: Upstream) -> None:
+    before = stack.product
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    second = stack.run("continue")
+    assert second.code == 3
+    assert "stopped at three.patch" in second.err
+    assert stack.product == before
+    # what was carried of the patch is there, and two.patch is below it
+    assert stack.read("added.txt") == "new\nfile\n"
+    assert "twenty\nand more\n" in stack.read("a.txt")
+    stack.resolve("b.txt", "ten\n")
+    ran = stack.run("continue").ok()
+    assert "bumped  demo" in ran.out
+    assert b"+upstream FIVE\n" in stack.patch("one.patch")
+    assert stack.series == ["one.patch", "two.patch", "three.patch"]
+    assert str(upstream.resolve("main")) in (stack.project.root / MANIFEST).read_text()
+    lock = load_lock(stack.project.root / "manifests/demo.lock.json")
+    assert lock is not None
+    assert lock.components["demo"].result == stack.git("rev-parse", "HEAD^{tree}")
+    assert "refs/patchkit/halt" not in stack.git("show-ref")
+    stack.settled()
+    stack.run("check").ok()
+
+
+def test_conflict_markers_are_no_resolution(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    before = stack.state
+    ran = stack.run("continue")
+    assert (ran.code, "a.txt still has conflict markers" in ran.err) == (1, True)
+    stack.git("add", "a.txt")
+    assert stack.run("continue").code == 1
+    stack.git("reset", "-q")
+    assert (stack.product, stack.read("a.txt")) == (before[:2], before[6]["a.txt"].decode())  # type: ignore[index]
+
+
+def test_a_patch_of_which_nothing_is_left_is_asked_about(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream five\nline 6\n")
+    ran = stack.run("continue")
+    assert (ran.code, "nothing of one.patch is left" in ran.err) == (1, True)
+
+
+def test_a_skipped_patch_leaves_the_series(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "my own five\nline 6\n")
+    ran = stack.run("skip")
+    assert ran.code == 3
+    saved = [row.split()[1] for row in stack.git("show-ref").splitlines() if "/saved/" in row]
+    assert saved[0] in ran.out + ran.err
+    assert "my own five" in stack.git("show", f"{saved[0]}:a.txt")
+    ran = stack.run("skip").ok()
+    assert "left out  one.patch" in ran.out
+    assert stack.series == ["two.patch"]
+    assert not (stack.project.root / "patches/demo/one.patch").exists()
+    stack.settled()
+
+
+def test_a_file_that_upstream_deleted_is_decided_by_git(stack: Bumping, upstream: Upstream) -> None:
+    upstream.commit({"a.txt": lines(), "b.txt": None}, "No b")
+    ran = stack.bump()
+    assert (ran.code, "b.txt  no markers: git add or git rm it" in ran.out) == (3, True)
+    ran = stack.run("continue")
+    assert (ran.code, "b.txt is not decided" in ran.err) == (1, True)
+    stack.git("rm", "-q", "--cached", "b.txt")
+    (stack.checkout / "b.txt").unlink()
+    stack.run("continue").ok()
+    assert b"added.txt" in stack.patch("three.patch")
+    assert b"b.txt" not in stack.patch("three.patch")
+    stack.settled()
+
+
+def test_new_files_count_once_git_was_told(stack: Bumping, upstream: Upstream) -> None:
+    upstream.commit({"b.txt": lines()}, "No ten")
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "five\nsix\n")
+    stack.write("helper.txt", "help\n")
+    stack.git("add", "helper.txt")
+    stack.run("continue").ok()
+    assert b"+help\n" in stack.patch("one.patch")
+    stack.settled()
+
+
+def test_after_a_pin_was_edited_by_hand(stack: Bumping, upstream: Upstream) -> None:
+    path = stack.project.root / MANIFEST
+    old, new = (str(upstream.resolve(each)) for each in ("main~3", "main"))
+    path.write_text(path.read_text().replace(old, new))
+    assert stack.run("refresh").code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    stack.run("skip").ok()
+    assert stack.series == ["one.patch", "two.patch"]
+    stack.settled()
+
+
+# -- back -------------------------------------------------------------------------------------
+
+
+def test_abort_gives_back_every_byte(stack: Bumping) -> None:
+    before = stack.state
+    for steps in range(3):
+        assert stack.bump().code == 3
+        if steps:
+            stack.resolve("a.txt", "upstream FIVE\nsix\n")
+            assert stack.run("continue").code == 3
+        if steps > 1:
+            stack.resolve("b.txt", "ten\n")
+        stack.run("abort").ok()
+        state = stack.state
+        saved = [row for row in str(state[2]).splitlines() if "/saved/" in row]
+        assert len(saved) == (steps > 1)
+        refs = [row for row in str(state[2]).splitlines() if row not in saved]
+        assert (*state[:2], "\n".join(refs), *state[3:]) == before
+
+
+def test_undo_goes_back_step_by_step(stack: Bumping) -> None:
+    start = stack.state
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    stack.git("add", "a.txt")
+    first = stack.state
+    assert stack.run("continue").code == 3
+    ran = stack.run("undo").ok()
+    assert "waits at one.patch again" in ran.out
+    assert stack.state == first
+    assert stack.run("continue").code == 3
+    stack.run("skip").ok()
+    done = stack.state
+    ran = stack.run("undo").ok()
+    assert "patches/demo/three.patch" in ran.out
+    assert stack.state == start
+    assert stack.run("undo").code == 1
+    assert done != start
+
+
+def test_undo_of_a_bump_without_conflicts(stack: Bumping, upstream: Upstream) -> None:
+    upstream.commit({"a.txt": "first\n" + lines(), "b.txt": lines()}, "Start over")
+    before = stack.state
+    stack.bump().ok()
+    assert stack.product != before[:2]
+    stack.run("undo").ok()
+    assert stack.state == before
+    stack.bump().ok()
+    path = stack.project.root / "patches/demo/one.patch"
+    path.write_bytes(b"X-Note: x\n" + path.read_bytes())
+    ran = stack.run("undo")
+    assert (ran.code, "changed since the bump" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["continue", "skip", "abort"])
+def test_nothing_waits(stack: Bumping, command: str) -> None:
+    before = stack.state
+    ran = stack.run(command)
+    assert (ran.code, "no bump waits" in ran.err) == (1, True)
+    assert stack.state == before
+
+
+# -- what may not be ----------------------------------------------------------------------------
+
+
+def test_other_commands_leave_a_waiting_checkout_alone(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    before = stack.state
+    status = stack.run("status").ok()
+    assert "in the middle of a bump" in status.out
+    assert "patchkit continue -m demo -c demo" in status.err
+    assert "patchkit abort" in status.err
+    for argv in (("apply",), ("refresh",), ("bump", "demo", "--to", "main")):
+        ran = stack.run(*argv)
+        assert (ran.code, "patchkit continue" in ran.err) == (1, True), argv
+    assert stack.state == before
+
+
+def test_apply_with_force_saves_the_conflict_and_goes(stack: Bumping) -> None:
+    start = stack.state
+    assert stack.bump().code == 3
+    stack.run("apply", "--force").ok()
+    assert stack.state[3:] == start[3:]
+    assert "refs/patchkit/halt" not in stack.git("show-ref")
+    assert "refs/patchkit/saved/" in stack.git("show-ref")
+
+
+def test_work_in_the_checkout_is_no_place_for_a_conflict(stack: Bumping) -> None:
+    stack.write("notes.txt", "mine\n")
+    stack.edit("c.txt", "line 3\n", "three\n")
+    before = stack.state
+    assert stack.bump().code == 1
+    assert stack.state == before
+
+
+def test_an_untracked_file_in_the_way_stays(stack: Bumping, upstream: Upstream) -> None:
+    upstream.commit({"notes.txt": "theirs\n"}, "Note")
+    stack.write("notes.txt", "mine\n")
+    before = stack.state
+    ran = stack.bump()
+    assert (ran.code, "untracked and in the way: notes.txt" in ran.err) == (5, True)
+    assert stack.state == before
+
+
+def test_patches_that_changed_meanwhile_stop_it(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "five\nsix\n")
+    path = stack.project.root / "patches/demo/two.patch"
+    path.write_bytes(b"From: x\n" + path.read_bytes())
+    before = stack.state
+    ran = stack.run("continue")
+    assert (ran.code, "patches/demo/two.patch changed since it stopped" in ran.err) == (1, True)
+    assert stack.state == before
+    stack.run("abort").ok()
+
+
+def test_a_commit_in_the_checkout_is_no_resolution(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "five\nsix\n")
+    stack.git("add", "a.txt")
+    stack.git("commit", "-qm", "Mine")
+    ran = stack.run("continue")
+    assert (ran.code, "git reset --soft" in ran.err) == (1, True)
+    stack.git("reset", "--soft", "HEAD~1")
+    assert stack.run("continue").code == 3
+
+
+def test_without_a_checkout_nothing_is_written(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit(STATES[0])
+    project.component("demo", upstream, pin, small_patches())
+    upstream.commit({"a.txt": lines({5: "upstream five\n"})})
+    before = project.files(), project.files("manifests")
+    ran = project.run("bump", "demo", "--to", "main")
+    assert (ran.code, "nothing was written" in ran.err) == (3, True)
+    assert (project.files(), project.files("manifests")) == before
+    assert not (project.root / "workspace").exists()
+
+
+def test_a_patch_by_reference_is_not_resolved(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    trainer = Upstream.create(tmp_path / "trainer.git")
+    data = small_patches()["one.patch"]
+    entry = {"git": trainer.url, "commit": trainer.commit({"one.patch": data})}
+    entry |= {"path": "one.patch", "sha256": sha256(data).hexdigest()}
+    project.component("demo", upstream, upstream.commit(STATES[0]), [entry])
+    project.run("apply").ok()
+    stack = Bumping(project, project.checkout("demo"))
+    upstream.commit({"a.txt": lines({5: "upstream five\n"})})
+    before = stack.state
+    ran = stack.bump()
+    assert ran.code == 3
+    assert "belongs to another repository" in ran.err
+    assert stack.state == before
+
+
+def test_all_kinds_of_files_in_conflict(project: Project, upstream: Upstream) -> None:
+    """Both added, binary, deleted by the patch: nothing has markers, git decides each."""
+    old: dict[str, Content] = {"image": b"\0old", "gone": "g\n", "keep": "k\n"}
+    new: dict[str, Content] = {"image": b"\0patched", "gone": None, "both": "ours\n", "keep": "K\n"}
+    pin = upstream.commit(dict(old))
+    patch = make_patch(old, new, subject="All kinds", body="For a test.")
+    project.component("demo", upstream, pin, {"kinds.patch": patch})
+    project.run("apply").ok()
+    upstream.commit({"image": b"\0upstream", "gone": "more\n", "both": "theirs\n"})
+    stack = Bumping(project, project.checkout("demo"))
+    before = stack.state
+    ran = stack.bump()
+    assert ran.code == 3
+    assert stack.read("keep") == "K\n"
+    assert stack.read("both") == "theirs\n"
+    ran = stack.run("continue")
+    assert all(f"{name} is not decided" in ran.err for name in ("image", "gone", "both"))
+    stack.git("add", "image", "both")
+    stack.git("rm", "-q", "gone")
+    stack.run("continue").ok()
+    stack.settled()
+    stack.run("undo").ok()
+    assert stack.state == before

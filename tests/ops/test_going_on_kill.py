@@ -1,0 +1,92 @@
+"""Kill -9 at any moment of bump, continue, skip, abort, undo: the way back still works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from patchkit.transaction import recover
+from tests.ops.test_going_on import Bumping
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import Stacked, lines, small_patches
+from tests.workspace.killing import killed_at
+
+#: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
+STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "41"))
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Bumping:
+    """three.patch will conflict."""
+    made = Stacked.of(project, upstream, small_patches())
+    upstream.commit({"a.txt": "first\n" + lines(), "b.txt": lines({10: "X\n"})}, "Say ten (#8)")
+    # what is looked up and fetched is not what is killed here
+    project.run("bump", "demo", "--to", "main", "--dry-run")
+    return Bumping(made.project, made.checkout)
+
+
+def _halted(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+
+
+def _resolved(stack: Bumping) -> None:
+    _halted(stack)
+    stack.resolve("b.txt", "ten\n")
+
+
+def _done(stack: Bumping) -> None:
+    _resolved(stack)
+    stack.run("continue").ok()
+
+
+@pytest.mark.parametrize(
+    ("before", "command"),
+    [
+        (lambda _: None, ("bump", "demo", "--to", "main")),
+        (_resolved, ("continue",)),
+        (_halted, ("skip",)),
+        (_halted, ("abort",)),
+        (_done, ("undo",)),
+    ],
+    ids=["bump", "continue", "skip", "abort", "undo"],
+)
+def test_killed_anywhere_the_way_back_gives_every_byte(
+    stack: Bumping, tmp_path: Path, before: Callable[[Bumping], None], command: tuple[str, ...]
+) -> None:
+    start = stack.state
+    before(stack)
+    first = stack.product
+    root, template = stack.project.root, tmp_path / "template"
+    shutil.copytree(root, template, symlinks=True)
+    stack.run(*command)
+    end = stack.product
+    for point in range(1, 3000, STEP):
+        shutil.rmtree(root)
+        shutil.copytree(template, root, symlinks=True)
+        killed = killed_at(point, partial(stack.run, *command))
+        recover(root)
+        assert stack.product in (first, end), f"a mixture after a kill at {point}"
+        _take_back(stack)
+        assert _without_saved(stack.state) == start, f"not given back after a kill at {point}"
+        if not killed:
+            break
+    else:
+        pytest.fail("the work never came to its end")
+
+
+def _take_back(stack: Bumping) -> None:
+    """As a user would: what `status` says waits is aborted, what is done undone."""
+    stack.run("status").ok()
+    if stack.run("abort").code != 0:
+        stack.run("undo")
+
+
+def _without_saved(state: tuple[object, ...]) -> tuple[object, ...]:
+    refs = "\n".join(row for row in str(state[2]).splitlines() if "/saved/" not in row)
+    return (*state[:2], refs, *state[3:])
