@@ -134,6 +134,19 @@ def _pin_moved(box: Sandbox) -> None:
     (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
 
 
+def _to_bump(box: Sandbox) -> None:
+    """A branch that has moved the lines of the first patch."""
+    upstream = box.upstream("bumped")
+    if upstream.resolve("refs/heads/main") is None:
+        upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}, branch="old")
+        old = str(upstream.resolve("refs/heads/old"))
+        upstream.commit({"a.txt": "a new first line\n" + lines()}, parents=(old,))
+    old = str(upstream.resolve("refs/heads/old"))
+    box.project.component("demo", upstream, old, small_patches(), track="main")
+    box.project.run("apply").ok()
+    (box.project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
+
+
 def _one_edit(box: Sandbox) -> None:
     stack = _stacked(box)
     stack.edit("c.txt", "line 3\n", "three\n")
@@ -204,6 +217,7 @@ SCENES = (
     Scene("refresh", ("refresh",), _edited, _NOTES),
     Scene("refresh, new pin", ("refresh",), _pin_moved, _NOTES, done=frozenset({1})),
     Scene("refresh, recipe", ("refresh",), _generated, done=frozenset({1})),
+    Scene("bump", ("bump", "demo", "--to", "latest"), _to_bump, _NOTES),
     Scene("import", ("import", "incoming"), _incoming, done=frozenset({0, 1, 4})),
     Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -77,30 +77,46 @@ class ObjectReader:
 
     def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
         """(id, payload) of many objects of one kind, in order, without waiting for each answer."""
-        stdin, stdout = self._pipes()
+        stdout = self._pipes()[1]
         queue = list(oids)
         for start in range(0, len(queue), _IN_FLIGHT):
             batch = queue[start : start + _IN_FLIGHT]
-            stdin.write("".join(f"{oid}\n" for oid in batch).encode())
-            stdin.flush()
+            self._ask(batch)
             # read whole before the first is handed out: a caller may stop half-way
             yield from [(oid, self._answer(stdout, oid, kind)) for oid in batch]
 
     def read_present(self, oids: Collection[str]) -> dict[str, bytes]:
         """The blobs among these that are here, by id."""
-        stdin, stdout = self._pipes()
+        stdout = self._pipes()[1]
         queue = list(dict.fromkeys(oids))
         found: dict[str, bytes] = {}
         for start in range(0, len(queue), _IN_FLIGHT):
             batch = queue[start : start + _IN_FLIGHT]
-            stdin.write("".join(f"{oid}\n" for oid in batch).encode())
-            stdin.flush()
+            self._ask(batch)
             for oid in batch:
                 fields = stdout.readline().split()
                 if len(fields) == 3:  # else "ID missing"
                     found[oid] = stdout.read(int(fields[2]))
                     stdout.read(1)
         return found
+
+    def _ask(self, oids: Sequence[str]) -> None:
+        stdin = self._pipes()[0]
+        try:
+            stdin.write("".join(f"{oid}\n" for oid in oids).encode())
+            stdin.flush()
+        except BrokenPipeError:
+            self._give_up()
+            what = f"git cannot read {self._repository.git_dir}"
+            hint = "if it is the cache's: patchkit fetch --verify"
+            raise MissingObjectError(what, hint=hint) from None
+
+    def _give_up(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            with suppress(OSError):
+                process.communicate()
 
     def _answer(self, stdout: IO[bytes], oid: str, kind: str) -> bytes:
         fields = stdout.readline().split()

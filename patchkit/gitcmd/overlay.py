@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from patchkit.gitcmd.diffs import objects_directory
-from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.repository import Repository, borrow_objects
 
 
 @contextmanager
@@ -17,8 +17,6 @@ def overlay(*repositories: Repository) -> Iterator[Repository]:
     with TemporaryDirectory(prefix="patchkit-") as folder:
         git_dir = Path(folder)
         (git_dir / "refs").mkdir()
-        (git_dir / "objects" / "info").mkdir(parents=True)
         (git_dir / "HEAD").write_bytes(b"ref: refs/heads/none\n")
-        borrowed = b"".join(bytes(objects_directory(each)) + b"\n" for each in repositories)
-        (git_dir / "objects" / "info" / "alternates").write_bytes(borrowed)
+        borrow_objects(git_dir, map(objects_directory, repositories))
         yield Repository(git_dir)

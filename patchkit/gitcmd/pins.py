@@ -25,7 +25,7 @@ def read_pin(repository: Repository, ref: str) -> Base | None:
     """The pinned commit if it is here with all its files, else None; never raises."""
     receipt = _read_receipt(_receipt_path(repository, ref))
     if receipt is not None and receipt[1].items() <= _packs(repository).items():
-        return receipt[0]
+        return receipt[0] if repository.exists else None
     try:
         return _examine(repository, ref)
     except SurroundingsError:  # a repository that git cannot read holds no pin
@@ -61,7 +61,7 @@ def is_damaged(repository: Repository, ref: str) -> bool:
     receipts = [_read_receipt(path) for path in _receipt_folder(repository).glob("*.json")]
     stale = any(receipt is None or not receipt[1].items() <= packs for receipt in receipts)
     if not repository.exists:
-        return bool(receipts)
+        return bool(receipts) or bool(packs)
     try:
         recorded = repository.refs(PINS if stale else ref)
         return any(_examine(repository, each) is None for each in recorded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,8 @@ from pathlib import Path
 from patchkit.gitcmd.process import Finished, run_sealed
 
 ZERO = "0" * 40
+
+_HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
 
 # How long a git that was killed with us, or is about to end, may hold the lock of a ref.
 _PATIENCE = 2.0
@@ -60,8 +63,13 @@ class Repository:
 
     @property
     def exists(self) -> bool:
-        """Whether a repository is there."""
-        return (self.git_dir / "HEAD").is_file() and (self.git_dir / "objects").is_dir()
+        """Whether a repository is there that git takes for one."""
+        if not (self.git_dir / "objects").is_dir():
+            return False
+        try:
+            return _HEAD.match((self.git_dir / "HEAD").read_bytes()) is not None
+        except OSError:
+            return False
 
     def resolve(self, revision: str) -> str | None:
         """The id of the object that `revision` names, None if it is not here."""
@@ -112,6 +120,20 @@ class Repository:
             time.sleep(0.05)
         for lock in left:
             lock.unlink(missing_ok=True)
+
+
+def borrow_objects(git_dir: Path, folders: Iterable[Path]) -> None:
+    """Let the repository at `git_dir` see the objects in other `objects` folders, too."""
+    place = git_dir / "objects" / "info"
+    place.mkdir(parents=True, exist_ok=True)
+    # in quotes any name is one line
+    rows = [b'"%b"\n' % b"".join(_quoted(byte) for byte in bytes(each)) for each in folders]
+    (place / "alternates").write_bytes(b"".join(rows))
+
+
+def _quoted(byte: int) -> bytes:
+    plain = 0x20 <= byte < 0x7F and byte not in b'"\\'
+    return bytes([byte]) if plain else b"\\%03o" % byte
 
 
 def init_repository(git_dir: Path, *, work_tree: Path | None = None) -> Repository:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from patchkit.gitcmd.repository import Repository, init_repository
+from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 
 # The index is what makes git see a pack, so it comes last.
 _PACK_FILES = (".pack", ".rev", ".promisor", ".idx")
@@ -31,9 +31,7 @@ def staging(target: Repository, folder: Path) -> Iterator[Repository]:
     try:
         stage = init_repository(work / "stage.git")
         if target.exists:
-            alternates = stage.git_dir / "objects" / "info" / "alternates"
-            alternates.parent.mkdir(exist_ok=True)
-            alternates.write_text(f"{target.git_dir / 'objects'}\n")
+            borrow_objects(stage.git_dir, [target.git_dir / "objects"])
             if shallow_commits(target.git_dir):
                 shutil.copyfile(target.git_dir / "shallow", stage.git_dir / "shallow")
         yield stage
@@ -103,8 +101,11 @@ def add_shallow_commits(git_dir: Path, commits: frozenset[str]) -> None:
     if commits <= have:
         return
     draft = git_dir / f"shallow.{os.getpid()}.patchkit"
-    draft.write_text("".join(f"{commit}\n" for commit in sorted(have | commits)))
-    draft.replace(git_dir / "shallow")
+    try:
+        draft.write_text("".join(f"{commit}\n" for commit in sorted(have | commits)))
+        draft.replace(git_dir / "shallow")
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -31,11 +31,11 @@ def encode_words(text: str) -> str:
 
 def _decode(match: re.Match[str]) -> str:
     charset, method, text = match[1].partition("*")[0], match[2].lower(), match[3]
-    raw = text.encode("ascii", "surrogateescape")
     try:
+        raw = text.encode("ascii", "surrogateescape")
         data = a2b_qp(raw, header=True) if method == "q" else a2b_base64(raw)
         if charset.lower() in ("utf-8", "utf8"):
             return data.decode("utf-8", "surrogateescape")
         return data.decode(charset)
-    except (Error, LookupError, UnicodeDecodeError):
+    except (Error, LookupError, UnicodeError):
         return match[0]

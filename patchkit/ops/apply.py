@@ -33,7 +33,15 @@ from patchkit.stack import Stack, build_stack
 from patchkit.store import Store
 from patchkit.workspace import Snapshot, checkout_of
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
-from patchkit.workspace.enter import Action, Entered, Stacked, enter_stack, foresee
+from patchkit.workspace.enter import (
+    Action,
+    Entered,
+    MovedMeanwhileError,
+    Stacked,
+    enter_stack,
+    foresee,
+    marks_of,
+)
 
 
 class Result(str, Enum):
@@ -51,6 +59,10 @@ class Result(str, Enum):
     def done(self) -> bool:
         """Whether the checkout is at the stack."""
         return self in (Result.CREATED, Result.MOVED, Result.UNCHANGED)
+
+
+#: How often a checkout may be moved by another patchkit before that is told.
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +190,7 @@ class _Applying:
         place = checkout_of(self.workspace, self.manifest, component).path
         blank = AppliedComponent(component.name, place, Result.FAILED)
         try:
-            applied = self._apply(component, lock, blank)
+            applied = self._in_peace(component, lock, blank)
         except PatchkitError as error:
             applied = replace(blank, exit_code=error.exit_code, problems=error.problems)
         except OSError as error:
@@ -202,10 +214,22 @@ class _Applying:
         gone = set(lock.components) - known if lock and self.options.update_lock else ()
         return merge_lock(lock, done, drop=gone)
 
+    def _in_peace(
+        self, component: Component, lock: Lock | None, blank: AppliedComponent
+    ) -> AppliedComponent:
+        """Apply; again, with the patches and lock of then, where another patchkit was faster."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._apply(component, lock, blank)
+            except MovedMeanwhileError:
+                lock = load_lock(self.manifest.lock_path)
+        return self._apply(component, lock, blank)
+
     def _apply(
         self, component: Component, lock: Lock | None, blank: AppliedComponent
     ) -> AppliedComponent:
         base = self.store.base(component, self.progress)
+        marks = marks_of(checkout_of(self.workspace, self.manifest, component))
         series = load_series(self.manifest, component, self.store, self.progress)
         what = f"applying {len(series.patches)} patches"
         self.progress.step(component.name, what, local=True)
@@ -228,7 +252,7 @@ class _Applying:
                 exit_code=ExitCode.FINDING,
                 problems=differences,
             )
-        return self._enter(component, stack, built)
+        return self._enter(component, stack, built, marks)
 
     def _failures(
         self, component: Component, series: LoadedSeries, stack: Stack, reader: ObjectReader
@@ -258,7 +282,7 @@ class _Applying:
         return (*found[:-1], *(replace(each, hint=in_columns(ways)) for each in found[-1:]))
 
     def _enter(
-        self, component: Component, stack: Stack, built: AppliedComponent
+        self, component: Component, stack: Stack, built: AppliedComponent, marks: tuple[int, ...]
     ) -> AppliedComponent:
         self.progress.step(component.name, "looking at the checkout", local=True)
         checkout = checkout_of(self.workspace, self.manifest, component)
@@ -269,7 +293,9 @@ class _Applying:
         if self.options.dry_run:
             entered = foresee(checkout, stacked, force=force)
         else:
-            entered = enter_stack(checkout, stacked, when=self.options.when, force=force)
+            entered = enter_stack(
+                checkout, stacked, when=self.options.when, force=force, made_after=marks
+            )
         return self._entered(component, entered, built)
 
     def _entered(

@@ -69,6 +69,7 @@ _NOT_READABLE = (
     NotImplementedError,  # a zip with a compression that Python does not know
     RuntimeError,  # a zip with a password
     ValueError,  # names that are no text, numbers that are none
+    IndexError,  # a name that is empty
     struct.error,
     OSError,
 )

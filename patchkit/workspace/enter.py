@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.repository import Repository
@@ -87,21 +88,38 @@ class Stacked:
         return Target(self.base, self.tip)
 
 
-def enter_stack(checkout: Checkout, stack: Stacked, *, when: int, force: bool = False) -> Entered:
+class MovedMeanwhileError(SurroundingsError):
+    """Another patchkit moved the checkout while this one made its stack: of what, is not known."""
+
+
+def enter_stack(
+    checkout: Checkout,
+    stack: Stacked,
+    *,
+    when: int,
+    force: bool = False,
+    made_after: tuple[int, ...] | None = None,
+) -> Entered:
     """Bring a checkout to a stack.
 
     Nothing of the user's is ever lost: it is refused over, or with `force` saved under a ref first.
     `when` names that ref, in seconds since the epoch. A checkout that is there already is not
-    touched at all. Raises SurroundingsError; the checkout is then as it was.
+    touched at all. `made_after` are the marks of the checkout from before the patches were read.
+    Raises SurroundingsError; the checkout is then as it was. MovedMeanwhileError if it was moved
+    since: to patches that are newer, perhaps.
     """
-    marks = _marks(checkout)
+    marks = marks_of(checkout)
     before = inspect(checkout)
     if _is_there(before, stack) and not has_leftovers(checkout):
         write_purpose(checkout.own_folder, checkout.purpose)
         return Entered(Action.UNCHANGED, before)
     with locked(checkout):
-        if _marks(checkout) != marks:
+        if marks_of(checkout) != marks:
             before = inspect(checkout)  # another patchkit was here meanwhile
+        if made_after not in (None, marks_of(checkout)) and not _is_there(before, stack):
+            raise MovedMeanwhileError(
+                f"{checkout.path} was moved by another patchkit", hint="run the command again"
+            )
         entered = _enter(checkout, stack, before, when=when, force=force)
         if entered.action is not Action.REFUSED:
             write_purpose(checkout.own_folder, checkout.purpose)
@@ -161,7 +179,7 @@ def _enter(
     return replace(entered, finished=finished)
 
 
-def _marks(checkout: Checkout) -> tuple[int, ...]:
+def marks_of(checkout: Checkout) -> tuple[int, ...]:
     """What changes whenever patchkit moves a checkout: its index is a new file then."""
     try:
         index = (checkout.git_dir / "index").stat()

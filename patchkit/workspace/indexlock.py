@@ -18,8 +18,8 @@ def hold_index(checkout: Checkout) -> None:
     """Take the lock; one of ours that a killed run left counts. SurroundingsError if git has it."""
     lock = checkout.git_dir / "index.lock"
     draft = checkout.own_folder / "index.lock"
-    draft.write_bytes(_OURS)
     try:
+        draft.write_bytes(_OURS)
         # by a link, so that the lock is never seen without its contents
         os.link(draft, lock)
     except FileExistsError:
@@ -28,7 +28,7 @@ def hold_index(checkout: Checkout) -> None:
     except OSError:
         _create(checkout)  # a file system without hard links
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
 
 
 def release_index(checkout: Checkout) -> None:

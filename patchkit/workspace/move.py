@@ -82,8 +82,8 @@ def move_checkout(
     """
     folder = move_folder(checkout.own_folder)
     folder.mkdir(parents=True, exist_ok=True)
-    hold_index(checkout)
     try:
+        hold_index(checkout)
         start = index or checkout.git_dir / "index"
         prepare_index(checkout.repository, start, folder / "index", target.worktree or target.tip)
         changes = [*changes, *_restyled(checkout, changes)]

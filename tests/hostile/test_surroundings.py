@@ -1,0 +1,211 @@
+"""Odd places, odd clocks, many at once, servers that cut: work goes on, or says what is wrong."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run, run_process
+from tests.support.projects import Project
+from tests.support.repos import Upstream, git_in, make_patch, tree_files
+from tests.support.servers import Reply, http_server
+from tests.support.stacked import STATES, Stacked, small_patches
+
+PLACES = {
+    "blanks": "a folder  with blanks ",
+    "a newline": "one\ntwo",
+    "no UTF-8": os.fsdecode(b"caf\xe9"),
+    "an option": "--force",
+    "quotes": 'it\'s "here" $HOME `x` \\ * ?',
+    "a long name": "x" * 200,
+    "markup": "[red] :boom:",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_project_anywhere(upstream: Upstream, tmp_path: Path, place: str) -> None:
+    root = tmp_path / PLACES[place] / "project"
+    root.mkdir(parents=True)
+    stack = Stacked.of(Project(root), upstream, small_patches())
+    assert stack.git("rev-list", "--count", "refs/patchkit/base..HEAD") == "3"
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.run("refresh").ok()
+    assert b"+5\n" in stack.patch("one.patch")
+    stack.settled()
+    for words in ("check", "status", "log", "export --quilt out", "manifest lint"):
+        stack.run(*words.split()).ok()
+    assert (root / "out" / "series").read_text() == "one.patch\ntwo.patch\nthree.patch\n"
+
+
+def test_a_cache_and_a_workspace_anywhere(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    pin = upstream.commit(STATES[0])
+    project.component("demo", upstream, pin, small_patches())
+    odd = [tmp_path / PLACES[name] for name in ("a newline", "no UTF-8", "quotes")]
+    for cache, workspace in pairwise(odd):
+        where = ("--cache", str(cache / "cache"), "--workspace", str(workspace / "work"))
+        project.run("apply", *where).ok()
+        assert "five" in (workspace / "work" / "demo" / "a.txt").read_text()
+        assert "unchanged" in project.run("apply", *where).ok().out
+
+
+@pytest.mark.parametrize("when", [0, 1, 2**31, 2**33])
+def test_a_clock_that_is_wrong(project: Project, upstream: Upstream, when: int) -> None:
+    """An edit of the same size whose time says that it is old, or not yet to come."""
+    stack = Stacked.of(project, upstream, small_patches())
+    stack.edit("a.txt", "five\n", "FIVE\n")
+    os.utime(stack.checkout / "a.txt", (when, when))
+    assert stack.run("apply").code == 1  # the edit is seen
+    assert "a.txt" in stack.run("status", "--json").out
+    stack.run("refresh").ok()
+    assert b"+FIVE\n" in stack.patch("one.patch")
+    stack.settled()
+
+
+def test_two_saves_in_one_second_are_two(project: Project, upstream: Upstream) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    for text in ("first\n", "second\n", "third\n"):
+        (stack.checkout / "a.txt").write_text(text)
+        project.run("apply", "--force").ok()
+    saved = stack.git("for-each-ref", "--format=%(refname)", "refs/patchkit/saved/").split()
+    texts = {git_in(stack.checkout, "show", f"{ref}:a.txt") for ref in saved}
+    assert {b"first\n", b"second\n", b"third\n"} <= texts
+
+
+def test_git_is_missing(project: Project, upstream: Upstream, tmp_path: Path) -> None:
+    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    ran = run_process("apply", cwd=project.root, environment=environment)
+    assert (ran.code, "git is not installed" in ran.err) == (5, True), ran.err
+
+
+def test_a_git_that_is_too_old_or_broken(project: Project, tmp_path: Path) -> None:
+    project.write({"manifests/demo.yaml": "version: 1\ncomponents: {}\n"})
+    git = tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    for script, said in (("echo git version 2.1.4", "too old"), ("exit 1", "does not tell")):
+        git.write_text(f"#!/bin/sh\n{script}\n")
+        git.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{git.parent}:/usr/bin:/bin"}
+        ran = run_process("doctor", cwd=project.root, environment=environment)
+        assert "Traceback" not in ran.err
+        ran = run_process("fetch", "-m", "nothing", cwd=project.root, environment=environment)
+        assert ran.code in (2, 5), (said, ran.err)
+
+
+def test_twenty_at_once_on_one_cache(project: Project, upstream: Upstream, tmp_path: Path) -> None:
+    """Each in a workspace of its own, with nothing cached."""
+    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    children = []
+    for number in range(20):
+        child = os.fork()
+        if child == 0:
+            code = 99
+            try:
+                where = ("--workspace", str(tmp_path / f"work{number}"))
+                ran = run("apply", *where, cwd=project.root)
+                code = ran.code
+                (tmp_path / f"said{number}").write_bytes(ran.stdout + ran.stderr)
+            finally:
+                os._exit(code)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    said = b"".join(path.read_bytes() for path in tmp_path.glob("said*"))
+    assert codes == [0] * 20, said.decode()
+    trees = [tree_files(tmp_path / f"work{number}" / "demo", "HEAD") for number in range(20)]
+    assert trees == [trees[0]] * 20
+    assert not list((tmp_path / "home" / "cache" / "scratch").glob("*"))
+
+
+def test_five_at_once_on_one_workspace(project: Project, upstream: Upstream) -> None:
+    """Applies and refreshes of one edit: it is in the patch at the end, and nothing else is."""
+    stack = Stacked.of(project, upstream, small_patches())
+    stack.edit("a.txt", "five\n", "5\n")
+    children = []
+    for number in range(5):
+        child = os.fork()
+        if child == 0:
+            code = 99
+            try:
+                code = run("refresh" if number % 2 else "apply", cwd=project.root).code
+            finally:
+                os._exit(code)
+        children.append(child)
+    codes = {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children}
+    assert codes <= {0, 1, 5}, codes
+    stack.run("refresh").ok()
+    assert b"+5\n" in stack.patch("one.patch")
+    stack.settled()
+
+
+@pytest.mark.parametrize("damage", ["gone", "no packs", "rotten", "half"])
+def test_a_cache_that_goes_bad_under_a_checkout(
+    project: Project, upstream: Upstream, tmp_path: Path, damage: str
+) -> None:
+    stack = Stacked.of(project, upstream, small_patches())
+    repos = tmp_path / "home" / "cache" / "repos"
+    (repository,) = repos.iterdir()
+    if damage == "gone":
+        repository.rename(tmp_path / "away")
+    for pack in repository.glob("objects/pack/*"):
+        pack.chmod(0o644)
+        if damage == "no packs":
+            pack.unlink()
+        elif damage == "half":
+            pack.unlink()
+            pack.write_bytes(b"PACK")
+    if damage == "rotten":
+        (repository / "HEAD").write_text("rotten\n")
+    assert stack.git("fsck", "--connectivity-only") == ""  # a checkout has its own
+    stack.edit("a.txt", "five\n", "5\n")
+    stack.run("refresh").ok()
+    stack.settled()
+
+
+def _component(project: Project, url: str, pin: str) -> None:
+    project.write(
+        {
+            "manifests/demo.yaml": "version: 1\ncomponents:\n  demo:\n"
+            f"    source: {{git: '{url}'}}\n    pin: '{pin}'\n    track: main\n"
+        }
+    )
+
+
+@pytest.mark.parametrize("sent", [0, 1, 100, 40_000])
+def test_a_git_server_that_cuts_and_then_does_not(
+    project: Project, upstream: Upstream, sent: int
+) -> None:
+    pin = upstream.commit({f"f{n}.txt": os.urandom(3000).hex() for n in range(20)})
+    upstream.git("repack", "-adq")
+    upstream.git("update-server-info")
+    with http_server() as server:
+        for path in upstream.path.rglob("*"):
+            if path.is_file():
+                data, name = path.read_bytes(), path.relative_to(upstream.path).as_posix()
+                cut = sent if path.suffix == ".pack" else None
+                server.replies[f"/r.git/{name}"] = Reply(data, sent=cut)
+        refs = server.replies["/r.git/info/refs"]
+        server.replies["/r.git/info/refs?service=git-upload-pack"] = refs
+        _component(project, f"{server.url}/r.git", pin)
+        ran = project.run("fetch")
+        assert ran.code == 5, ran.err
+        assert "bug" not in ran.err
+        for reply in server.replies.values():
+            assert isinstance(reply, Reply)
+            reply.sent = None
+        project.run("fetch").ok()
+        project.run("fetch", "--verify", "--offline").ok()
+
+
+def test_a_name_that_differs_by_case_only(project: Project, upstream: Upstream) -> None:
+    """Two patches in one series that some file systems take for one are refused everywhere."""
+    patch = make_patch(STATES[0], STATES[1])
+    pin = upstream.commit(STATES[0])
+    project.component("demo", upstream, pin, {"one.patch": patch, "One.patch": patch})
+    ran = project.run("check")
+    assert ran.code == 4
+    assert "case" in ran.err
