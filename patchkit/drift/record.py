@@ -16,7 +16,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,6 +26,9 @@ from patchkit.model.outcome import Status
 
 #: So many reports of one component along one branch are kept; the file may hold twice that.
 KEPT = 200
+
+#: A file of more bytes is made shorter: to half of that at most, with notes in newest lines only.
+LARGEST = 4_000_000
 
 _FORM = 1
 _TEXTS = ("at", "manifest", "component", "ref", "pin", "tip")
@@ -88,8 +91,8 @@ def append_seen(path: Path, seen: Sequence[Seen]) -> None:
             known = tuple(_parsed(data))
             last = {each.line: each for each in known}
             new = [s for s in seen if s.line not in last or not s.is_like(last[s.line])]
-            if _too_long([*known, *new]):
-                replace_file(path, b"".join(map(_line, _newest([*known, *new]))))
+            if _too_long([*known, *new]) or (new and len(data) > LARGEST):
+                replace_file(path, _shortened([*known, *new]))
             elif new:
                 # what a crash tore off stays a line of its own
                 start = b"\n" if data and not data.endswith(b"\n") else b""
@@ -115,14 +118,22 @@ def _too_long(record: Sequence[Seen]) -> bool:
     return any(count > 2 * KEPT for count in counts.values())
 
 
-def _newest(record: Sequence[Seen]) -> Iterable[Seen]:
+def _shortened(record: Sequence[Seen]) -> bytes:
+    kept = KEPT
+    while len(data := b"".join(map(_line, _newest(record, kept)))) > LARGEST // 2 and kept > 1:
+        kept //= 2
+    return data
+
+
+def _newest(record: Sequence[Seen], kept: int) -> Iterable[Seen]:
+    """The newest of each line; notes are compared with those of the newest only."""
     counts: defaultdict[Line, int] = defaultdict(int)
-    kept = []
+    found = []
     for each in reversed(record):
         counts[each.line] += 1
-        if counts[each.line] <= KEPT:
-            kept.append(each)
-    return reversed(kept)
+        if counts[each.line] <= kept:
+            found.append(each if counts[each.line] == 1 else replace(each, notes=()))
+    return reversed(found)
 
 
 @contextmanager

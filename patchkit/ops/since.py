@@ -104,7 +104,10 @@ def _with_trend(
     line = (component.manifest, component.name, component.ref)
     if line not in known:
         return component
-    points = [*earlier.get(line, ()), known[line]][-KEPT:]
+    points = list(earlier.get(line, ()))
+    if not points or not known[line].is_like(points[-1]):
+        points.append(known[line])
+    points = points[-KEPT:]
     return replace(component, trend=tuple(map(_point, points)))
 
 

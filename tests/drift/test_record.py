@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import patchkit.drift.record as record_module
 from patchkit.drift.changes import compare
 from patchkit.drift.record import KEPT, Seen, SeenPatch, append_seen, read_record
 from patchkit.model.outcome import Status
@@ -62,6 +65,17 @@ def test_it_is_bounded_for_each_component(tmp_path: Path) -> None:
     assert kept[0].component == "quiet"
     assert len(kept) <= 2 * KEPT + 1
     assert kept[-1] == _seen(5 * KEPT - 1)
+
+
+def test_it_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_module, "LARGEST", 20_000)
+    record = tmp_path / "m.jsonl"
+    for number in range(60):
+        notes = tuple(f"{number} {'x' * 90} {each}" for each in range(20))
+        append_seen(record, [replace(_seen(number), notes=notes), _seen(number, "other")])
+        assert len(record.read_bytes()) < 20_000 + 5_000
+    newest = read_record(record)[-2:]
+    assert (newest[0].notes, newest[1]) == (notes, _seen(59, "other"))
 
 
 def _append_many(record: Path, component: str) -> None:

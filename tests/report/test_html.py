@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from patchkit.drift.values import TrendPoint
+from patchkit.drift.values import MovedTarget, NewSite, TrendPoint
 from patchkit.explain.values import (
     Cause,
     FileExplanation,
@@ -24,6 +24,7 @@ from patchkit.explain.values import (
 )
 from patchkit.model.harmless import clean
 from patchkit.model.outcome import Preimage, Reason
+from patchkit.overrides.review import Verdict as ReplacedVerdict
 from patchkit.report.html.clashes import clash_of
 from patchkit.report.html.pages import drift_page
 from patchkit.report.html.states import ORDER, look_of
@@ -82,7 +83,10 @@ class _Page(HTMLParser):
 
 def _page(text: str) -> str:
     component = component_drift({f"{text}.patch": "uuxx"}, ["", text, text], author=text)
+    site = NewSite(text, text, 3, f"f{text}", text, component.tip)
+    target = MovedTarget(text, text, ReplacedVerdict.GONE, (text,), text, text, text)
     component = replace(component, ref=text, manifest=text, name=text)
+    component = replace(component, sites=(site,), targets=(target,), unseen=(text,))
     report = drift_report(component, replace(component, tip=None, skipped=text))
     return drift_page(report, drift_notices(report, {}), text)
 

@@ -20,6 +20,7 @@ from patchkit.report.html.embedding import embedded, looks_data, timeline_data
 from patchkit.report.html.states import ROW, Look, look_of, outline
 from patchkit.report.html.timeline import Timeline, timeline_of
 from patchkit.report.html.trends import Trend, trend_of
+from patchkit.report.silent import MOVED_WORDS
 from patchkit.report.values import Notice
 from patchkit.templates.pages import digest_source, page_part, render_page
 
@@ -116,6 +117,7 @@ def _page(
         policy=Markup(f"style-src {digest_source(style)}; script-src {digest_source(script)}"),
         data=embedded(_data(components)),
         look_of=look_of,
+        moved_words=MOVED_WORDS,
         outline=outline,
         row=ROW,
         written=written,
