@@ -13,14 +13,18 @@ import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from patchkit.model.linediff import Edit
 from patchkit.model.merging.regions import ThreeWay
 from patchkit.model.merging.values import Doubt
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _TELLING = re.compile(rb"\w.*\w.*\w")
-_STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"]*\"|'[^']*'")
+_DEFINITION = re.compile(
+    rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|([A-Za-z_]\w*)[ \t]*:)"
+)
+_STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
 
 #: From this share of a file's added lines on, upstream is taken to have made the change itself.
 MOST = 0.6
@@ -38,21 +42,19 @@ def lines_lost(
 
     Compared as numbers of equal lines without their indentation (which may follow a move).
     """
-    b, u, p, m = (
-        Counter(line.strip() for line in each) for each in (base, upstream, patch, merged)
-    )
-    for counter in (b, u, p, m):
-        del counter[b""]
-    return (m - u, u - m) != (p - b, b - p)
+    return _difference(upstream, merged) != _difference(base, patch)
 
 
 def upstream_share(three: ThreeWay) -> float:
     """The part of the telling lines that the patch adds to the file and that upstream adds, too."""
-    added = _net(three.base, three.patch)
+    added = added_lines(three.base, three.patch, three.patch_edits)
     total = sum(added.values())
     if total < _ENOUGH:
         return 0.0
-    return sum((added & _net(three.base, three.upstream)).values()) / total
+    return (
+        sum((added & added_lines(three.base, three.upstream, three.upstream_edits)).values())
+        / total
+    )
 
 
 def has_doubled_hunk(three: ThreeWay) -> bool:
@@ -61,16 +63,28 @@ def has_doubled_hunk(three: ThreeWay) -> bool:
     Only lines that the old file does not have at all are a sign, those that it repeats anyway
     happen to be added by both; they must be half of the edit, and upstream must add all of them.
     """
-    known = _telling(three.base)
-    come = _telling(three.upstream) - known
+    come = added_lines(three.base, three.upstream, three.upstream_edits)
     for region in three.regions:
         for edit in region.patch_edits if region.patch != region.upstream else ():
-            new = three.patch[edit.new_start : edit.new_end]
-            added = _net(three.base[edit.start : edit.end], new)
+            added = added_lines(three.base, three.patch, (edit,))
+            if not added.keys() & come.keys():
+                continue
+            known = {line.strip() for line in three.base}
             novel = Counter({line: count for line, count in added.items() if line not in known})
             if novel and novel <= come and 2 * novel.total() >= added.total():
                 return True
     return False
+
+
+def added_lines(
+    old: Sequence[bytes], new: Sequence[bytes], edits: Iterable[Edit]
+) -> Counter[bytes]:
+    """The telling lines that the edits add, less those that they take away."""
+    come, gone = Counter[bytes](), Counter[bytes]()
+    for edit in edits:
+        come.update(_telling(new[edit.new_start : edit.new_end]))
+        gone.update(_telling(old[edit.start : edit.end]))
+    return come - gone
 
 
 def names_gone(three: ThreeWay) -> tuple[str, ...]:
@@ -106,28 +120,40 @@ def file_doubts(path: str, before: Sequence[bytes], merged: bytes) -> tuple[Doub
         return (Doubt.DOES_NOT_PARSE,) if sound and not _is_json(merged) else ()
     if not path.endswith(".py"):
         return ()
-    tree = _parse(merged)
-    if tree is None:
-        sound = all(_parse(each) is not None for each in before)
-        return (Doubt.DOES_NOT_PARSE,) if sound else ()
-    repeated = {name: count for name, count in _definitions(tree).items() if count > 1}
-    if repeated:  # as one of the sides has it, perhaps
-        for each in map(_parse, before):
-            known = _definitions(each)
-            repeated = {name: n for name, n in repeated.items() if n > known[name]}
+    if not _compiles(merged):
+        return (Doubt.DOES_NOT_PARSE,) if all(map(_compiles, before)) else ()
+    if not _may_define_twice(before, merged):
+        return ()
+    repeated = {name: n for name, n in _definitions(_parse(merged)).items() if n > 1}
+    for each in map(_parse, before):  # as one of the sides has it, perhaps
+        known = _definitions(each)
+        repeated = {name: n for name, n in repeated.items() if n > known[name]}
     return (Doubt.DEFINED_TWICE,) if repeated else ()
 
 
-def _net(old: Sequence[bytes], new: Sequence[bytes]) -> Counter[bytes]:
-    return _telling(new) - _telling(old)
+def _difference(
+    old: Sequence[bytes], new: Sequence[bytes]
+) -> tuple[Counter[bytes], Counter[bytes]]:
+    """The lines that are there more often, and less often, without their indentation."""
+    start, most = 0, min(len(old), len(new))
+    while start < most and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < most - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    before, after = (
+        Counter(line.strip() for line in each[start : len(each) - end]) for each in (old, new)
+    )
+    del before[b""], after[b""]
+    return after - before, before - after
 
 
-def _telling(lines: Sequence[bytes]) -> Counter[bytes]:
-    return Counter(line.strip() for line in lines if _TELLING.search(line))
+def _telling(lines: Sequence[bytes]) -> Iterator[bytes]:
+    return (line.strip() for line in lines if _TELLING.search(line))
 
 
 def _names(lines: Iterable[bytes]) -> set[bytes]:
-    return {name for line in lines for name in _NAME.findall(_STRING_OR_COMMENT.sub(b"", line))}
+    return set(_NAME.findall(_STRING_OR_COMMENT.sub(b"", b"".join(lines))))
 
 
 def _is_json(data: bytes) -> bool:
@@ -138,16 +164,33 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
+def _compiles(data: bytes) -> bool:
+    """Whether the compiler takes it: it sees more than the parser, such as repeated arguments."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(data, "file", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def _parse(data: bytes) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(data)
-            # repeated arguments, `return` outside of a function: only the compiler sees them
-            compile(tree, "file", "exec", dont_inherit=True)
+            return ast.parse(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return tree
+
+
+def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
+    """Whether something is defined more often, in whatever scope: a quick no for most files."""
+    sides = [Counter(_DEFINITION.findall(each)) for each in before]
+    return any(
+        count > 1 and count > min(side[name] for side in sides)
+        for name, count in Counter(_DEFINITION.findall(merged)).items()
+    )
 
 
 def _definitions(tree: ast.Module | None) -> Counter[tuple[str, str]]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from patchkit.model.diff import split_lines
+from patchkit.model.linediff import Edit as LineEdit
+from patchkit.model.linediff import diff_lines
 from patchkit.model.merging.checking import (
     MOST,
     file_doubts,
@@ -52,14 +55,14 @@ def merge_file(path: str, base: bytes, upstream: bytes, patch: bytes) -> FileMer
     """
     if any(_NUL in each for each in (base, upstream, patch)):
         return None
-    three = compare_three(split_lines(base), split_lines(upstream), split_lines(patch))
+    three = _compare(base, upstream, patch)
     if not three.conflicts:
         return _clean(path, three)
     ends = [each.endswith(b"\n") for each in (base, upstream, patch)]
     if not all(ends):
         # as if all ended in a newline; whether the result does is a question of its own
         full = [each.removesuffix(b"\n") + b"\n" for each in (base, upstream, patch)]
-        three = compare_three(*(split_lines(each) for each in full))
+        three = _compare(*full)
     newline = ends[1] if ends[0] == ends[2] else ends[2]
     merged = _merged(path, three, newline=newline, patch_first=False)
     if Doubt.DOES_NOT_PARSE in merged.doubts:
@@ -68,6 +71,18 @@ def merge_file(path: str, base: bytes, upstream: bytes, patch: bytes) -> FileMer
         merged = other if not other.doubts else merged
     fatal = [doubt for doubt in merged.doubts if doubt.forbids]
     return replace(merged, data=None) if fatal else merged
+
+
+def _compare(base: bytes, upstream: bytes, patch: bytes) -> ThreeWay:
+    lines, changed, edits = _change(base, patch)
+    return compare_three(lines, split_lines(upstream), changed, edits)
+
+
+@lru_cache(maxsize=16)
+def _change(base: bytes, patch: bytes) -> tuple[list[bytes], list[bytes], tuple[LineEdit, ...]]:
+    """The patch's change of one file, which may be tried on many versions of upstream's."""
+    old, new = split_lines(base), split_lines(patch)
+    return old, new, diff_lines(old, new)
 
 
 def _clean(path: str, three: ThreeWay) -> FileMerge:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from patchkit.model.linediff import Edit, diff_lines
 
@@ -70,9 +69,15 @@ class ThreeWay:
         return b"".join(pieces)
 
 
-def compare_three(base: Lines, upstream: Lines, patch: Lines) -> ThreeWay:
-    """Find the regions of three texts given as lines with their ends."""
-    ours, theirs = diff_lines(base, upstream), _patch_edits(tuple(base), tuple(patch))
+def compare_three(
+    base: Lines, upstream: Lines, patch: Lines, patch_edits: tuple[Edit, ...] | None = None
+) -> ThreeWay:
+    """Find the regions of three texts given as lines with their ends.
+
+    `patch_edits` are those of the patch, where they are known.
+    """
+    ours = diff_lines(base, upstream)
+    theirs = diff_lines(base, patch) if patch_edits is None else patch_edits
     groups = _group(ours, theirs)
     regions = []
     grown_upstream = grown_patch = 0
@@ -96,10 +101,6 @@ def compare_three(base: Lines, upstream: Lines, patch: Lines) -> ThreeWay:
         grown_upstream += more_upstream
         grown_patch += more_patch
     return ThreeWay(base, upstream, patch, ours, theirs, tuple(regions))
-
-
-# A patch is often compared with many versions of upstream's file.
-_patch_edits = lru_cache(maxsize=32)(diff_lines)
 
 
 def _growth(edits: Sequence[Edit]) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patchkit.model.linediff import Edit as LineEdit
+from patchkit.model.merging.checking import added_lines
 from patchkit.model.merging.imports import imported_by, merge_imports
 from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.regions import Region, ThreeWay
@@ -73,15 +74,13 @@ def _upstream_share(region: Region, three: ThreeWay) -> float:
     added = _telling(region.patch) - _telling(region.base)
     if not added:
         return 0.0
-    known = _telling(three.base)
+    known = {line.strip() for line in three.base}
     novel = Counter({line: count for line, count in added.items() if line not in known})
     if sum(novel.values()) >= _ENOUGH_ANYWHERE:
         added = novel
     new = _telling(region.upstream) - _telling(region.base)
     if sum(added.values()) >= _ENOUGH_ANYWHERE:
-        for edit in three.upstream_edits:
-            new += _telling(three.upstream[edit.new_start : edit.new_end])
-            new -= _telling(three.base[edit.start : edit.end])
+        new += added_lines(three.base, three.upstream, three.upstream_edits)
     return sum((added & new).values()) / sum(added.values())
 
 
