@@ -42,6 +42,7 @@ FLOW = (
     "verify",
     "residual",
     "drift",
+    "planning",
     "refresh",
     "adopt",
     "workspace",

@@ -95,7 +95,7 @@ class _Carrying:
         changes = patch_changes(patch)
         after = self._after(old)
         exact = apply_changes(self.builder.tree, self.builder.blobs, changes)
-        if not changes or after is None or _names_a_path_twice(changes):
+        if not changes or after is None or names_a_path_twice(changes):
             return self._strictly(patch, changes, exact)
         if any(clash.reason is Reason.UNSAFE for file in exact.files for clash in file.clashes):
             return PatchOutcome(patch.name, Status.CONFLICTED, exact.files)
@@ -141,7 +141,7 @@ class _Carrying:
         if outcome.status is not Status.CONFLICTED:
             return outcome
         why = "it does not apply on the old base either, so that nothing can be merged"
-        if _names_a_path_twice(changes):
+        if names_a_path_twice(changes):
             why = "it changes a path twice, so that it is carried exactly or not at all"
         files = tuple(
             replace(each, reasons=(why,)) if each.clashes else each for each in outcome.files
@@ -205,7 +205,8 @@ def _edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
     return tree
 
 
-def _names_a_path_twice(changes: Sequence[FileChange]) -> bool:
+def names_a_path_twice(changes: Sequence[FileChange]) -> bool:
+    """Whether two changes of a patch meet at one path."""
     paths = [path for c in changes for path in {c.old_path, c.new_path} if path is not None]
     return len(paths) != len(set(paths))
 

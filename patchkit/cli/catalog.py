@@ -17,6 +17,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "apply": "apply:apply",
         "check": "check:check",
         "drift": "drift:drift",
+        "plan": "plan:plan",
         "ci": "ci:ci",
         "matrix": "matrix:matrix",
         "report merge": "report:merge",

@@ -13,6 +13,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'apply': "Build each component's stack and move its checkout there",
  'check': 'Say which patches do not apply to their pins, and why',
  'drift': 'Say which upstream commit broke which patch, and when',
+ 'plan': 'Say how far a stack can go upstream, and at what cost',
  'ci': 'Check and look for drift, with one exit code and one report',
  'matrix': 'Print the jobs of a CI matrix: manifests by components',
  'report merge': 'Join the results of several jobs into one report',
@@ -213,6 +214,22 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             '',
             False,
             'Print only what is wrong; the exit code says the rest')),
+ 'plan': (((), 'COMPONENT', True, 'A component'),
+          (('--to',),
+           'REF',
+           False,
+           'Look along this branch, tag or commit of the component, not the tracked branch'),
+          (('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'),
+           '',
+           False,
+           'Print only what is wrong; the exit code says the rest')),
  'ci': ((('-m', '--manifest'),
          'MANIFEST',
          True,
@@ -684,6 +701,7 @@ Work with stacks:
   apply             Build each component's stack and move its checkout there
   check             Say which patches do not apply to their pins, and why
   drift             Say which upstream commit broke which patch, and when
+  plan              Say how far a stack can go upstream, and at what cost
   ci                Check and look for drift, with one exit code and one report
   matrix            Print the jobs of a CI matrix: manifests by components
   report merge      Join the results of several jobs into one report
@@ -1117,6 +1135,48 @@ Examples:
 Exit codes:
   0  every patch fits the newest commit; with --since-last: none fares worse
   1  a patch does not fit the newest commit, or is superfluous there
+  2  the command line is wrong
+  4  a manifest, series or patch cannot be read; no branch is tracked
+  5  an upstream could not be fetched
+"""
+
+PAGES['plan'] = """\
+Usage: patchkit plan [OPTIONS] [COMPONENT...]
+
+Say how far a stack can go upstream, and at what cost.
+
+Looks at every commit between the pin and the newest one: up to where do the
+patches apply untouched, where are they merged, and how many files are in
+conflict from where on? For several components also the newest commits that fit
+each other, by the versions that their metadata asks for. Nothing is changed;
+`patchkit bump` goes there.
+
+Arguments:
+  COMPONENT...            A component. Default: every one.
+
+Options:
+      --to REF            Look along this branch, tag or commit of the
+                          component, not the tracked branch.
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit plan megatron-lm
+      how far along the tracked branch, at what cost?
+  patchkit plan megatron-lm --to core_v0.16.0
+      the same up to a release
+  patchkit plan -m qwen3-vl-npu
+      the newest combination of all components
+
+Exit codes:
+  0  the components were looked at
   2  the command line is wrong
   4  a manifest, series or patch cannot be read; no branch is tracked
   5  an upstream could not be fetched

@@ -11,6 +11,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     # a patch on a base (model.outcome.Status)
     "unchanged": ("✓", Paint.GOOD),
     "shifted": ("✓", Paint.GOOD),
+    "untouched": ("✓", Paint.GOOD),
     "merged": ("~", Paint.NOTICE),
     "regenerated": ("~", Paint.NOTICE),
     "absorbed": ("-", Paint.NOTICE),

@@ -6,8 +6,9 @@ changed. It can go on from where an earlier one ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from patchkit.drift.along import Along, blobs_of
 from patchkit.drift.judging import HunkFault, PatchVerdict, SeriesJudge
@@ -75,7 +76,7 @@ def walk_history(along: Along, judge: SeriesJudge, earlier: Walk | None = None) 
         return walk_history(along, judge)
     places = {commit: place for place, commit in enumerate(line.commits, before.length + 1)}
     touches, changes = list(before.touches), [list(each) for each in before.changes]
-    for landing in _with_contents(along, judge, found):
+    for landing in with_contents(along, judge, found):
         position = places[landing.commit.id]
         touches.append(_touch(position, landing))
         _note(changes, position, judge.update(landing.touches, landing.commit.id))
@@ -88,7 +89,14 @@ def walk_history(along: Along, judge: SeriesJudge, earlier: Walk | None = None) 
     )
 
 
-def _with_contents(along: Along, judge: SeriesJudge, found: Sequence[Landing]) -> Iterator[Landing]:
+class Supplied(Protocol):
+    """Takes files before it is asked about states that have them."""
+
+    def supply(self, contents: Mapping[str, bytes]) -> None:
+        """Take these blobs as read; those of the last time may be forgotten."""
+
+
+def with_contents(along: Along, judge: Supplied, found: Sequence[Landing]) -> Iterator[Landing]:
     """The commits one by one, each when the files that it brings are at hand."""
     batches = [found[at : at + _READ_AT_ONCE] for at in range(0, len(found), _READ_AT_ONCE)]
     blobs = [_versions(batch) for batch in batches]

@@ -136,10 +136,11 @@ def entries_at(repository: Repository, revision: str, paths: Collection[str]) ->
 
 
 def removed_and_added(
-    repository: Repository, commit: str
+    repository: Repository, commit: str, since: str | None = None
 ) -> tuple[dict[str, TreeEntry], dict[str, TreeEntry]]:
-    """The files that a commit takes away from its first parent, and those that it adds."""
-    arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", f"{commit}^", commit]
+    """The files that a commit takes away from its first parent, or `since`, and those it adds."""
+    before = f"{commit}^" if since is None else since
+    arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", before, commit]
     fields = iter(repository.git(*arguments).out.split(b"\0"))
     removed: dict[str, TreeEntry] = {}
     added: dict[str, TreeEntry] = {}

@@ -1,0 +1,291 @@
+"""How far components can go along their tracked branches, alone and together, and at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from patchkit.drift.telling import landed_of
+from patchkit.drift.values import Landed
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
+from patchkit.gitcmd.objects import ObjectReader
+from patchkit.histories import History, bring_blobs, open_history
+from patchkit.manifest.environments import normal_name
+from patchkit.manifest.values import Component, GitSource, IndexPin, IndexSource, Manifest
+from patchkit.model.progress import Progress
+from patchkit.ops.parallel import in_parallel
+from patchkit.planning.combining import Option, clashes, combine
+from patchkit.planning.following import Route
+from patchkit.planning.metadata import Metadata
+from patchkit.planning.profiling import reaches, walk_stack
+from patchkit.planning.remembering import verdicts_path
+from patchkit.planning.values import (
+    Choice,
+    Clash,
+    Combination,
+    Declaration,
+    Effort,
+    Need,
+    Reach,
+    Stretch,
+)
+from patchkit.recipes.generating import load_generator
+from patchkit.series import load_series
+from patchkit.store import Store
+
+# They wait for the network; what remains is one at a time in any case.
+_JOBS = 2
+# What the manifest itself asks for takes part like a component that stays where it is.
+_DAY = 24 * 60 * 60
+_ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentPlan:
+    """One component along the branch that it tracks.
+
+    `ref` is the branch, tag or commit looked at; from `fork`, the newest commit that the pin and it
+    have in common, to `tip` it has `commits` first-parent commits, of which `touching` change files
+    of the patches. `reaches` are the newest commits for each amount of work, from the least to what
+    the tip takes; `stretches` all that the line takes, in order (commit 0 is where it starts).
+    `version` and `tip_version` are those of its metadata, "" where only tags know. `skipped` says
+    why there was nothing to look at.
+    """
+
+    name: str
+    pin: str
+    exit_code: ExitCode
+    ref: str = ""
+    fork: str = ""
+    on_branch: bool = True
+    tip: Landed | None = None
+    commits: int = 0
+    touching: int = 0
+    version: str = ""
+    tip_version: str = ""
+    reaches: tuple[Reach, ...] = ()
+    stretches: tuple[Stretch, ...] = field(default=(), repr=False)
+    skipped: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What each component can do, and the newest combinations of several.
+
+    `clashes` are requirements that today's pins do not meet either, so that they stop nothing.
+    """
+
+    manifest: str
+    components: tuple[ComponentPlan, ...]
+    combinations: tuple[Combination, ...] = ()
+    clashes: tuple[Clash, ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all."""
+        return worst(each.exit_code for each in self.components)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A component's plan, and what a combination is chosen from."""
+
+    plan: ComponentPlan
+    pinned: Declaration
+    options: tuple[Option, ...] = ()
+    history: History | None = None
+    route: Route | None = None
+
+
+def plan_components(
+    manifest: Manifest,
+    components: Sequence[Component],
+    store: Store,
+    progress: Progress,
+    *,
+    to: str | None = None,
+) -> PlanReport:
+    """Look along each component's tracked branch, or `to`, beyond its pin.
+
+    One component's error stops no other. On disk: the history, in the cache.
+    """
+
+    def look(component: Component) -> _Planned:
+        blank = ComponentPlan(component.name, str(component.pin), ExitCode.OK)
+        try:
+            found = _look(blank, manifest, component, _Tools(store, progress, to))
+        except PatchkitError as error:
+            failed = replace(blank, exit_code=error.exit_code, problems=error.problems)
+            found = _Planned(failed, Declaration(normal_name(component.name), "", ()))
+        progress.finish(component.name, "failed" if found.plan.problems else "looked at")
+        return found
+
+    planned = in_parallel(look, components, jobs=_JOBS, stop=store.stop.ask)
+    plans = tuple(each.plan for each in planned)
+    if sum(bool(each.options) for each in planned) < 2:
+        return PlanReport(manifest.name, plans)
+    together, unmet = _together(manifest, planned)
+    return PlanReport(manifest.name, plans, together, unmet)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    store: Store
+    progress: Progress
+    to: str | None
+
+
+def _look(
+    blank: ComponentPlan, manifest: Manifest, component: Component, tools: _Tools
+) -> _Planned:
+    ref = tools.to or component.track
+    if not isinstance(component.source, GitSource):
+        skipped = replace(blank, skipped="comes from no git repository")
+        return _Planned(skipped, _released(component))
+    if ref is None:
+        hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
+        what = f"{component.name} tracks no branch"
+        raise BadInputError(Problem(what, str(component.where), hint))
+    series = load_series(manifest, component, tools.store, tools.progress)
+    history = open_history(tools.store, component, ref, tools.progress)
+    tools.progress.step(component.name, f"looking along {ref}", local=True)
+    generated = frozenset(load_generator(series.patches).recipes)
+
+    def bring(blobs: Iterable[str]) -> None:
+        bring_blobs(tools.store, component, history, blobs, tools.progress)
+
+    with ObjectReader(history.repository) as reader:
+        metadata = Metadata(history, reader, bring, component)
+        route, stretches = walk_stack(
+            history,
+            reader,
+            series.series_patches,
+            bring,
+            generated=generated,
+            alone=metadata.paths,
+            memory=verdicts_path(tools.store.cache, history, series.patches),
+        )
+        declared = metadata.along(route)
+    plan = replace(
+        blank,
+        ref=history.ref,
+        fork=history.fork,
+        on_branch=history.on_branch,
+        tip=landed_of(history, [history.tip])[0],
+        commits=len(route.line.commits),
+        touching=len(route.steps),
+        version=metadata.at_pin.version,
+        tip_version=declared[-1][1].version,
+        reaches=reaches(history, route, stretches),
+        stretches=stretches,
+    )
+    options = tuple(_options(history, route, stretches, declared, metadata.at_pin))
+    return _Planned(plan, metadata.at_pin, options, history, route)
+
+
+def _released(component: Component) -> Declaration:
+    """What a component that stays where it is declares: its version, if it is a release."""
+    source, pin = component.source, component.pin
+    name = source.project if isinstance(source, IndexSource) else component.name
+    version = pin.version if isinstance(pin, IndexPin) else ""
+    return Declaration(normal_name(name), version, ())
+
+
+def _options(
+    history: History,
+    route: Route,
+    stretches: Sequence[Stretch],
+    declared: Sequence[tuple[int, Declaration]],
+    at_pin: Declaration,
+) -> Iterable[Option]:
+    """The newest commit of each part of the line where neither work nor metadata change."""
+    ids = (route.line.start, *route.line.commits)
+    lasts = {each.last for each in stretches} | {first - 1 for first, _ in declared[1:]}
+    positions = sorted(lasts)
+    landed = landed_of(history, [history.pin, history.tip, *(ids[each] for each in positions)])
+    tip = landed[1].date
+    yield Option(None, Effort(), _age(landed[0].date, tip), at_pin)
+    for position, commit in zip(positions, landed[2:], strict=True):
+        effort = next(each.effort for each in stretches if each.last >= position)
+        said = [each for first, each in declared if first <= position][-1]
+        yield Option(position, effort, _age(commit.date, tip), said)
+
+
+def _age(since: str, until: str) -> int:
+    first, last = (datetime.fromisoformat(each.replace("Z", "+00:00")) for each in (since, until))
+    return max(0, int((last - first).total_seconds()))
+
+
+def _together(
+    manifest: Manifest, planned: Sequence[_Planned]
+) -> tuple[tuple[Combination, ...], tuple[Clash, ...]]:
+    """The combinations, and the clashes of today's pins."""
+    needs = [
+        Need(normal_name(name), spec, manifest.path.name)
+        for name, spec in manifest.environment.versions.items()
+    ]
+    pinned = {each.plan.name: each.pinned for each in planned}
+    pinned[_ENVIRONMENT] = Declaration("", "", tuple(needs))
+    names = list(pinned)
+    unmet = tuple(
+        clash
+        for number, one in enumerate(names)
+        for other in names[:number]
+        for clash in clashes(one, pinned[one], other, pinned[other])
+    )
+    options: dict[str, Sequence[Option]] = {
+        name: (Option(None, Effort(), 0, declared),) for name, declared in pinned.items()
+    }
+    options |= {each.plan.name: _relevant(each, planned) for each in planned if each.options}
+    moving = {each.plan.name: each for each in planned if each.options}
+    found = combine(options, unmet)
+    return (
+        tuple(
+            Combination(
+                each.effort.grade,
+                each.effort,
+                each.age // _DAY,
+                tuple(_choice(moving[name], each.options[name]) for name in moving),
+            )
+            for each in found
+        ),
+        unmet,
+    )
+
+
+def _relevant(each: _Planned, planned: Sequence[_Planned]) -> tuple[Option, ...]:
+    """The options, with what they declare cut down to what somebody else cares for."""
+    others = [other for other in planned if other is not each]
+    cared: Mapping[str, None] = dict.fromkeys(
+        name
+        for other in others
+        for declared in (other.pinned, *(option.declaration for option in other.options))
+        for name in (declared.distribution, *(need.name for need in declared.needs))
+    )
+    return tuple(replace(o, declaration=_cut(o.declaration, cared)) for o in each.options)
+
+
+def _cut(declared: Declaration, cared: Mapping[str, None]) -> Declaration:
+    needs = tuple(need for need in declared.needs if need.name in cared)
+    return replace(declared, needs=needs)
+
+
+def _choice(planned: _Planned, option: Option) -> Choice:
+    history, route = planned.history, planned.route
+    assert history is not None
+    assert route is not None
+    line = (route.line.start, *route.line.commits)
+    length = len(route.line.commits)
+    commit = None
+    if option.position is not None and line[option.position] != history.pin:
+        commit = landed_of(history, [line[option.position]])[0]
+    return Choice(
+        planned.plan.name,
+        commit,
+        option.declaration.version,
+        option.effort,
+        option.age // _DAY,
+        length - option.position if option.position is not None else length,
+    )

@@ -1,0 +1,150 @@
+"""`patchkit plan`: how far, at what cost, alone and together."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.drift.lines import edit, numbered
+from tests.recipes.kitchen import DROP, recipe_text
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+
+BASE = numbered(20)
+needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="reads pyproject.toml")
+
+
+def on_the_way(upstream: Upstream) -> tuple[str, dict[str, bytes]]:
+    """A pin, patches, and a branch that first passes by, then comes near, then clashes."""
+    pin = upstream.commit({"a.py": BASE, "b.py": BASE})
+    patches = {"one.patch": edit("a.py", BASE, l9="ours"), "two.patch": edit("b.py", BASE, l9="2")}
+    upstream.commit({"a.py": numbered(20, l1="far")}, "Pass by (#1)")
+    upstream.commit({"c.py": "c\n"}, "Do something else")
+    upstream.commit({"a.py": numbered(20, l1="far", l10="near")}, "Come near (#2)")
+    upstream.commit({"b.py": numbered(20, l9="theirs")}, "Clash in b (#3)")
+    upstream.commit({"a.py": numbered(20, l9="theirs")}, "Clash in a, too (#4)")
+    upstream.commit({"c.py": "d\n"}, "End")
+    return pin, patches
+
+
+def test_how_far_each_amount_of_work_reaches(
+    project: Project, upstream: Upstream, golden: Golden
+) -> None:
+    pin, patches = on_the_way(upstream)
+    project.component("demo", upstream, pin, patches, track="main")
+    golden("plan-one", project.run("plan"))
+    report = project.run("plan", "--json").json
+    (plan,) = report["components"]
+    assert [(r["grade"], r["position"], r["effort"]["conflicts"]) for r in plan["reaches"]] == [
+        ("untouched", 2, 0),
+        ("review", 3, 0),
+        ("conflicts", 4, 1),
+        ("conflicts", 6, 2),
+    ]
+    assert [(s["first"], s["last"]) for s in plan["stretches"]] == [(0, 2), (3, 3), (4, 4), (5, 6)]
+
+
+def test_a_second_plan_asks_the_engine_nothing(
+    project: Project, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin, patches = on_the_way(upstream)
+    project.component("demo", upstream, pin, patches, track="main")
+    first = project.run("plan", "--json").ok().json
+
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("patchkit.planning.forecasting.carry_file", refuse)
+    assert project.run("plan", "--json", "--offline").ok().json == first
+    for kept in (project.root.parent).rglob("plan/*.json"):
+        kept.write_text("damaged")
+    assert project.run("plan", "--json", "--offline").code == 70
+
+
+def test_a_patch_of_a_recipe_is_no_hand_work(project: Project, upstream: Upstream) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    code = "@fuser\ndef f(x):\n    return x\n"
+    pin = upstream.commit({"src/a.py": code})
+    project.component("demo", upstream, pin, {"drop-fuser.patch": b""}, track="main")
+    (project.root / "patches/demo/drop-fuser.patch").unlink()
+    recipe = recipe_text({**DROP, "expect": ">=1"})
+    project.write({"patches/demo/drop-fuser.recipe.yml": recipe})
+    project.run("refresh").ok()
+    upstream.commit({"src/a.py": code.replace("f(x)", "renamed(x, y)")}, "Rename (#3)")
+    (plan,) = project.run("plan", "--json").ok().json["components"]
+    assert [(r["grade"], r["behind"]) for r in plan["reaches"]] == [("untouched", 1), ("merged", 0)]
+
+
+def pyproject(name: str, version: str, *needs: str) -> str:
+    wanted = ", ".join(f'"{need}"' for need in needs)
+    return f'[project]\nname = "{name}"\nversion = "{version}"\ndependencies = [{wanted}]\n'
+
+
+@needs_toml
+def test_together_as_far_as_metadata_allows(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    """The engine's 2.0 fits as it is, but the trainer asks for 1.* until it clashes."""
+    trainer = Upstream.create(tmp_path / "trainer.git")
+    pin = upstream.commit({"pyproject.toml": pyproject("engine", "1.0", "lib<2"), "a.py": BASE})
+    upstream.commit({"pyproject.toml": pyproject("engine", "1.1", "lib<2")}, "Release 1.1")
+    upstream.commit({"pyproject.toml": pyproject("engine", "2.0", "lib<2")}, "Release 2.0")
+    other = trainer.commit(
+        {"pyproject.toml": pyproject("trainer", "7", "engine==1.*"), "b.py": BASE}
+    )
+    trainer.commit({"c.py": "c\n"}, "Do something else")
+    trainer.commit({"b.py": numbered(20, l9="theirs")}, "Clash")
+    trainer.commit({"pyproject.toml": pyproject("trainer", "8", "engine>=2")}, "Move on")
+    one, two = edit("a.py", BASE, l9="ours"), edit("b.py", BASE, l9="ours")
+    project.component("engine", upstream, pin, {"one.patch": one}, track="main")
+    project.component("trainer", trainer, other, {"two.patch": two}, track="main")
+
+    report = project.run("plan", "--json").ok().json
+    chosen = [
+        (each["effort"]["conflicts"], *(c["version"] for c in each["choices"]))
+        for each in report["combinations"]
+    ]
+    assert chosen == [(0, "1.1", "7"), (1, "2.0", "8")]
+    assert report["clashes"] == []
+    shown = project.run("plan").ok().out.partition("Together")[2].splitlines()
+    assert [line.split()[-1] for line in shown if line.startswith("      ")][:2] == ["1.1", "7"]
+
+
+@needs_toml
+def test_what_the_pins_break_already_is_told(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    other = Upstream.create(tmp_path / "other.git")
+    pin = upstream.commit({"pyproject.toml": pyproject("engine", "1.0", "lib==1")})
+    side = other.commit({"pyproject.toml": pyproject("side", "1.0", "lib==2")})
+    project.component("engine", upstream, pin, {}, track="main")
+    project.component("side", other, side, {}, track="main")
+    ran = project.run("plan").ok()
+    assert "engine wants lib==1, side has ==2" in ran.out or "side wants lib==2" in ran.out
+
+
+def test_to_goes_with_one_component(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    project.component("one", upstream, pin, {})
+    project.component("two", upstream, pin, {})
+    ran = project.run("plan", "--to", "main")
+    assert ran.code == 2
+    assert "patchkit plan NAME --to REF" in ran.err
+    assert project.run("plan", "two", "--to", "main").code == 0
+
+
+def test_one_that_cannot_be_looked_at_stops_no_other(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    gone = Upstream.create(tmp_path / "gone.git")
+    pin = upstream.commit({"a.py": BASE})
+    project.component("here", upstream, pin, {}, track="main")
+    project.component("gone", gone, gone.commit({"a": "b\n"}), {}, track="main")
+    gone.path.rename(tmp_path / "away")
+    ran = project.run("plan")
+    assert ran.code == 5
+    assert "here  main to" in ran.out
+    assert "gone" in ran.err

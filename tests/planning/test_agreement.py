@@ -1,0 +1,181 @@
+"""The law of planning: on every commit it says what carrying there comes to."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from patchkit.carry import carry_stack
+from patchkit.gitcmd.between import Between
+from patchkit.gitcmd.objects import ObjectReader
+from patchkit.gitcmd.repository import Repository
+from patchkit.histories import History
+from patchkit.manifest.values import GitSource
+from patchkit.model.mail import parse_patch
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.planning.profiling import walk_stack
+from patchkit.planning.values import Effort, Stretch
+from patchkit.stack import SeriesPatch
+from tests.support.repos import Upstream, make_patch
+
+WORDS = ("alpha", "beta", "gamma", "delta", "omega", "sigma", "kappa", "theta")
+
+
+def text(random: Random, size: int = 24) -> str:
+    return "".join(f"{random.choice(WORDS)}_{n} = call({n})\n" for n in range(size))
+
+
+def edited(random: Random, old: str) -> str:
+    """A line changed, added or taken away, or the file's end."""
+    lines = old.splitlines(keepends=True)
+    at = random.randrange(len(lines))
+    deed = random.choice(("change", "insert", "delete", "append"))
+    new = f"{random.choice(WORDS)} = fresh({random.randrange(99)})\n"
+    if deed == "append":
+        return old + new
+    return "".join([*lines[:at], *([] if deed == "delete" else [new])]) + "".join(
+        lines[at + (deed != "insert") :]
+    )
+
+
+def history_of(upstream: Upstream, pin: str, tip: str, fork: str = "") -> History:
+    source = GitSource(upstream.url, ())
+    return History(Repository(upstream.path), source, "main", pin, tip, fork or pin)
+
+
+def walked(history: History, series: list[SeriesPatch]) -> tuple[Stretch, ...]:
+    with ObjectReader(history.repository) as reader:
+        return walk_stack(history, reader, series, lambda blobs: None)[1]
+
+
+def stretch_at(stretches: tuple[Stretch, ...], position: int) -> Stretch:
+    return next(each for each in stretches if each.first <= position <= each.last)
+
+
+def outcomes_at(
+    history: History, series: list[SeriesPatch], commit: str
+) -> tuple[PatchOutcome, ...]:
+    past = Between(history.repository, history.pin, commit)
+    with ObjectReader(history.repository) as reader:
+        bases = history.base(history.pin), history.base(commit)
+        return carry_stack(reader, *bases, series, past=past).outcomes
+
+
+def told(outcomes: tuple[PatchOutcome, ...]) -> list[tuple[object, ...]]:
+    return [
+        (
+            each.name,
+            each.status in (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY),
+            each.status in (Status.ABSORBED, Status.CONFLICTED) and each.status,
+            {f.path for f in each.files if f.status is Status.CONFLICTED},
+            # of a patch that is left out nobody looks at the rest
+            {f.path for f in each.files if f.review},
+        )
+        for each in outcomes
+    ]
+
+
+def forecast(stretch: Stretch) -> list[tuple[object, ...]]:
+    return [
+        (
+            each.name,
+            each.status in (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY),
+            each.status in (Status.ABSORBED, Status.CONFLICTED) and each.status,
+            set(each.conflicts),
+            set(each.review),
+        )
+        for each in stretch.patches
+    ]
+
+
+def assert_agrees(history: History, series: list[SeriesPatch]) -> None:
+    stretches = walked(history, series)
+    line = history.line()
+    assert stretches[0].first == 0
+    assert stretches[-1].last == len(line.commits)
+    for position, commit in enumerate((line.start, *line.commits)):
+        expected = told(outcomes_at(history, series, commit))
+        assert forecast(stretch_at(stretches, position)) == expected, (position, commit)
+
+
+def patch(name: str, old: dict[str, str], new: dict[str, str]) -> SeriesPatch:
+    data = make_patch(old, new, subject=f"Change {name}")
+    return SeriesPatch(f"{name}.patch", parse_patch(data, name=name))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_law_as_trying_each_commit(upstream: Upstream, seed: int) -> None:
+    random = Random(seed)
+    files = {name: text(random) for name in ("a.py", "lib/b.py", "lib/c.py", "lib/d.txt")}
+    pin = upstream.commit(files)
+    one = {**files, "a.py": edited(random, files["a.py"]), "lib/b.py": edited(random, "x\n" * 9)}
+    one["lib/b.py"] = edited(random, edited(random, files["lib/b.py"]))
+    two = {**one, "a.py": edited(random, one["a.py"]), "lib/new.py": text(random, 5)}
+    series = [patch("one", files, one), patch("two", one, two)]
+    now = dict(files)
+    for _ in range(14):
+        path = random.choice(sorted(now))
+        deed = random.choice(("edit", "edit", "edit", "edit", "take", "move", "delete"))
+        if deed == "edit":
+            now[path] = edited(random, now[path])
+            upstream.commit({path: now[path]}, "Edit")
+        elif deed == "take" and path in two:
+            now[path] = random.choice((one, two)).get(path, now[path])
+            upstream.commit({path: now[path]}, "Take what the patch makes")
+        elif deed == "move":
+            new = f"{random.choice(('lib', 'src'))}/{random.randrange(99)}{path[-3:]}"
+            now[new] = now.pop(path)
+            upstream.commit({path: None, new: now[new]}, "Move")
+        elif len(now) > 2:
+            del now[path]
+            upstream.commit({path: None}, "Delete")
+    tip = upstream.resolve("refs/heads/main")
+    assert tip is not None
+    assert_agrees(history_of(upstream, pin, tip), series)
+
+
+def test_a_folder_that_moves_takes_added_files_along(upstream: Upstream) -> None:
+    random = Random(3)
+    files = {f"old/{name}.py": text(random) for name in "abc"}
+    pin = upstream.commit(files)
+    upstream.commit({"other": "x\n"})
+    upstream.commit({**dict.fromkeys(files), **{f"new/{p[4:]}": t for p, t in files.items()}})
+    tip = upstream.commit({"other": "y\n"})
+    series = [patch("add", files, {**files, "old/extra.py": "x = 1\n"})]
+    history = history_of(upstream, pin, tip)
+    assert_agrees(history, series)
+    assert [(each.first, each.effort) for each in walked(history, series)] == [
+        (0, Effort()),
+        (2, Effort(0, 1, 1)),
+    ]
+
+
+def test_a_break_that_is_mended_is_passed(upstream: Upstream) -> None:
+    """The newest commit without work is behind the break, and the break is not hidden."""
+    base = text(Random(5))
+    lines = base.splitlines(keepends=True)
+    ours, theirs = (base.replace(lines[9], f"{who} = 1\n") for who in ("ours", "theirs"))
+    pin = upstream.commit({"a.py": base})
+    upstream.commit({"a.py": theirs})
+    upstream.commit({"a.py": base})
+    tip = upstream.commit({"b.py": "x\n"})
+    history = history_of(upstream, pin, tip)
+    series = [patch("one", {"a.py": base}, {"a.py": ours})]
+    assert [(s.first, s.last, s.effort.conflicts) for s in walked(history, series)] == [
+        (0, 0, 0),
+        (1, 1, 1),
+        (2, 3, 0),
+    ]
+    assert_agrees(history, series)
+
+
+def test_a_pin_that_is_on_another_branch(upstream: Upstream) -> None:
+    base = text(Random(7))
+    fork = upstream.commit({"a.py": base, "b.py": base})
+    pin = upstream.commit({"b.py": base + "aside = 1\n"}, branch="side", parents=(fork,))
+    upstream.commit({"b.py": None, "c.py": base})
+    tip = upstream.commit({"a.py": edited(Random(1), base)})
+    at_pin = {"a.py": base, "b.py": base + "aside = 1\n"}
+    changed = {"a.py": base + "ours = 1\n", "b.py": "first = 1\n" + at_pin["b.py"]}
+    assert_agrees(history_of(upstream, pin, tip, fork), [patch("one", at_pin, changed)])

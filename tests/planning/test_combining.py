@@ -1,0 +1,121 @@
+"""The newest commits that fit each other, against trying every combination."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from patchkit.planning.combining import Combined, Option, any_version_meets, clashes, combine
+from patchkit.planning.values import Declaration, Effort, Grade, Need
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        ("==4.57.1", ">=5.8,<=5.12.1", False),
+        ("==4.57.1", ">=4.43.2", True),
+        (">5.0", "<6", True),
+        ("<5", "<6", True),
+        (">=2,<3", "==2.9.*", True),
+        (">=2,<3", "==3.*", False),
+        ("!=5.6.0", "==5.6.0", False),
+        ("~=1.4", "==1.9", True),
+        ("==4.0.0b18", ">=4.0.0b1", True),
+    ],
+)
+def test_whether_a_version_meets_both(one: str, other: str, *, meet: bool) -> None:
+    assert any_version_meets(one, other) is meet
+    assert any_version_meets(other, one) is meet
+
+
+def declaration(name: str, version: str = "", **needs: str) -> Declaration:
+    wanted = (Need(other, spec, "pyproject.toml") for other, spec in needs.items())
+    return Declaration(name, version, tuple(wanted))
+
+
+def test_a_clash_names_both_sides() -> None:
+    trainer = declaration("trainer", engine="==0.16.*", lib="<2")
+    engine = declaration("engine", "0.17.0", lib=">=2")
+    found = [
+        (c.component, c.subject, c.specifier, c.other, c.found)
+        for c in clashes("t", trainer, "e", engine)
+    ]
+    assert found == [("t", "engine", "==0.16.*", "e", "0.17.0"), ("t", "lib", "<2", "e", ">=2")]
+
+
+def test_what_the_pins_do_not_meet_either_stops_nobody() -> None:
+    trainer = declaration("trainer", engine="==1.0")
+    old, new = declaration("engine", "2.0"), declaration("engine", "3.0")
+    options = {
+        "t": [Option(None, Effort(), 0, trainer)],
+        "e": [Option(None, Effort(), 9, old), Option(4, Effort(), 0, new)],
+    }
+    assert combine(options, ()) == ()
+    (found,) = combine(options, tuple(clashes("t", trainer, "e", old)))
+    assert found.options["e"].position == 4
+
+
+EFFORTS = st.builds(Effort, st.integers(0, 2), st.integers(0, 1), st.integers(0, 1))
+VERSIONS = st.sampled_from(["1.0", "2.0", ""])
+SPECS = st.sampled_from(["==1.0", ">=1.5", "<3", ""])
+
+
+@st.composite
+def option(draw: st.DrawFn, name: str, other: str) -> Option:
+    needs = {n: draw(SPECS) for n in (other, "lib")}
+    said = declaration(name, draw(VERSIONS), **{n: spec for n, spec in needs.items() if spec})
+    return Option(draw(st.integers(0, 9)), draw(EFFORTS), draw(st.integers(0, 9)), said)
+
+
+def by_trying(
+    options: dict[str, list[Option]], grade: Grade, conflicts: int
+) -> tuple[int, Effort] | None:
+    """The fewest age behind, and then the least work, of all combinations that are allowed."""
+    ranks = list(Grade)
+    best = None
+    for choice in product(*options.values()):
+        chosen = dict(zip(options, choice, strict=True))
+        names = list(chosen)
+        efforts = [each.effort for each in choice]
+        fits = not any(
+            list(clashes(a, chosen[a].declaration, b, chosen[b].declaration))
+            for n, a in enumerate(names)
+            for b in names[:n]
+        )
+        allowed = all(ranks.index(e.grade) <= ranks.index(grade) for e in efforts)
+        if fits and allowed and sum(e.conflicts for e in efforts) <= conflicts:
+            work = Effort(
+                *(
+                    sum(column)
+                    for column in zip(
+                        *((e.conflicts, e.review, e.changed) for e in efforts), strict=True
+                    )
+                )
+            )
+            found = (sum(each.age for each in choice), work)
+            best = found if best is None else min(best, found)
+    return best
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(option("a", "b"), min_size=1, max_size=4),
+    st.lists(option("b", "c"), min_size=1, max_size=4),
+    st.lists(option("c", "a"), min_size=1, max_size=3),
+)
+def test_law_as_good_as_trying_them_all(a: list[Option], b: list[Option], c: list[Option]) -> None:
+    options = {"a": a, "b": b, "c": c}
+    found = list(combine(options, ()))
+    most = sum(max(each.effort.conflicts for each in each_list) for each_list in options.values())
+    wanted = [(grade, 0) for grade in list(Grade)[:-1]]
+    wanted += [(Grade.CONFLICTS, count) for count in range(1, most + 1)]
+    newest: list[tuple[int, Effort]] = []
+    for grade, conflicts in wanted:
+        best = by_trying(options, grade, conflicts)
+        if best is not None and (not newest or best[0] < newest[-1][0]):
+            newest.append(best)
+    assert [(each.age, each.effort) for each in found] == newest
+    assert all(isinstance(each, Combined) for each in found)
