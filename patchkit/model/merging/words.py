@@ -25,7 +25,7 @@ def merge_words(
     sides = [_WORD.findall(b"".join(lines)) for lines in (base, upstream, patch)]
     if not all(sides) or max(map(len, sides)) > _LONGEST:
         return None
-    three = compare_three(*sides)
+    three = compare_three(sides[0], sides[1], sides[2])
     if three.conflicts or not _keeps_most(len(sides[0]), three.upstream_edits, three.patch_edits):
         return None
     merged = three.assemble([each.settled or () for each in three.regions])
