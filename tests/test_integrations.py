@@ -1,10 +1,14 @@
-"""What other people's CI loads from here: the action, the GitLab template, the pre-commit hooks."""
+"""What CI loads from here: actions, workflows, the GitLab template, hooks, the matcher."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,71 +17,330 @@ import yaml
 
 from patchkit.cli.catalog import COMMANDS, split_command
 from patchkit.cli.table import PAGES
+from tests.drift.lines import edit, numbered
+from tests.support.projects import Project
+from tests.support.repos import Upstream, git_in
 
 ROOT = Path(__file__).parent.parent
+WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("ci", "drift")]
+ACTIONS = ["action.yml", "ci/bump/action.yml"]
+FILES = [*ACTIONS, "ci/gitlab.yml", ".pre-commit-hooks.yaml", *WORKFLOWS]
+BASE = numbered()
 
 
 def _load(name: str) -> Any:
     return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
 
 
-def _commands(text: str) -> list[list[str]]:
-    found = re.findall(r"^[ -]*(?:entry: )?patchkit ([^|\n]+)", text, re.MULTILINE)
-    return [line.split() for line in found]
+def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Each patchkit command line in a file's scripts: (command, arguments)."""
+    bare = re.sub(r"(?m)^\s*#.*$", "", text)
+    joined = re.sub(r"\\\n\s*", "", re.sub(r"\n\s+(?=--)", " ", bare))
+    for line in re.findall(r"(?:^|[\s(-])patchkit ([a-z][^|\n)`]*)", joined):
+        split = split_command(line.split())
+        if split is not None:
+            yield split
 
 
-@pytest.mark.parametrize("name", ["action.yml", "ci/gitlab.yml", ".pre-commit-hooks.yaml"])
-def test_commands_and_options_are_real(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    found = _commands(text)
-    assert found
-    for words in found:
-        split = split_command(words)
-        assert split is not None, words
-        command, arguments = split
+@pytest.mark.parametrize(
+    ("name", "commands"),
+    [
+        ("action.yml", {"ci", "report merge"}),
+        ("ci/bump/action.yml", {"bump"}),
+        ("ci/gitlab.yml", {"ci", "report merge", "matrix", "bump"}),
+        (".pre-commit-hooks.yaml", {"manifest lint", "check"}),
+        (".github/workflows/ci.yml", {"matrix", "report merge"}),
+        (".github/workflows/drift.yml", {"matrix", "drift", "report merge", "render"}),
+    ],
+)
+def test_commands_and_options_are_real(name: str, commands: set[str]) -> None:
+    found = list(_commands((ROOT / name).read_text(encoding="utf-8")))
+    assert {command for command, _ in found} == commands
+    for command, arguments in found:
         assert command in COMMANDS
         options = [word for word in arguments if re.fullmatch(r"--[a-z-]+", word)]
-        assert all(option in PAGES[command] for option in options)
+        assert all(option in PAGES[command] for option in options), (command, options)
 
 
-def test_no_input_of_the_action_is_shell_code() -> None:
-    (step,) = [each for each in _load("action.yml")["runs"]["steps"] if "run" in each]
+@pytest.mark.parametrize("name", ACTIONS)
+def test_no_input_of_an_action_is_shell_code(name: str) -> None:
+    (step,) = [each for each in _load(name)["runs"]["steps"] if "run" in each]
     assert "${{" not in step["run"]
-    assert all(name in step["run"] for name in step["env"] if name != "PATCHKIT_CACHE")
+    used_by_programs = {"PATCHKIT_CACHE", "GH_TOKEN"}
+    assert all(word in step["run"] for word in step["env"] if word not in used_by_programs)
+
+
+def test_what_workflows_give_actions_is_taken() -> None:
+    for workflow in WORKFLOWS:
+        for job in _load(workflow)["jobs"].values():
+            for step in job["steps"]:
+                if step.get("uses", "").startswith("./"):
+                    action = _load(f"{step['uses']}/action.yml".removeprefix(".//"))
+                    assert step["with"].keys() <= action["inputs"].keys()
+
+
+def _script(step: Mapping[str, Any]) -> str:
+    return str(step["run"])
+
+
+def _fakes(folder: Path, programs: Mapping[str, str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, body in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def _run(
+    script: str, cwd: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    bash = shutil.which("bash")
+    assert bash is not None
+    argv = [bash, "-eo", "pipefail", "-c", script]
+    return subprocess.run(
+        argv, env=dict(environment), cwd=cwd, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_action_passes_its_inputs(tmp_path: Path) -> None:
     (step,) = [each for each in _load("action.yml")["runs"]["steps"] if "run" in each]
-    fake = tmp_path / "bin"
-    fake.mkdir()
-    for name, body in {"python": "exit 0", "patchkit": 'echo "$@"; exit 3'}.items():
-        (fake / name).write_text(f"#!/bin/sh\n{body}\n")
-        (fake / name).chmod(0o755)
-    bash = shutil.which("bash")
-    assert bash is not None
+    patchkit = 'echo "$@"; case $1 in ci) : > out.json; exit 3;; esac'
+    fake = _fakes(tmp_path / "bin", {"python": "exit 0", "patchkit": patchkit})
     environment = {
         "PATH": f"{fake}:/usr/bin:/bin",
-        "ACTION": ".",
+        "ACTION": "there",
         "MANIFESTS": "one two; touch evil",
+        "SELECTION": "--component x",
         "STRICT": "true",
         "ALLOW_DRIFT": "false",
+        "RESULT": "out.json",
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
     }
-    done = subprocess.run(
-        [bash, "-eo", "pipefail", "-c", step["run"]],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = _run(_script(step), tmp_path, environment)
+    chosen = "--component x --manifest one --manifest two; --manifest touch --manifest evil"
+    assert (done.returncode, done.stdout.splitlines()) == (
+        3,
+        [
+            "::add-matcher::there/ci/problem-matcher.json",
+            f"ci {chosen} --strict --quiet --format json --output out.json",
+            "report merge out.json --format github",
+        ],
     )
-    chosen = "--manifest one --manifest two; --manifest touch --manifest evil --strict"
-    assert (done.returncode, done.stdout) == (3, f"ci {chosen} --format github\n")
-    assert (tmp_path / "summary").read_text() == f"ci {chosen} --offline --format markdown\n"
+    assert (tmp_path / "summary").read_text() == "report merge out.json --format markdown\n"
     assert not (tmp_path / "evil").exists()
+
+
+@pytest.fixture
+def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
+    """A project with an origin, whose patch fits the branch beyond its pin."""
+    pin = upstream.commit({"a.py": BASE})
+    patches = {"ours.patch": edit("a.py", BASE, l6="ours")}
+    project.component("demo", upstream, pin, patches, track="main")
+    upstream.commit({"a.py": f"more\n{BASE}"}, "Move on")
+    git_in(tmp_path, "init", "-q", "--bare", "origin.git")
+    git_in(project.root, "init", "-q", "-b", "main")
+    git_in(project.root, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    git_in(project.root, "add", "--all")
+    git_in(project.root, "commit", "-q", "-m", "Start")
+    return project
+
+
+def _around(tmp_path: Path, programs: Mapping[str, str]) -> dict[str, str]:
+    """An environment with the real patchkit and git, and fakes of what reaches out."""
+    fake = _fakes(tmp_path / "bin", programs)
+    path = f"{fake}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "LOG": str(tmp_path / "log")}
+
+
+def test_a_bump_becomes_a_pull_request(pinned: Project, tmp_path: Path) -> None:
+    (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
+    gh = 'echo "$*" >> "$LOG"; case "$2" in create) echo https://example.com/pull/1;; esac'
+    environment = _around(tmp_path, {"python": "exit 0", "gh": gh}) | {
+        "ACTION": ".",
+        "MANIFEST": "demo",
+        "COMPONENT": "demo",
+        "AFTER": 'echo "$MANIFEST" > after.txt',
+        "BODY": str(tmp_path / "body.md"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_REF_NAME": "main",
+    }
+    done = _run(_script(step), pinned.root, environment)
+    assert done.returncode == 0, done.stderr
+    branch = "patchkit/bump-demo-demo"
+    listed, created = (tmp_path / "log").read_text().splitlines()
+    assert listed.startswith(f"pr list --head {branch} --state open")
+    assert created == (
+        f"pr create --head {branch} --base main --title Bump demo of demo --body-file"
+        f" {tmp_path / 'body.md'}"
+    )
+    assert "ours" in (tmp_path / "summary").read_text()
+    assert (tmp_path / "output").read_text() == "pull-request=https://example.com/pull/1\n"
+    pushed = git_in(tmp_path / "origin.git", "show", "--stat=200", "--format=%s", branch).decode()
+    assert pushed.startswith("Bump demo of demo\n")
+    assert "manifests/demo.yaml" in pushed
+    assert "after.txt" in pushed
+    again = _run(_script(step), pinned.root, environment)  # there is nothing more to move
+    assert again.returncode == 0, again.stderr
+    assert len((tmp_path / "log").read_text().splitlines()) == 2
+
+
+def test_a_bump_that_does_not_fit_is_red(
+    pinned: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.commit({"a.py": numbered(l6="theirs")}, "The same line")
+    (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
+    environment = _around(tmp_path, {"python": "exit 0", "gh": 'echo "$*" >> "$LOG"'}) | {
+        "ACTION": ".",
+        "MANIFEST": "demo",
+        "COMPONENT": "demo",
+        "AFTER": "",
+        "BODY": str(tmp_path / "body.md"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+    }
+    assert _run(_script(step), pinned.root, environment).returncode == 3
+    assert "ours" in (tmp_path / "summary").read_text()
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_bump_becomes_a_merge_request(pinned: Project, tmp_path: Path) -> None:
+    script = "\n".join(_load("ci/gitlab.yml")[".patchkit-bump"]["script"])
+    script = script.replace(
+        '"https://patchkit:$PATCHKIT_TOKEN@$CI_SERVER_HOST/$CI_PROJECT_PATH.git"', "origin"
+    )
+    curl = 'printf "%s\\n" "$*" >> "$LOG"; case "$*" in *--get*) echo "$KNOWN";; esac'
+    environment = _around(tmp_path, {"curl": curl}) | {
+        "CI_PROJECT_DIR": str(pinned.root),
+        "CI_API_V4_URL": "https://example.com/api",
+        "CI_PROJECT_ID": "7",
+        "CI_DEFAULT_BRANCH": "main",
+        "PATCHKIT_MANIFEST": "demo",
+        "PATCHKIT_COMPONENT": "demo",
+        "PATCHKIT_TOKEN": "secret",
+        "KNOWN": "[]",
+    }
+    (pinned.root / ".patchkit-cache").mkdir()
+    done = _run(script, pinned.root, environment)
+    assert done.returncode == 0, done.stderr
+    _, made = (tmp_path / "log").read_text().splitlines()
+    assert "--request POST https://example.com/api/projects/7/merge_requests" in made
+    assert "title=Bump demo of demo" in made
+    assert "secret" not in (tmp_path / "log").read_text() + done.stdout + done.stderr
+    git_in(tmp_path / "origin.git", "rev-parse", "--verify", "patchkit/bump-demo-demo")
+    git_in(pinned.root, "checkout", "-q", "main")
+    environment["KNOWN"] = '[{"iid": 12}]'
+    assert _run(script, pinned.root, environment).returncode == 0
+    changed = (tmp_path / "log").read_text().splitlines()[-1]
+    assert "--request PUT https://example.com/api/projects/7/merge_requests/12" in changed
 
 
 def test_hooks_have_what_pre_commit_asks_for() -> None:
     for hook in _load(".pre-commit-hooks.yaml"):
         assert {"id", "name", "entry", "language", "files"} <= hook.keys()
         re.compile(hook["files"])
+
+
+# -- the problem matcher -----------------------------------------------------------------------
+
+
+def _matched(text: str) -> list[dict[str, str]]:
+    """What GitHub's runner makes of a log: the patterns of a matcher hold on lines in a row."""
+    found = []
+    lines = text.splitlines()
+    for matcher in json.loads((ROOT / "ci/problem-matcher.json").read_text())["problemMatcher"]:
+        patterns = matcher["pattern"]
+        for at in range(len(lines)):
+            facts = {"severity": matcher.get("severity", "error")}
+            for pattern, line in zip(patterns, lines[at : at + len(patterns)], strict=False):
+                hit = re.search(pattern["regexp"], line)
+                if hit is None:
+                    break
+                keys = ("severity", "file", "line", "column", "message")
+                facts |= {key: hit[pattern[key]] or "" for key in keys if key in pattern}
+            else:
+                found.append(facts)
+    return found
+
+
+def _golden(name: str) -> str:
+    return (ROOT / f"tests/golden/{name}.txt").read_text(encoding="utf-8")
+
+
+def test_the_matcher_finds_errors_at_their_lines() -> None:
+    for name in ("manifest-lint-bad", "check-corrupt"):
+        text = _golden(name)
+        placed = re.findall(r"(?m)^error: (\S+?):(\d+): (.+)$", text)
+        assert placed
+        found = [(each["file"], each["line"], each["message"]) for each in _matched(text)]
+        assert found == placed
+
+
+def test_the_matcher_finds_findings_and_conflicts() -> None:
+    found = _matched(_golden("check-strict"))
+    assert ("warning", "patches/demo/raw.patch", "1") in [
+        (each["severity"], each["file"], each["line"]) for each in found
+    ]
+    assert all(each["message"] for each in found)
+    (conflict,) = [
+        each for each in _matched(_golden("check-conflicted")) if "apply" in each["message"]
+    ]
+    assert conflict["file"].endswith(".patch")
+    assert conflict["severity"] == "error"
+
+
+def test_the_matcher_is_quiet_where_all_is_well() -> None:
+    for name in ("check-ok", "apply-created", "exit/drift-1", "exit/ci-0"):
+        assert _matched(_golden(name)) == []
+
+
+# -- other people's linters --------------------------------------------------------------------
+
+
+def _linter(name: str) -> str:
+    """A linter beside this Python or on the PATH; skips where there is none."""
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.is_file() else shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def _lint(*argv: str) -> None:
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_actionlint_has_nothing_to_say() -> None:
+    _lint(_linter("actionlint"), *WORKFLOWS)
+
+
+def test_yamllint_has_nothing_to_say() -> None:
+    _lint(_linter("yamllint"), "--strict", *FILES)
+
+
+@pytest.mark.parametrize(
+    ("schema", "names"),
+    [
+        ("vendor.github-actions", ACTIONS),
+        ("vendor.github-workflows", WORKFLOWS),
+        ("vendor.gitlab-ci", ["ci/gitlab.yml"]),
+    ],
+)
+def test_files_are_what_their_schemas_ask_for(schema: str, names: list[str]) -> None:
+    _lint(_linter("check-jsonschema"), "--builtin-schema", schema, *names)
+
+
+def test_a_generated_pipeline_is_what_its_schema_asks_for(pinned: Project) -> None:
+    checker = _linter("check-jsonschema")
+    pinned.write({"jobs.yml": pinned.run("matrix", "--format", "gitlab").ok().out})
+    _lint(checker, "--builtin-schema", "vendor.gitlab-ci", str(pinned.root / "jobs.yml"))
+
+
+def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
+    shellcheck = _linter("shellcheck")
+    for name in ACTIONS:
+        (step,) = [each for each in _load(name)["runs"]["steps"] if "run" in each]
+        script = tmp_path / f"{name.replace('/', '-')}.sh"
+        script.write_text(f"#!/usr/bin/env bash\nset -eo pipefail\n{_script(step)}")
+        # variables come from the environment
+        _lint(shellcheck, "--exclude=SC2153,SC2154", str(script))

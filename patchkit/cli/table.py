@@ -274,6 +274,8 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              'FILE',
              False,
              "The template that GitLab's jobs extend: a path in the repository, or a URL"),
+            (('--extends',), 'JOB', False, "Which of the template's jobs they extend"),
+            (('--tracking',), '', False, 'Only components that track a branch'),
             (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
             (('-q', '--quiet'),
              '',
@@ -1255,6 +1257,9 @@ Options:
                           [default: 200]
       --include FILE      The template that GitLab's jobs extend: a path in the
                           repository, or a URL. [default: ci/gitlab.yml]
+      --extends JOB       Which of the template's jobs they extend. [default:
+                          .patchkit]
+      --tracking          Only components that track a branch.
       --json              Print the result as JSON (docs/reference/json.md).
   -q, --quiet             Print only what is wrong; the exit code says the rest.
 
@@ -1265,6 +1270,8 @@ Examples:
       on GitHub
   patchkit matrix --format gitlab --include ci/gitlab.yml > jobs.yml
       on GitLab
+  patchkit matrix --tracking --format github
+      what `patchkit bump` can move
   patchkit matrix --json > jobs.json
       for `patchkit report merge --expect jobs.json`
 

@@ -28,9 +28,12 @@ class Job:
     `name` is unique and fit for a file's name; `options` are those of `patchkit ci`. `looks_at` has
     a "MANIFEST: COMPONENT" for each component of it. `cache` is a key for what the job fetches: the
     same as long as its pins are; `cache_like` is how keys of jobs on the same upstreams begin.
+    `manifest` and `component` are "" where it has several.
     """
 
     name: str
+    manifest: str
+    component: str
     options: str
     looks_at: tuple[str, ...]
     cache: str
@@ -74,6 +77,8 @@ def plan_jobs(
 def _component_job(manifest: Manifest, component: Component, asked: str) -> Job:
     return Job(
         name=f"{manifest.name}-{component.name}",
+        manifest=asked,
+        component=component.name,
         options=f"--manifest {asked} --component {component.name}",
         looks_at=(f"{manifest.name}: {component.name}",),
         cache_like=_like([component]),
@@ -90,6 +95,8 @@ def _manifests_job(
     more = f"-and-{len(share) - 1}-more" if len(share) > 1 else ""
     return Job(
         name=f"{share[0][0].name}{more}",
+        manifest=asked[share[0][0].path] if len(share) == 1 else "",
+        component="",
         options=" ".join(
             [
                 *(f"--manifest {asked[manifest.path]}" for manifest, _ in share),

@@ -146,6 +146,12 @@ def test_what_is_no_result_is_refused(project: Project, text: str, said: str) ->
 def test_a_pipeline_for_gitlab(many: Project) -> None:
     pipeline = yaml.safe_load(many.run("matrix", "--format", "gitlab").ok().out)
     assert pipeline["include"] == [{"local": "ci/gitlab.yml"}]
+    assert pipeline["report"]["extends"] == ".patchkit-report"
+    bump = yaml.safe_load(
+        many.run("matrix", "--format", "gitlab", "--extends", ".patchkit-bump", "--tracking").out
+    )
+    assert bump.keys() == {"include", "patchkit"}
+    assert len(bump["patchkit"]["parallel"]["matrix"]) == 1
     rows = pipeline["patchkit"]["parallel"]["matrix"]
     assert [row["PATCHKIT_SELECTION"] for row in rows] == [
         "--manifest one --component fits",

@@ -50,12 +50,21 @@ IncludeOption = Annotated[
     ),
 ]
 
+ExtendsOption = Annotated[
+    str,
+    typer.Option("--extends", metavar="JOB", help="Which of the template's jobs they extend."),
+]
+TrackingOption = Annotated[
+    bool, typer.Option("--tracking", help="Only components that track a branch.")
+]
+
 
 @command(
     examples=[
         ("patchkit matrix", "which jobs there would be"),
         ('echo "jobs=$(patchkit matrix --format github)" >> "$GITHUB_OUTPUT"', "on GitHub"),
         ("patchkit matrix --format gitlab --include ci/gitlab.yml > jobs.yml", "on GitLab"),
+        ("patchkit matrix --tracking --format github", "what `patchkit bump` can move"),
         ("patchkit matrix --json > jobs.json", "for `patchkit report merge --expect jobs.json`"),
     ],
     exits={
@@ -71,6 +80,8 @@ def matrix(
     form: FormOption = MatrixForm.TEXT,
     jobs: MostOption = _MOST,
     include: IncludeOption = "ci/gitlab.yml",
+    extends: ExtendsOption = ".patchkit",
+    tracking: TrackingOption = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
@@ -86,6 +97,8 @@ def matrix(
     if jobs < 1:
         raise UsageError("--jobs must be 1 or more")
     chosen, broken = open_manifests(all_manifest_paths(manifest), component)
+    if tracking:
+        chosen = [(m, tuple(c for c in each if c.track is not None)) for m, each in chosen]
     report = plan_jobs(chosen, broken, folder=Path.cwd(), most=jobs, only=component or ())
     for problem in (each for one in report.broken for each in one.problems):
         terminal.problem(problem)
@@ -94,7 +107,9 @@ def matrix(
     from patchkit.report.matrix import github_matrix, gitlab_pipeline
 
     is_github = form is MatrixForm.GITHUB
-    terminal.document(github_matrix(report) if is_github else gitlab_pipeline(report, include))
+    terminal.document(
+        github_matrix(report) if is_github else gitlab_pipeline(report, include, extends)
+    )
     return report.exit_code
 
 
