@@ -40,6 +40,8 @@ _PROGRESS = re.compile(
 _UNSTABLE = (
     (re.compile(r"\b\d+(\.\d+)? (s|ms|MB|kB)\b"), "N"),
     (re.compile(r"\b\d{8}T\d{6}Z\b"), "STAMP"),
+    # the key of a local upstream's cache: its folder is another each time
+    (re.compile(r"\bpatchkit-1-[0-9a-f]{12}-([0-9a-f]{12})?"), "KEY"),
 )
 
 
