@@ -100,3 +100,17 @@ def test_the_ends_of_files_as_git_sees_them(target: bytes, body: bytes) -> None:
     header = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n"
     files = {"f": (0o100644, target)}
     assert our_verdict(files, header + body) == git_verdict(files, header + body)
+
+
+@pytest.mark.parametrize("tail", [b"\n", b" \t\r\n", b"\x0c\n", b"\x0b\n", b"x\n"])
+def test_a_last_line_without_newline_may_have_blanks_behind_it_as_git_has_it(tail: bytes) -> None:
+    patch = diff(b"@@ -2,3 +2,3 @@\n a\n-b\n+B\n c\n\\ No newline at end of file\n")
+    files = {"f": (0o100644, b"0\na\nb\nc" + tail + b"d\n")}
+    verdict = git_verdict(files, patch)
+    assert our_verdict(files, patch) == verdict
+    assert (verdict is None) is bool(tail.strip(b" \t\r\n"))
+
+
+def test_a_first_misfit_tells_what_stands_at_its_own_place() -> None:
+    (misfit,) = place(NUMBERS, b"@@ -4,3 +4,3 @@\n x\n-y\n+Y\n z\n").misfits
+    assert (misfit.number, misfit.found_at, misfit.found) == (1, 4, (b"4\n", b"5\n", b"6\n"))
