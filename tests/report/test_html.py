@@ -24,9 +24,11 @@ from patchkit.explain.values import (
 )
 from patchkit.model.harmless import clean
 from patchkit.model.outcome import Preimage, Reason
+from patchkit.ops.check_report import CheckReport
+from patchkit.ops.ci import CiReport
 from patchkit.overrides.review import Verdict as ReplacedVerdict
 from patchkit.report.html.clashes import clash_of
-from patchkit.report.html.pages import drift_page
+from patchkit.report.html.pages import ci_page, drift_page
 from patchkit.report.html.states import ORDER, look_of
 from patchkit.report.html.timeline import timeline_of
 from patchkit.report.html.trends import trend_of
@@ -277,3 +279,16 @@ def test_without_its_line_a_timeline_knows_the_commits_that_changed_something() 
     component = replace(component_drift({"a.patch": "uuxxs"}), line=())
     page = _Page(drift_page(drift_report(component), (), "now"))
     assert page.data["components"]["component-1"]["cells"] == [0, 2, 4]
+    whole = component_drift({"a.patch": "u" * 14 + "x"})
+    exact, guessed = timeline_of(whole).months, timeline_of(replace(whole, line=())).months
+    assert [month.label for month in guessed] == ["Dec 2025", "~Jan 2026", "~Feb", "~Mar"]
+    assert all(abs(a.at - b.at) <= 1 for a, b in zip(exact, guessed, strict=True))
+
+
+def test_a_page_of_nothing_says_so() -> None:
+    nothing = CiReport(
+        CheckReport(strict=False, components=(), shared=(), broken=()), drift_report()
+    )
+    page = _Page(ci_page(nothing, (), ""))
+    assert "There is nothing to look at." in page.text
+    assert "Patches on their pins" not in page.text

@@ -82,9 +82,8 @@ def check_page(report: CheckReport, notices: Iterable[Notice], written: str) -> 
 
 def ci_page(report: CiReport, notices: Iterable[Notice], written: str) -> str:
     """The page of both in one."""
-    found = notices
-    both = (report.check, report.drift)
-    return _page("patchkit ci", report.exit_code, found, written, check=both[0], drift=both[1])
+    code, check, drift = report.exit_code, report.check, report.drift
+    return _page("patchkit ci", code, notices, written, check=check, drift=drift)
 
 
 def _page(
@@ -97,6 +96,9 @@ def _page(
     drift: DriftReport | None = None,
 ) -> str:
     components = _components(drift) if drift is not None else ()
+    broken = _broken(check, drift)
+    if check is not None and not check.components:
+        check = None  # as where the jobs of a matrix looked for drift only
     style, script = page_part("page.css"), page_part("page.js")
     return render_page(
         "page.html.j2",
@@ -110,7 +112,7 @@ def _page(
         components=components,
         several=len({each.drift.manifest for each in components}) > 1,
         drift=drift,
-        broken=_broken(check, drift),
+        broken=broken,
         notices=tuple(notices),
         style=style,
         script=script,
@@ -183,6 +185,8 @@ def _verdict(
         yield f"{lost} component{'s' * (lost != 1)} could not be looked at."
     elif code not in (ExitCode.OK, ExitCode.FINDING):
         yield "Something could not be read: see below."
+    elif check is None and not components and not unchanged:
+        yield "There is nothing to look at."
 
 
 def _share(bad: int, total: int, what: str) -> str:

@@ -6,7 +6,7 @@ commits there are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -17,6 +17,8 @@ from patchkit.report.html.states import ORDER, Look, look_of, outline
 # So far apart, in hundredths of the width, labels of months do not touch: on a desk, on a phone.
 _WIDE, _NARROW = 5.0, 17.0
 _FILES = 3
+# Months between two commits that are known are guessed, but for so many.
+_GUESSED = 120
 # A table of more runs than this nobody reads, and a browser takes long to show.
 _LISTED = 3000
 
@@ -134,27 +136,58 @@ def _words(runs: Sequence[Run]) -> str:
 
 
 def _months(known: Mapping[int, Landed], cells: int) -> list[Month]:
-    """The first commit of each month; one that claims a date before those to its left is in theirs.
-
-    Nor is one believed that claims to be later than the last.
-    """
-    begins: dict[str, int] = {}
-    end = known[max(known)].date
-    for at, landed in sorted(known.items()):
-        if max(begins, default="") < landed.date[:7] and landed.date <= end:
-            begins[landed.date[:7]] = at
-    lefts = {month: round(at * 100 / cells, 3) for month, at in begins.items()}
+    begins = dict(_beginnings(known))
+    lefts = {month: round(at * 100 / cells, 3) for month, (at, _) in begins.items()}
     wide, narrow = _roomy(lefts, _WIDE), _roomy(lefts, _NARROW)
     return [
         Month(
-            _label(month, month == min(wide)),
+            about + _label(month, month == min(wide)),
             at,
             lefts[month],
             month in wide,
-            _label(month, month == min(narrow)) if month in narrow else "",
+            about + _label(month, month == min(narrow)) if month in narrow else "",
         )
-        for month, at in begins.items()
+        for month, (at, about) in begins.items()
     ]
+
+
+def _beginnings(known: Mapping[int, Landed]) -> Iterator[tuple[str, tuple[int, str]]]:
+    """Where months begin, with "~" where that is between commits which are known.
+
+    A commit that claims a date before those to its left is in their month, and none is believed
+    that claims to be later than the last.
+    """
+    end = known[max(known)].date
+    line = sorted(known.items())
+    last_at, last = line[0][0], line[0][1].date
+    yield last[:7], (last_at, "")
+    for at, landed in line[1:]:
+        if last < landed.date <= end:
+            months = _months_after(last, landed.date) if landed.date[:7] > last[:7] else []
+            if at == last_at + 1 or len(months) > _GUESSED:
+                yield from ((month, (at, "")) for month in months[-1:])
+            else:
+                yield from ((m, (_between(m, last_at, last, at, landed.date), "~")) for m in months)
+            last = landed.date
+        last_at = at
+
+
+def _months_after(first: str, last: str) -> list[str]:
+    """The months that begin after the first date, up to the last."""
+    numbers = range(_number(first) + 1, _number(last) + 1)
+    return [f"{number // 12:04}-{number % 12 + 1:02}" for number in numbers]
+
+
+def _number(moment: str) -> int:
+    return int(moment[:4]) * 12 + int(moment[5:7]) - 1
+
+
+def _between(month: str, first: int, since: str, last: int, until: str) -> int:
+    """About where a month begins, if as much happened each day."""
+    start, begins, end = (
+        date.fromisoformat(each).toordinal() for each in (since[:10], f"{month}-01", until[:10])
+    )
+    return first + round((last - first) * (begins - start) / max(1, end - start))
 
 
 def _roomy(lefts: Mapping[str, float], gap: float) -> set[str]:
