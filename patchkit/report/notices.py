@@ -41,6 +41,19 @@ RULES: Mapping[str, str] = {
 }
 
 
+#: What to do about those that `patchkit check` alone does not explain.
+HELP: Mapping[str, str] = {
+    "does-not-apply": "`patchkit check` shows what stands where the patch expects other lines.",
+    "broken-upstream": "`patchkit drift` shows the clash; `patchkit bump` carries what can be.",
+    "absorbed-upstream": "`patchkit bump` takes the patch off the series when it moves the pin.",
+    "applies-perhaps-wrong": "Read the function around the hunk as it is upstream now.",
+    "hunks-absorbed-upstream": "`patchkit bump` leaves them out when it moves the pin.",
+    "new-site-upstream": "Cover it by a patch or a recipe, or accept it: `patchkit residual`.",
+    "override-gone-upstream": "`patchkit overrides` lists all; the replacement does nothing then.",
+    "override-signature-upstream": "`patchkit overrides --diff` shows how it is called now.",
+    "override-body-upstream": "`patchkit overrides --diff` shows what changed.",
+}
+
 #: Of a patch that does not fit: what a bump does about it by itself, and how much it matters then.
 _BUMP = {
     Status.MERGED: "; a bump carries it",

@@ -35,7 +35,7 @@ def read_envelope(data: bytes, name: str) -> tuple[str, Mapping[str, Any]]:
     """(command, the whole object) of a result's file; BadInputError for anything else."""
     try:
         found = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
         raise BadInputError(Problem(f"is not JSON: {error}", name, _HINT)) from error
     schema = found.get("schema") if isinstance(found, dict) else None
     parts = schema.split("/") if isinstance(schema, str) else []

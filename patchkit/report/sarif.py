@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import quote
 
 from patchkit import __version__
-from patchkit.report.notices import RULES
+from patchkit.report.notices import HELP, RULES
 from patchkit.report.values import Level, Notice
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_HELP = "The result's own text says what to do; `patchkit check` prints it with all details."
 _RANK = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "note"}
 
 
@@ -37,7 +38,13 @@ def sarif_document(notices: Iterable[Notice]) -> str:
 
 def _rule(name: str) -> dict[str, Any]:
     words = RULES.get(name, name.replace("-", " ").capitalize())
-    return {"id": name, "shortDescription": {"text": words}}
+    # GitHub asks for all three
+    return {
+        "id": name,
+        "shortDescription": {"text": words},
+        "fullDescription": {"text": f"{words}."},
+        "help": {"text": HELP.get(name, _HELP)},
+    }
 
 
 def _result(notice: Notice, rule: int) -> dict[str, Any]:

@@ -103,6 +103,23 @@ def test_functions_that_are_replaced_and_changed_are_told_with_the_commit(
     assert again["targets"] == component["targets"]
 
 
+def test_since_the_last_report_only_what_is_new_is_told(
+    project: Project, upstream: Upstream
+) -> None:
+    project.write({"patches/cuda.rules.yml": yaml.safe_dump(DEVICE_RULES)})
+    pin = upstream.commit({"a.py": BASE})
+    patches = {"ours.patch": edit("a.py", BASE, l6="ours")}
+    rules = {"rules": ["patches/cuda.rules.yml"]}
+    project.component("demo", upstream, pin, patches, residual=rules, track="main")
+    upstream.commit({"one.py": 'x = "cuda"\n'}, "One")
+    assert "one.py:1" in project.run("drift", "--since-last").ok().out
+    assert "one.py" not in project.run("drift", "--since-last").ok().out
+    upstream.commit({"two.py": 'x = "cuda"\n'}, "Two")
+    told = project.run("drift", "--since-last").ok().out
+    assert "two.py:1" in told
+    assert "one.py" not in told
+
+
 def test_what_cannot_be_looked_at_is_told(
     project: Project, upstream: Upstream, core: Upstream
 ) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -59,10 +63,12 @@ _SARIF: dict[str, Any] = {
                     "uniqueItems": True,
                     "items": {
                         "type": "object",
-                        "required": ["id"],
+                        "required": ["id", "shortDescription", "fullDescription", "help"],
                         "properties": {
                             "id": {"type": "string"},
                             "shortDescription": {"$ref": "#/$defs/text"},
+                            "fullDescription": {"$ref": "#/$defs/text"},
+                            "help": {"$ref": "#/$defs/text"},
                         },
                         "additionalProperties": False,
                     },
@@ -231,3 +237,31 @@ def test_a_report_in_a_file_leaves_the_words_on_the_terminal(
     assert "count.patch" in ran.out
     assert json.loads((project.root / "out" / "drift.sarif").read_text())["version"] == "2.1.0"
     assert project.run("drift", "--output", "x").code != 0
+
+
+def test_sarif_is_what_microsofts_validator_asks_for(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    """Its rules for the format and those for GitHub's code scanning."""
+    validator = shutil.which("Sarif.Multitool") or shutil.which("sarif-multitool")
+    if validator is None:
+        pytest.skip("sarif-multitool is not installed")
+    _drifted(project, upstream, "Rework ::error::x (#7)")
+    project.write({"patches/demo/left.patch": b"not listed"})
+    project.run("ci", "--format", "sarif", "-o", "x.sarif")
+    argv = [validator, "validate", str(project.root / "x.sarif"), "--rule-kind", "Sarif;Ghas"]
+    environment = {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
+    done = subprocess.run(
+        argv, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
+    )
+    assert "Analysis completed successfully." in done.stdout
+    assert ": error " not in done.stdout
+
+
+def test_junit_is_read_by_another_reader(project: Project, upstream: Upstream) -> None:
+    junitparser = pytest.importorskip("junitparser", reason="junitparser is not installed")
+    _drifted(project, upstream, "Rework")
+    project.run("ci", "--format", "junit", "-o", "x.xml")
+    report = junitparser.JUnitXml.fromfile(str(project.root / "x.xml"))
+    assert [suite.name for suite in report] == ["demo: demo", "demo: demo drift"]
+    assert (report.tests, report.failures) == (2, 1)
