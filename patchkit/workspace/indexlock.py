@@ -7,6 +7,7 @@ Ours has contents that git never writes, so that one which a killed run left is 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.workspace.checkout import Checkout
@@ -20,15 +21,20 @@ def hold_index(checkout: Checkout) -> None:
     draft = checkout.own_folder / "index.lock"
     try:
         draft.write_bytes(_OURS)
+        _link(checkout, draft, lock)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _link(checkout: Checkout, draft: Path, lock: Path) -> None:
+    try:
         # by a link, so that the lock is never seen without its contents
         os.link(draft, lock)
     except FileExistsError:
         if lock.read_bytes() != _OURS:
             raise _taken(checkout) from None
     except OSError:
-        _create(checkout)  # a file system without hard links
-    finally:
-        draft.unlink(missing_ok=True)
+        _create(checkout, lock)  # a file system without hard links
 
 
 def release_index(checkout: Checkout) -> None:
@@ -41,12 +47,17 @@ def release_index(checkout: Checkout) -> None:
         return
 
 
-def _create(checkout: Checkout) -> None:
+def _create(checkout: Checkout, lock: Path) -> None:
     try:
-        with (checkout.git_dir / "index.lock").open("xb") as stream:
-            stream.write(_OURS)
+        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
         raise _taken(checkout) from None
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(_OURS)
+    except BaseException:
+        lock.unlink(missing_ok=True)  # empty, it would be taken for git's
+        raise
 
 
 def _taken(checkout: Checkout) -> SurroundingsError:
