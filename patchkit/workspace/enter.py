@@ -162,6 +162,8 @@ def _enter(
 ) -> Entered:
     if before.state is State.ABSENT:
         return _create(checkout, stack, before)
+    if force and not before.ours:
+        before = inspect(checkout)  # a git out of memory or descriptors may have seen no refs
     if not before.ours and before.state is State.FOREIGN:
         return _replace(checkout, stack, before, when) if force else _refuse(before, stack)
     finished = before.state is State.INTERRUPTED
