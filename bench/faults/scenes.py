@@ -147,6 +147,36 @@ def _to_bump(box: Sandbox) -> None:
     (box.project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
 
 
+def _conflicting(box: Sandbox) -> Project:
+    """An applied stack whose first patch conflicts with where the branch is now."""
+    upstream, project = box.upstream("conflicting"), box.project
+    if upstream.resolve("refs/heads/main") is None:
+        base = {"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}
+        old = upstream.commit(base, branch="old")
+        upstream.commit({"a.txt": lines({5: "upstream five\n"})}, parents=(old,))
+    old = str(upstream.resolve("refs/heads/old"))
+    project.component("demo", upstream, old, small_patches(), track="main")
+    project.run("apply").ok()
+    (project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
+    assert project.run("bump", "demo", "--to", "latest", "--dry-run").code == 3
+    return project
+
+
+def _halted(box: Sandbox) -> Project:
+    """A bump that waits at the conflict, which is resolved."""
+    project = _conflicting(box)
+    assert project.run("bump", "demo", "--to", "latest").code == 3
+    (project.checkout("demo") / "a.txt").write_bytes(_RESOLVED["a.txt"])
+    return project
+
+
+def _bumped(box: Sandbox) -> None:
+    _halted(box).run("continue").ok()
+
+
+_RESOLVED = {"a.txt": lines({5: "both fives\n", 6: "six\n"}).encode(), **_NOTES}
+
+
 def _one_edit(box: Sandbox) -> None:
     stack = _stacked(box)
     stack.edit("c.txt", "line 3\n", "three\n")
@@ -218,6 +248,12 @@ SCENES = (
     Scene("refresh, new pin", ("refresh",), _pin_moved, _NOTES, done=frozenset({1})),
     Scene("refresh, recipe", ("refresh",), _generated, done=frozenset({1})),
     Scene("bump", ("bump", "demo", "--to", "latest"), _to_bump, _NOTES),
+    Scene("bump, conflict", ("bump", "demo", "--to", "latest"), _conflicting, _NOTES,
+          done=frozenset({1, 2, 3})),
+    Scene("continue", ("continue",), _halted, _NOTES, done=frozenset({0, 1, 2})),
+    Scene("skip", ("skip",), _halted, _NOTES, done=frozenset({0, 1, 2})),
+    Scene("abort", ("abort",), _halted, _RESOLVED, done=frozenset({0, 1, 2})),
+    Scene("undo", ("undo",), _bumped, _NOTES, done=frozenset({0, 1, 2})),
     Scene("import", ("import", "incoming"), _incoming, done=frozenset({0, 1, 4})),
     Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),
