@@ -260,5 +260,6 @@ SCENES = (
     Scene("export mailbox", ("export", "--mbox", "m.mbox"), _one_edit, done=frozenset({2})),
     Scene("recipe new", ("recipe", "new", "drop", "--pattern", "import os", "--remove"), _kitchen,
           done=frozenset({2, 4})),
+    Scene("drift", ("drift",), _to_bump, _NOTES),
     Scene("residual", ("residual", "--accept", "--reason", "known"), _with_rules),
 )  # fmt: skip
