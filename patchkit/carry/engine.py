@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.carry.files import Ground, carry_file
@@ -12,6 +12,7 @@ from patchkit.model.merging.conflicts import Labels
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Reason, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.patch import FileChange
+from patchkit.model.resolution import Resolution
 from patchkit.model.reverse import reverse_changes
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 from patchkit.stack import Base, SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
@@ -36,15 +37,17 @@ def carry_stack(
     *,
     past: Past | None = None,
     careful: bool = False,
+    remembered: Mapping[str, Resolution] | None = None,
 ) -> CarryReport:
     """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
 
     A patch that conflicts is left out and the next one is tried without it. `generate` is asked
     first for each patch. `past` is what is known of upstream between the bases; without it renamed
-    files are not followed. `careful`: what would be flagged for review is a conflict.
+    files are not followed. `careful`: what would be flagged for review is a conflict. `remembered`
+    are resolutions of conflicts by their keys; BadInputError if one comes to another result now.
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
-    carrying = _Carrying(source, before, new_base, past or NoPast(), careful)
+    carrying = _Carrying(source, before, new_base, past or NoPast(), careful, remembered or {})
     carrying.builder.preload(patches)
     outcomes = []
     for patch, old in zip(patches, before.outcomes, strict=True):
@@ -73,6 +76,7 @@ class _Carrying:
     new_base: Base
     past: Past
     careful: bool
+    remembered: Mapping[str, Resolution]
     builder: StackBuilder = field(init=False)
     old_tree: Tree = field(init=False)
     old_blobs: Blobs = field(init=False)
@@ -108,6 +112,7 @@ class _Carrying:
             self.past,
             self.careful,
             self._labels(patch),
+            self.remembered,
         )
         files = [
             carry_file(ground, change, outcome)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from patchkit.carry.reasons import absorbed_reasons, merge_reasons
 from patchkit.carry.values import CarriedFile, Past
-from patchkit.model.apply import Blobs
+from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.hunks import place_hunks
 from patchkit.model.merging.confidence import CERTAIN, confidence_of
 from patchkit.model.merging.conflicts import Labels, conflict_text
@@ -14,6 +15,7 @@ from patchkit.model.merging.file import FileMerge, merge_file
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileOutcome, Status
 from patchkit.model.patch import FileChange, Kind
+from patchkit.model.resolution import Resolution, conflict_key, other_result
 from patchkit.model.tree import Tree
 
 _TYPE = 0o170000
@@ -36,6 +38,7 @@ class Ground:
     past: Past
     careful: bool
     labels: Labels
+    remembered: Mapping[str, Resolution] = field(default_factory=dict)
 
 
 def carry_file(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile:
@@ -45,9 +48,42 @@ def carry_file(ground: Ground, change: FileChange, exact: FileOutcome) -> Carrie
     carried = _carry(ground, change, exact, before, after)
     if carried.carried:
         return carried
-    sides = (before, ground.here.entry(carried.path), after)
+    here = ground.here.entry(carried.path)
+    key = conflict_key(change, carried.path, before, here)
+    if key in ground.remembered:
+        return _as_remembered(ground, ground.remembered[key], carried, here)
+    sides = (before, here, after)
     blobs = (_blob(ground.old_blobs, entry) for entry in (before, after) if entry is not None)
-    return replace(carried, sides=sides, blobs=tuple(each for each in blobs if each is not None))
+    return replace(
+        carried, key=key, sides=sides, blobs=tuple(each for each in blobs if each is not None)
+    )
+
+
+def _as_remembered(
+    ground: Ground, resolution: Resolution, conflict: CarriedFile, here: TreeEntry | None
+) -> CarriedFile:
+    """The conflict resolved as before; BadInputError if that comes to something else now."""
+    path, entry, blobs = conflict.path, here, tuple[GitObject, ...]()
+    if resolution.changes:
+        applied = apply_changes(ground.here, ground.blobs, resolution.changes)
+        if applied.tree is None:
+            raise other_result(resolution)
+        entry, blobs = applied.tree.entry(path), applied.blobs
+    touched = {each for c in resolution.changes for each in (c.old_path, c.new_path) if each}
+    if entry != resolution.result or touched - {path}:
+        raise other_result(resolution)
+    status = Status.ABSORBED if entry == here else Status.MERGED
+    reason = f"resolved as remembered in {resolution.where}"
+    outcome = replace(
+        conflict.outcome,
+        status=status,
+        clashes=(),
+        confidence=1.0,
+        reasons=(reason,),
+        remembered=resolution.where,
+    )
+    blob = next((each for each in blobs if entry is not None and each.oid == entry.oid), None)
+    return CarriedFile(outcome, path, entry, blob)
 
 
 def _carry(

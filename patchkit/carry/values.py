@@ -64,7 +64,8 @@ class CarriedFile:
     `entry` stands at `path` afterwards, nothing if it is None; `leaves` is another path that the
     change vacates. `blob` is a new object for `entry`. In a conflict `entry` is None, and
     `marked` the file with conflict markers where there is one to show; `sides` are what the old
-    base, the new one and the patch have there, `blobs` objects that the new base may lack.
+    base, the new one and the patch have there, `blobs` objects that the new base may lack, `key`
+    what tells this conflict from others.
     """
 
     outcome: FileOutcome
@@ -75,6 +76,7 @@ class CarriedFile:
     marked: bytes | None = None
     sides: tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None] = (None, None, None)
     blobs: tuple[GitObject, ...] = ()
+    key: str = ""
 
     @property
     def carried(self) -> bool:

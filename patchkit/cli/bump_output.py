@@ -37,7 +37,7 @@ def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool
     terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
     for patch in row.patches:
         terminal.product(["  ", word(patch.attention), "  ", patch.name])
-        if patch.attention in (Attention.REVIEW, Attention.CONFLICTED):
+        if patch.attention in (Attention.RESOLVED, Attention.REVIEW, Attention.CONFLICTED):
             for file in patch.files:
                 print_carried_file(terminal, file)
     if row.halted is not None:

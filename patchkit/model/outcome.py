@@ -67,7 +67,8 @@ class FileOutcome:
     """What became of one file change; `offsets` has one entry per hunk, 0: its recorded place.
 
     A carried file says more: `confidence`, from 0 to 1, with the `reasons` for it; `review` asks a
-    person to look at it; `carried_to` is its path on the new base where that is another one.
+    person to look at it; `carried_to` is its path on the new base where that is another one;
+    `remembered` is the file of the project from which its conflict was resolved.
     """
 
     path: str
@@ -79,6 +80,7 @@ class FileOutcome:
     reasons: tuple[str, ...] = ()
     review: bool = False
     carried_to: str = ""
+    remembered: str = ""
 
 
 @dataclass(frozen=True, slots=True)

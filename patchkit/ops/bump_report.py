@@ -17,7 +17,7 @@ class Attention(str, Enum):
 
     CONFLICTED = "conflicted"  # it does not fit
     SKIPPED = "skipped"  # one before it does not fit
-    RESOLVED = "resolved"  # a person resolved its conflict
+    RESOLVED = "resolved"  # a person resolved its conflict, now or before
     REVIEW = "review"  # its change was merged without certainty, or is another one now
     CONTEXT = "context"  # the same change among other lines
     OFFSETS = "offsets"  # the same at other lines
@@ -168,6 +168,8 @@ def _attention(outcome: PatchOutcome, revision: Revision | None) -> Attention:
     fixed = _OF_STATUS.get(outcome.status)
     if fixed is not None:
         return fixed
+    if any(each.remembered for each in outcome.files):
+        return Attention.RESOLVED
     if outcome.review:
         return Attention.REVIEW
     if revision is None:

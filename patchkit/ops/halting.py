@@ -46,7 +46,7 @@ class Waiting:
     `pin` is to be written with the patches, None if it was edited by hand; `old_base` is the base
     that the patches were for. `onto` is the tree on which `patch` stands. `marked` are the paths
     that got markers; `seen` is the SHA-256 of each file of the project that all of it was made
-    from, "" for none.
+    from, "" for none. `keys` tell the conflict of each path from others.
     """
 
     manifest: str
@@ -61,6 +61,7 @@ class Waiting:
     onto: str
     marked: tuple[str, ...]
     seen: Mapping[str, str]
+    keys: Mapping[str, str]
     decisions: Mapping[str, Decision] = field(default_factory=dict)
 
     @property
@@ -161,7 +162,8 @@ def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
         hint = f"patchkit skip {target}  takes it off the series"
         what = f"nothing of {waiting.patch} is left in the checkout"
         raise CannotGoOnError(Problem(what, waiting.component, hint))
-    decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, left.worktree)}
+    decision = Decision(waiting.onto, left.worktree, halt.place.worktree, dict(waiting.keys))
+    decided = {**waiting.decisions, waiting.patch: decision}
     return Resumed(halt, replace(waiting, decisions=decided), left)
 
 

@@ -8,7 +8,7 @@ files build; not a file in them is touched (`refresh_writing`).
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -181,7 +181,8 @@ class _Refreshing:
         if made.resumed is not None:
             source = self._store.repository(found.project.component)
             move = Move(found.checkout, found.snapshot, made.draft.plan.stack, source=source)
-        return replace(thought, move=move, undo=(found.checkout, before))
+        thought = replace(thought, move=move, undo=(found.checkout, before))
+        return _with_files(thought, made.resolutions, self._manifest.root)
 
     def _refresh(self, found: Found, blank: RefreshedComponent) -> Thought:
         blank = replace(blank, untracked=found.snapshot.untracked)
@@ -286,6 +287,20 @@ class _Refreshing:
         )
         locks = {self._manifest.lock_path: {blank.name: locked_component}}
         return Thought(report, {}, locks, Move(found.checkout, found.snapshot, stack, keep=None))
+
+
+def _with_files(thought: Thought, files: Mapping[Path, bytes], root: Path) -> Thought:
+    """The same with further files to write."""
+    if not files:
+        return thought
+    there = {path: path.read_bytes() for path in files if path.exists()}
+    names = {*thought.report.files, *(_shown(root, path) for path in files)}
+    return replace(
+        thought,
+        writes={**thought.writes, **files},
+        seen={**thought.seen, **there},
+        report=replace(thought.report, files=tuple(sorted(names))),
+    )
 
 
 def _is_nothing(found: Found, draft: Draft) -> bool:

@@ -5,7 +5,9 @@ The checkout has no say in it: it holds nothing of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import reading
@@ -44,6 +46,7 @@ from patchkit.ops.refresh_report import RefreshedComponent, Result
 from patchkit.refresh.carrying import FixedPatchesError, draft_carry
 from patchkit.refresh.drafting import Draft
 from patchkit.refresh.halting import Conflict, first_conflict
+from patchkit.refresh.remembering import load_resolutions, new_resolutions
 from patchkit.store import Store
 from patchkit.workspace import State
 from patchkit.workspace.halting import read_halt
@@ -56,13 +59,15 @@ UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
 class Carried:
     """What became of the patches: new ones in `draft`; else the report says why not.
 
-    `stop` is a conflict to put into the checkout, `resumed` the one from which it went on.
+    `stop` is a conflict to put into the checkout, `resumed` the one from which it went on;
+    `resolutions` are files that remember how it was resolved.
     """
 
     report: RefreshedComponent
     draft: Draft | None = None
     stop: Stop | None = None
     resumed: Resumed | None = None
+    resolutions: Mapping[Path, bytes] = field(default_factory=dict)
 
 
 def carry_patches(  # noqa: PLR0917
@@ -85,6 +90,7 @@ def carry_patches(  # noqa: PLR0917
     generator = found.generator
     sources = [cache, *([found.checkout.repository] if resumed is not None else [])]
     conflict = None
+    decisions = resumed.waiting.decisions if resumed is not None else {}
     try:
         with overlay(*sources) as trial, reading(trial) as reader:
             draft, report = draft_carry(
@@ -96,8 +102,10 @@ def carry_patches(  # noqa: PLR0917
                 generator=generator,
                 careful=options.careful,
                 history=cache,
-                decisions=resumed.waiting.decisions if resumed is not None else None,
+                decisions=decisions,
+                remembered=load_resolutions(found.project.home),
             )
+            files = new_resolutions(trial, reader, found.project.home, decisions)
             if draft is None and not generator.problems:
                 conflict = first_conflict(reader, report, found.series.patches)
     except FixedPatchesError as error:
@@ -118,7 +126,7 @@ def carry_patches(  # noqa: PLR0917
         saved=resumed.saved if resumed is not None else "",
         detail=f"{detail}; {later}",
     )
-    return Carried(blank, draft, resumed=resumed)
+    return Carried(blank, draft, resumed=resumed, resolutions=files)
 
 
 def _resumed(found: Found, options: RefreshOptions) -> Resumed:
@@ -162,6 +170,7 @@ def _stopped(  # noqa: PLR0917
         conflict.onto,
         tuple(each.path for each in conflict.files if each.marked),
         seen_files(found),
+        conflict.keys,
         resumed.waiting.decisions if resumed is not None else {},
     )
     cache = store.repository(found.project.component)

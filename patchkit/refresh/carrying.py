@@ -12,6 +12,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import LocalSeries
 from patchkit.model.base import Base
 from patchkit.model.outcome import Status
+from patchkit.model.resolution import Resolution
 from patchkit.model.revision import Revision
 from patchkit.recipes.generating import Generator
 from patchkit.refresh.arranging import arrange
@@ -46,6 +47,7 @@ def draft_carry(
     careful: bool = False,
     history: Repository | None = None,
     decisions: Mapping[str, Decision] | None = None,
+    remembered: Mapping[str, Resolution] | None = None,
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
@@ -53,13 +55,23 @@ def draft_carry(
     made from that. `repository` takes trial objects. `careful`: what is not certain is a conflict.
     `history` has upstream's commits between the bases, as far as they are here. Raises
     FixedPatchesError where a patch that is no file of the series would have to change.
-    `decisions` are a person's about single patches; `repository` has their trees.
+    `decisions` are a person's about single patches; `repository` has their trees. `remembered`
+    are resolutions of conflicts, by their keys.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
     past = Between(history or repository, old_base.commit, new_base.commit)
     deciding = Deciding(decisions or {}, generator)
-    report = carry_stack(reader, old_base, new_base, series, deciding, past=past, careful=careful)
+    report = carry_stack(
+        reader,
+        old_base,
+        new_base,
+        series,
+        deciding,
+        past=past,
+        careful=careful,
+        remembered=remembered,
+    )
     if not report.clean:
         return None, report
     if fixed := _fixed(report, patches, deciding.left_out):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from patchkit.carry.values import Generate
 from patchkit.model.outcome import PatchOutcome, Status
@@ -13,10 +13,15 @@ from patchkit.stack import SeriesPatch, StackBuilder
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A patch makes `tree` of the tree `onto`; or, where `tree` is None, it is left out."""
+    """A patch makes `tree` of the tree `onto`; or, where `tree` is None, it is left out.
+
+    `offered` is the tree with the conflict, `keys` tell the conflict of each path from others.
+    """
 
     onto: str
     tree: str | None
+    offered: str = ""
+    keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from patchkit.carry import CarryReport
 from patchkit.carry.values import CarriedFile
 from patchkit.model.objects import GitObject, TreeEntry, make_object
-from patchkit.model.outcome import Status
+from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 from patchkit.series import LoadedPatch
@@ -39,7 +39,8 @@ class Conflict:
 
     `tip` and `onto` are the commit and tree of what came before it. `worktree` is that tree with
     what could be carried of the patch, and markers; `index` the rows ("mode id stage") of the paths
-    in conflict. `objects` are all that the new base lacks. `later` are patches on the same files.
+    in conflict, `keys` tell each of these from others. `objects` are all that the new base lacks.
+    `later` are patches on the same files.
     """
 
     patch: LoadedPatch
@@ -50,6 +51,7 @@ class Conflict:
     files: tuple[ConflictedFile, ...]
     later: tuple[str, ...]
     objects: tuple[GitObject, ...]
+    keys: Mapping[str, str]
 
 
 def first_conflict(
@@ -67,26 +69,33 @@ def first_conflict(
     written = list(report.stack.objects)
     worktree = _worktree(Tree(Overlay(source, written), onto), files, written)
     paths = {path for each in outcome.files for path in (each.path, each.carried_to) if path}
-    marked = {each.path: each.marked for each in files if not each.carried and each.marked}
-    shown = tuple(
-        ConflictedFile(
-            each.path,
-            each.reasons,
-            each.path in marked,
-            _upstream_lines(marked.get(each.path, b"")),
-        )
-        for each in outcome.files
-        if each.status is Status.CONFLICTED
-    )
     return Conflict(
         patch,
         tip,
         onto,
         worktree,
         {each.path: _stages(each) for each in files if not each.carried},
-        shown,
+        _shown_files(outcome, files),
         tuple(each.name for each in patches[at + 1 :] if paths & _paths(each)),
         tuple(written),
+        {each.path: each.key for each in files if not each.carried},
+    )
+
+
+def _shown_files(outcome: PatchOutcome, files: Sequence[CarriedFile]) -> tuple[ConflictedFile, ...]:
+    """The files in conflict; of a patch that was not merged at all, as the outcome has them."""
+    open_files = [each for each in files if not each.carried]
+    if not open_files:
+        failed = (each for each in outcome.files if each.status is Status.CONFLICTED)
+        return tuple(ConflictedFile(each.path, each.reasons, marked=False) for each in failed)
+    return tuple(
+        ConflictedFile(
+            each.path,
+            each.outcome.reasons,
+            MARKERS[0] in (each.marked or b""),
+            _upstream_lines(each.marked or b""),
+        )
+        for each in open_files
     )
 
 

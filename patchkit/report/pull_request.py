@@ -44,7 +44,7 @@ _NAMED = (
     Attention.ABSORBED,
     Attention.LEFT_OUT,
 )
-_DETAILED = (Attention.CONFLICTED, Attention.REVIEW)
+_DETAILED = (Attention.CONFLICTED, Attention.RESOLVED, Attention.REVIEW)
 
 
 def bump_markdown(report: BumpReport) -> str:
