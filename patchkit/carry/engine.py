@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -118,6 +119,7 @@ class _Carrying:
             carry_file(ground, change, outcome)
             for change, outcome in zip(changes, exact.files, strict=True)
         ]
+        files = _apart(files)
         self._note(patch, files)
         return self._land(patch, files)
 
@@ -160,6 +162,7 @@ class _Carrying:
                 results[file.leaves] = None
             if file.carried:
                 results[file.path] = self._contents(file)
+                results |= {each.path: each.blob.payload for each in file.besides}
         self.carried[patch.name] = results
         if not all(file.carried for file in files):
             self.conflicts[patch.name] = tuple(files)
@@ -192,6 +195,7 @@ class _Carrying:
             )
             return PatchOutcome(patch.name, Status.CONFLICTED, failed)
         made = [file.blob for file in files if file.blob is not None]
+        made += [each.blob for file in files for each in file.besides]
         if tree.write(made) == self.builder.tree_id:
             return PatchOutcome(patch.name, Status.ABSORBED, outcomes)
         if any(each.status is Status.ABSORBED for each in outcomes):
@@ -207,7 +211,30 @@ def _edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
     for file in files:
         if file.entry is not None:
             tree = tree.put(file.path, file.entry)
+        for each in file.besides:
+            tree = tree.put(each.path, each.entry)
     return tree
+
+
+def _apart(files: Sequence[CarriedFile]) -> list[CarriedFile]:
+    """The files, but none whose code went to a file that the patch changes as well."""
+    users = Counter(path for file in files for path in _paths(file))
+    return [_refused(file) if any(users[p] > 1 for p in _paths(file)) else file for file in files]
+
+
+def _refused(file: CarriedFile) -> CarriedFile:
+    if not file.split:
+        return file
+    reason = f"{file.outcome.reasons[0]}, which another change of the patch changes, too"
+    outcome = replace(
+        file.outcome, status=Status.CONFLICTED, confidence=0.0, reasons=(reason,), review=False
+    )
+    outcome = replace(outcome, carried_to="")
+    return CarriedFile(outcome, outcome.path, sides=file.sides, blobs=file.blobs)
+
+
+def _paths(file: CarriedFile) -> tuple[str, ...]:
+    return (file.path, *(each.path for each in file.besides))
 
 
 def names_a_path_twice(changes: Sequence[FileChange]) -> bool:

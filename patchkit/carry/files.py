@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from patchkit.carry.reasons import absorbed_reasons, merge_reasons
-from patchkit.carry.values import CarriedFile, Past
+from patchkit.carry.reasons import absorbed_reasons, merge_reasons, names_reason
+from patchkit.carry.values import Besides, CarriedFile, Past
 from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.hunks import place_hunks
 from patchkit.model.merging.confidence import CERTAIN, confidence_of
 from patchkit.model.merging.conflicts import Labels, conflict_text
 from patchkit.model.merging.file import FileMerge, merge_file
+from patchkit.model.merging.split import merge_split
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileOutcome, Status
 from patchkit.model.patch import FileChange, Kind
@@ -24,6 +25,8 @@ _REGULAR = 0o100000
 # An exact place that a three-way comparison does not come to by itself.
 _EXACT_ELSEWHERE = 0.7
 _IN_RENAMED_FOLDER = 0.7
+_SPLIT = 0.6
+_NAMES_GONE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,9 @@ def _carry(
     if after is None:
         return _deleted(ground, exact, place, here, before)
     carried = _changed(_Change(ground, change, exact, place, before, after, here))
-    if renamed and carried.carried:
+    if renamed and not carried.carried:
+        return _split(ground, change, exact) or carried
+    if renamed:
         reason = f"upstream renamed {change.old_path} to {place}"
         outcome = carried.outcome
         outcome = replace(outcome, reasons=(reason, *outcome.reasons), carried_to=carried.path)
@@ -187,7 +192,51 @@ def _gone(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile
             exact, status=Status.ABSORBED, clashes=(), reasons=(f"upstream deleted it, too{by}",)
         )
         return CarriedFile(outcome, path)
-    return _conflict(exact, path, f"upstream deleted the file{by}")
+    split = _split(ground, change, exact)
+    return split or _conflict(exact, path, f"upstream deleted the file{by}")
+
+
+def _split(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile | None:
+    """The change in the files that upstream made of the one that it took away, if it is sure."""
+    entries = [
+        tree.entry(str(path))
+        for tree, path in ((ground.before, change.old_path), (ground.after, change.new_path))
+    ]
+    before, after = entries
+    if before is None or after is None or change.old_path != change.new_path:
+        return None
+    if before.mode != after.mode or before.mode & _TYPE != _REGULAR:
+        return None
+    there = {path: ground.here.entry(path) for path in ground.past.came_with(change.path)}
+    homes = {path: e for path, e in there.items() if e is not None and e.mode & _TYPE == _REGULAR}
+    texts = [ground.old_blobs.contents(entry.oid) for entry in (before, after)]
+    candidates = {path: ground.blobs.contents(entry.oid) for path, entry in homes.items()}
+    merge = merge_split(texts[0], texts[1], candidates)
+    if merge is None:
+        return None
+    made = [
+        Besides(path, TreeEntry(homes[path].mode, blob.oid), blob)
+        for path, blob in ((p, make_object("blob", data)) for p, data in merge.files.items())
+    ]
+    commit = ground.past.deleted_by(change.path)
+    by = f" ({commit})" if commit else ""
+    reason = f"upstream took the file apart{by}; its code is in {', '.join(merge.files)} now"
+    gone = names_reason(merge.names)
+    confidence = _SPLIT * (_NAMES_GONE if gone else 1)
+    status = replace(exact, status=Status.MERGED, clashes=(), carried_to=made[0].path)
+    outcome = _judged(status, round(confidence, 2), (reason, *gone))
+    first, *more = made
+    carried = CarriedFile(
+        outcome,
+        first.path,
+        first.entry,
+        first.blob,
+        sides=(before, None, after),
+        blobs=tuple(make_object("blob", text) for text in texts),
+        split=True,
+        besides=tuple(more),
+    )
+    return _carried(ground, carried)
 
 
 def _deleted(

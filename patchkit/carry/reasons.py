@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from patchkit.carry.values import Past
 from patchkit.model.merging.file import FileMerge
@@ -46,10 +46,16 @@ def _reasons(merge: FileMerge, past: Past, path: str) -> Iterator[str]:
     for doubt in merge.doubts:
         if doubt in _DOUBTS:
             yield _DOUBTS[doubt]
-    if merge.names:
-        names = ", ".join(merge.names[:_SHOWN])
-        more = f" and {len(merge.names) - _SHOWN} more" if len(merge.names) > _SHOWN else ""
-        yield f"names that it uses are gone from the file upstream: {names}{more}"
+    yield from names_reason(merge.names)
+
+
+def names_reason(names: Sequence[str]) -> tuple[str, ...]:
+    """What to say of names that are used and gone."""
+    if not names:
+        return ()
+    shown = ", ".join(names[:_SHOWN])
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (f"names that it uses are gone from the file upstream: {shown}{more}",)
 
 
 def _who(region: Region, past: Past, path: str) -> str:

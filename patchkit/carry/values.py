@@ -26,6 +26,9 @@ class Past(Protocol):
     def deleted_by(self, path: str) -> str:
         """The commit that took the file away, as "ID subject"; "" if it is not known."""
 
+    def came_with(self, path: str) -> tuple[str, ...]:
+        """The files that the commit which took the file away added or changed."""
+
     def brought_by(self, path: str, line: bytes) -> str:
         """The commit that brought a line into the file, as "ID subject"; "" if it is not known."""
 
@@ -48,6 +51,10 @@ class NoPast:
         """See Past."""
         return ""
 
+    def came_with(self, path: str) -> tuple[str, ...]:
+        """See Past."""
+        return ()
+
     def brought_by(self, path: str, line: bytes) -> str:
         """See Past."""
         return ""
@@ -58,6 +65,15 @@ class NoPast:
 
 
 @dataclass(frozen=True, slots=True)
+class Besides:
+    """A further file that a change comes to change, where upstream split one into several."""
+
+    path: str
+    entry: TreeEntry
+    blob: GitObject
+
+
+@dataclass(frozen=True, slots=True)
 class CarriedFile:
     """One file of a patch, carried.
 
@@ -65,7 +81,8 @@ class CarriedFile:
     change vacates. `blob` is a new object for `entry`. In a conflict `entry` is None, and
     `marked` the file with conflict markers where there is one to show; `sides` are what the old
     base, the new one and the patch have there, `blobs` objects that the new base may lack, `key`
-    what tells this conflict from others.
+    what tells this conflict from others. `split`: upstream took the file apart, and `besides` are
+    further files that have its code now.
     """
 
     outcome: FileOutcome
@@ -77,6 +94,8 @@ class CarriedFile:
     sides: tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None] = (None, None, None)
     blobs: tuple[GitObject, ...] = ()
     key: str = ""
+    split: bool = False
+    besides: tuple[Besides, ...] = ()
 
     @property
     def carried(self) -> bool:

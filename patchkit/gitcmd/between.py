@@ -60,6 +60,16 @@ class Between:
         """The last commit that deleted the file, as "ID subject"; "" if unknown."""
         return next(iter(self._log("-1", "--no-renames", "--diff-filter=D", path=path)), "")
 
+    def came_with(self, path: str) -> tuple[str, ...]:
+        """The files that are left of those that the commit which deleted the file wrote."""
+        commit = self.deleted_by(path).partition(" ")[0]
+        if not commit:
+            return ()
+        arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AM", "--name-only"]
+        done = self.repository.git(*arguments, f"{commit}^", commit, accept=_FAILS)
+        names = [decode_path(each) for each in done.out.split(b"\0") if each]
+        return tuple(name for name in names if name.rpartition(".")[2] == path.rpartition(".")[2])
+
     def brought_by(self, path: str, line: bytes) -> str:
         """The first commit that brought the line into the file, as "ID subject"; "" if unknown."""
         text = line.strip().decode("utf-8", "surrogateescape")

@@ -134,6 +134,10 @@ class RoutePast:
         """See `carry.Past`: nobody reads the reasons of a forecast."""
         return ""
 
+    def came_with(self, path: str) -> tuple[str, ...]:
+        """See `carry.Past`: files that nobody watches, so what was split counts as gone."""
+        return ()
+
     def brought_by(self, path: str, line: bytes) -> str:
         """See `carry.Past`."""
         return ""

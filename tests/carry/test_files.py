@@ -206,3 +206,61 @@ def test_all_objects_of_the_stack_are_at_hand(upstream: Upstream) -> None:
     repository = Repository(upstream.path)
     write_objects(repository, report.stack.objects)
     assert upstream.files(report.stack.commit)["lib/f.py"] == b"import os\n" + PATCHED
+
+
+_CUTS = [TEXT.index("def function_4"), TEXT.index("def function_8")]
+PARTS = TEXT[: _CUTS[0]], TEXT[_CUTS[0] : _CUTS[1]], TEXT[_CUTS[1] :]
+
+
+def test_a_file_that_upstream_takes_apart_is_followed(upstream: Upstream) -> None:
+    """f.py -> one.py, two.py and three.py; a patch that changes two of these parts."""
+    old = upstream.commit({"f.py": TEXT})
+    upstream.commit({"other.py": "x = 1\n"})
+    parts = {f"{n}.py": f"import {n}\n\n\n{p}" for n, p in zip(("a", "b", "c"), PARTS, strict=True)}
+    new = upstream.commit({"f.py": None, **parts, "d.py": "y = 2\n"}, "Take f apart")
+    patched = TEXT.replace("return 2\n", "return 20\n").replace("return 9", "return 90")
+    report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": patched}))
+    file = only_file(report)
+    assert (file.status, file.review, file.carried_to) == (Status.MERGED, True, "a.py")
+    assert file.reasons == (
+        f"upstream took the file apart ({new[:12]} Take f apart); its code is in a.py, c.py now",
+    )
+    expected = {
+        "a.py": parts["a.py"].replace("return 2\n", "return 20\n").encode(),
+        "c.py": parts["c.py"].replace("return 9", "return 90").encode(),
+    }
+    assert report.carried["0.patch"] == expected
+    write_objects(Repository(upstream.path), report.stack.objects)
+    landed = upstream.files(report.stack.commit)
+    assert {path: landed.get(path) for path in ("a.py", "c.py", "f.py")} == {
+        **expected,
+        "f.py": None,
+    }
+
+
+def test_a_half_that_git_takes_for_the_whole_is_not_all(upstream: Upstream) -> None:
+    """git calls f.py renamed to b.py; what the patch changes went to a.py."""
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": None, "a.py": PARTS[0], "b.py": PARTS[1] + PARTS[2]}, "Cut")
+    patched = TEXT.replace("return 2\n", "return 20\n")
+    report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": patched}))
+    changed = PARTS[0].replace("return 2\n", "return 20\n").encode()
+    assert report.carried["0.patch"] == {"a.py": changed}
+
+
+@pytest.mark.parametrize("twice", [True, False])
+def test_code_without_a_place_of_its_own_is_a_conflict(upstream: Upstream, *, twice: bool) -> None:
+    """The code is in two files, or in one that the patch changes, too."""
+    old = upstream.commit({"f.py": TEXT, "a.py": "z = 0\n"})
+    parts = {"a.py": "z = 0\n" * 40 + PARTS[0], "b.py": PARTS[1], "c.py": PARTS[2]}
+    if twice:
+        parts["d.py"] = "import os\n\n\n" + PARTS[0]
+    new = upstream.commit({"f.py": None, **parts}, "Take f apart")
+    before, after = {"f.py": TEXT}, {"f.py": TEXT.replace("return 2\n", "return 20\n")}
+    if not twice:
+        before["a.py"], after["a.py"] = "z = 0\n", "y = 0\nz = 0\n"
+    report = carry(upstream, old, new, make_patch(before, after))
+    (outcome,) = report.outcomes
+    assert outcome.status is Status.CONFLICTED
+    assert "f.py" in {each.path for each in outcome.files if each.status is Status.CONFLICTED}
+    assert report.stack.commit == new

@@ -93,11 +93,11 @@ def names_gone(three: ThreeWay) -> tuple[str, ...]:
     A name that only the patch's own new lines bring along, and one that the patch took out of use
     itself, is not upstream's to keep.
     """
-    used = _names(
+    used = names_used(
         line for edit in three.patch_edits for line in three.patch[edit.new_start : edit.new_end]
     )
-    kept = _names(line for edit in _between(three) for line in three.base[edit[0] : edit[1]])
-    gone = (used & kept) - _names(three.upstream)
+    kept = names_used(line for edit in _between(three) for line in three.base[edit[0] : edit[1]])
+    gone = (used & kept) - names_used(three.upstream)
     return tuple(sorted(name.decode("ascii", "replace") for name in gone))
 
 
@@ -152,7 +152,8 @@ def _telling(lines: Sequence[bytes]) -> Iterator[bytes]:
     return (line.strip() for line in lines if _TELLING.search(line))
 
 
-def _names(lines: Iterable[bytes]) -> set[bytes]:
+def names_used(lines: Iterable[bytes]) -> set[bytes]:
+    """The names in lines of code, without those in strings of one line and comments."""
     return set(_NAME.findall(_STRING_OR_COMMENT.sub(b"", b"".join(lines))))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -19,7 +18,7 @@ from patchkit.model.merging.checking import (
 )
 from patchkit.model.merging.regions import Region, ThreeWay, compare_three
 from patchkit.model.merging.resolving import resolve
-from patchkit.model.merging.values import Doubt, Edit, Resolution, Rule
+from patchkit.model.merging.values import Doubt, Resolution, Rule, edited
 
 _NUL = b"\x00"
 
@@ -104,7 +103,7 @@ def _merged(path: str, three: ThreeWay, *, newline: bool, patch_first: bool) -> 
     merge = FileMerge(None, three, steps, clean=False)
     if len(settled) < len(steps):
         return merge
-    lines = _edited(three.upstream, [edit for each in settled for edit in each.edits])
+    lines = edited(three.upstream, [edit for each in settled for edit in each.edits])
     if lines is None:
         return merge
     doubts: list[Doubt] = []
@@ -133,16 +132,3 @@ def _with_doubts(merge: FileMerge) -> FileMerge:
 def _puts_in_all(merge: FileMerge) -> bool:
     """Whether no place was left as upstream has it because that has the change already."""
     return not any(each is not None and each.rule is Rule.CONTAINED for _, each in merge.steps)
-
-
-def _edited(lines: Sequence[bytes], edits: Sequence[Edit]) -> list[bytes] | None:
-    """`lines` with all edits; None if two of them meet."""
-    result: list[bytes] = []
-    at = 0
-    for edit in sorted(edits, key=lambda each: (each.start, each.end)):
-        if edit.start < at:
-            return None
-        result += lines[at : edit.start]
-        result += edit.lines
-        at = edit.end
-    return [*result, *lines[at:]]

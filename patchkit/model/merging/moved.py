@@ -8,7 +8,7 @@ or less deep as a whole; the most of them at one place only.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from patchkit.model.linediff import Edit as LineEdit
 from patchkit.model.merging.values import Edit
@@ -27,15 +27,32 @@ def find_moved(
 ) -> Edit | None:
     """The edit at the place where its surroundings are in `upstream` now; None if unknown."""
     come = [line for each in upstream_edits for line in range(each.new_start, each.new_end)]
-    places = {
-        at for line in come for at in _starts(base, upstream, edit, line) if at <= len(upstream)
-    }
-    scored = sorted(((_score(base, upstream, edit, at), at) for at in places), reverse=True)
+    scored = scored_places(base, upstream, edit, come)
     if not scored or scored[0][0] < _ENOUGH:
         return None
     if len(scored) > 1 and scored[1][0] == scored[0][0]:
         return None
-    at = scored[0][1]
+    return placed_at(base, upstream, patch, edit, scored[0][1])
+
+
+def scored_places(
+    base: Sequence[bytes], upstream: Sequence[bytes], edit: LineEdit, come: Iterable[int]
+) -> list[tuple[int, int]]:
+    """(telling lines around the edit that stand there, line), best first, beside lines `come`."""
+    places = {
+        at for line in come for at in _starts(base, upstream, edit, line) if at <= len(upstream)
+    }
+    return sorted(((_score(base, upstream, edit, at), at) for at in places), reverse=True)
+
+
+def placed_at(
+    base: Sequence[bytes],
+    upstream: Sequence[bytes],
+    patch: Sequence[bytes],
+    edit: LineEdit,
+    at: int,
+) -> Edit | None:
+    """The edit at line `at` of `upstream`, indented as its surroundings are there."""
     lines = tuple(patch[edit.new_start : edit.new_end])
     moved = _reindent(lines, _shift(base, upstream, edit, at))
     return None if moved is None else Edit(at, at + edit.end - edit.start, moved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -42,6 +43,19 @@ class Edit:
     start: int
     end: int
     lines: tuple[bytes, ...]
+
+
+def edited(lines: Sequence[bytes], edits: Sequence[Edit]) -> list[bytes] | None:
+    """`lines` with all edits; None if two of them meet."""
+    result: list[bytes] = []
+    at = 0
+    for edit in sorted(edits, key=lambda each: (each.start, each.end)):
+        if edit.start < at:
+            return None
+        result += lines[at : edit.start]
+        result += edit.lines
+        at = edit.end
+    return [*result, *lines[at:]]
 
 
 @dataclass(frozen=True, slots=True)
