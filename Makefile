@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_OPTIONS ?= -n auto
 
-.PHONY: help demo test check format golden reference bench bench-full faults clean
+.PHONY: help demo test check format golden reference bench bench-full faults fuzz clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -43,6 +43,9 @@ bench-full: $(VENV)/.develops  ## the same up to 1000 real commits of REPOSITORY
 
 faults: $(VENV)/.develops  ## stop commands at 1200 points; writes docs/faults.md
 	$(BIN)/python -m bench.faults --points 1200 --write docs/faults.md
+
+fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader
+	$(BIN)/python -m bench.fuzz --minutes 10
 
 clean:  ## away with everything made here
 	rm -rf $(VENV) .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

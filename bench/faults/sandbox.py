@@ -21,7 +21,7 @@ from tests.support.repos import Upstream
 #: 2026-01-02 03:04:05 UTC
 _NOW = "1767323045 +0000"
 #: Seconds after which a command hangs.
-_PATIENCE = 20
+_PATIENCE = 60
 
 
 @dataclass

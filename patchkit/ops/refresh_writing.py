@@ -136,6 +136,7 @@ def _settled(thought: Thought, when: int) -> Thought:
         write_objects(repository, move.keep.objects)
         ref = free_saved_ref(move.snapshot, when)
         change = RefChange(ref, move.keep.commit, ZERO)
+        repository.free_refs([ref])
         repository.update_refs([change], reason="patchkit: save before refresh")
         report = replace(report, saved=ref)
     target = Target(move.stack.base.commit, move.stack.commit)

@@ -74,6 +74,8 @@ def save_work(
     changes += [
         RefChange(f"{ref}-{name}", oid, ZERO) for name, oid in _other_heads(checkout, snapshot)
     ]
+    # of the same second, by a run that was killed
+    checkout.repository.free_refs(change.name for change in changes)
     checkout.repository.update_refs(changes, reason="patchkit: save before --force")
     return Saved(ref, _restore(checkout, snapshot, ref))
 
