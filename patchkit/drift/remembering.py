@@ -1,4 +1,4 @@
-"""Keep a walk, so that the next one only looks at what has landed since.
+"""Keep a walk and its forecasts, so that the next one only looks at what has landed since.
 
 One small file for each series on each base. It is a shortcut and nothing more: a file that is
 damaged, or does not agree with what the patches come to at its end, is as good as none.
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from patchkit.drift.judging import HunkFault, PatchVerdict
+from patchkit.drift.values import Forecast
 from patchkit.drift.walking import Change, Touch, Walk
 from patchkit.gitcmd.firstparent import Commit
 from patchkit.histories import History
@@ -20,7 +21,7 @@ from patchkit.model.outcome import Reason, Status
 from patchkit.recipes.values import Recipe
 from patchkit.series import LoadedPatch
 
-#: Raise it when the same history and series could come to another walk.
+#: Raise it when the same history and series could come to another walk, or another forecast.
 _FORM = 2
 
 
@@ -28,18 +29,7 @@ def walk_path(
     cache: Path, history: History, patches: Sequence[LoadedPatch], recipes: Mapping[str, Recipe]
 ) -> Path:
     """Where the walk of this series from this pin along this branch is kept."""
-    series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
-    rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
-    facts = [
-        _FORM,
-        history.repository.git_dir.name,
-        history.pin,
-        history.fork,
-        history.ref,
-        series,
-        rules,
-    ]
-    return memory_path(cache, "drift", facts)
+    return memory_path(cache, "drift", _facts(history, patches, recipes))
 
 
 def recall_walk(path: Path) -> Walk | None:
@@ -53,6 +43,42 @@ def recall_walk(path: Path) -> Walk | None:
 def remember_walk(path: Path, walk: Walk) -> None:
     """Keep a walk."""
     remember(path, asdict(walk))
+
+
+def forecast_path(
+    cache: Path, history: History, patches: Sequence[LoadedPatch], recipes: Mapping[str, Recipe]
+) -> Path:
+    """Where is kept what a bump to this tip would make of the series."""
+    facts = [*_facts(history, patches, recipes), history.tip]
+    return memory_path(cache, "forecasts", facts)
+
+
+def recall_forecasts(path: Path) -> tuple[Forecast | None, ...] | None:
+    """The forecasts that were kept, one for each patch; None if none can be believed."""
+    try:
+        return tuple(_forecast(each) for each in recall(path))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def remember_forecasts(path: Path, forecasts: Sequence[Forecast | None]) -> None:
+    """Keep forecasts, if there are any: what was lacking may be here the next time."""
+    if all(each is not None for each in forecasts):
+        remember(path, [asdict(each) for each in forecasts if each is not None])
+
+
+def _forecast(data: Mapping[str, Any]) -> Forecast:
+    status, files = Status(data["status"]), int(data["files"])
+    return Forecast(status, files, tuple(data["conflicts"]), tuple(data["review"]))
+
+
+def _facts(
+    history: History, patches: Sequence[LoadedPatch], recipes: Mapping[str, Recipe]
+) -> list[Any]:
+    series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
+    rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
+    line = [history.repository.git_dir.name, history.pin, history.fork, history.ref]
+    return [_FORM, *line, series, rules]
 
 
 def _walk(data: Mapping[str, Any]) -> Walk:

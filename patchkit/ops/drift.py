@@ -12,7 +12,14 @@ from patchkit.drift.changes import Since
 from patchkit.drift.clashes import explain_clash
 from patchkit.drift.forecast import forecast
 from patchkit.drift.judging import SeriesJudge
-from patchkit.drift.remembering import recall_walk, remember_walk, walk_path
+from patchkit.drift.remembering import (
+    forecast_path,
+    recall_forecasts,
+    recall_walk,
+    remember_forecasts,
+    remember_walk,
+    walk_path,
+)
 from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
 from patchkit.drift.values import (
@@ -246,7 +253,14 @@ def _forecasts(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[Foreca
     """What a bump would do; nobody asks where every patch fits."""
     if not any(each.is_broken or each.status is Status.ABSORBED for each in told):
         return [None] * len(told)
-    return forecast(looking.history, looking.reader, looking.series.patches, looking.bring)
+    history, patches = looking.history, looking.series.patches
+    recipes = load_generator(patches).recipes
+    path = forecast_path(looking.tools.store.cache, history, patches, recipes)
+    kept = recall_forecasts(path)
+    if kept is None or len(kept) != len(told):
+        kept = forecast(history, looking.reader, patches, looking.bring)
+        remember_forecasts(path, kept)
+    return kept
 
 
 def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple[Suspicion, ...]]:

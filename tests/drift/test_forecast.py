@@ -55,3 +55,20 @@ def test_a_patch_that_its_recipe_makes_anew_is_no_finding(
     assert (drifted.status, found.exit_code) == (Status.REGENERATED, ExitCode.OK)
     assert drifted.forecast is not None
     assert drifted.forecast.status is Status.REGENERATED
+
+
+def test_a_forecast_is_kept_and_a_damaged_one_is_made_anew(
+    project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": numbered(l3="theirs")}, "Break")
+    patches = {"near.patch": edit("a.py", BASE, l6="ours")}
+    first = look(project, upstream, pin, patches)
+    (kept,) = (project.root / "cache" / "forecasts").iterdir()
+    for harm in (b"", kept.read_bytes()[:-9], kept.read_bytes().replace(b"merged", b"mended")):
+        kept.write_bytes(harm)
+        assert look(project, upstream, pin, patches).patches == first.patches
+        assert kept.read_bytes() != harm
+    data = kept.read_bytes()
+    assert look(project, upstream, pin, patches).patches == first.patches
+    assert kept.read_bytes() == data
