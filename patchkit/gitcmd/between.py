@@ -1,8 +1,8 @@
 """What happened to files between two commits: renames, deletions, the commits to name for it.
 
 Every answer costs a git process, so nothing is asked before it is wanted, and each only once. A
-repository without that stretch of history answers "unknown"; so does a shallow one of the commit at
-which it was cut off, which seems to have brought everything.
+repository without that stretch of history answers "unknown"; so it does of a commit without
+parents, or at which a shallow one was cut off: these seem to have brought everything.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Between:
                     "--literal-pathspecs",
                     "log",
                     f"--abbrev={_SHORT}",
-                    "--format=%H %h %s",
+                    "--format=%H %P%x00%h %s",
                     *options,
                 ),
                 *(f"{self.old}..{self.new}", "--", path),
@@ -118,6 +118,10 @@ class Between:
             )
             text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
             cut = shallow_commits(self.repository.git_dir)
-            rows = (line.split(" ", 1) for line in text.splitlines())
-            self._commits[key] = tuple(told for commit, told in rows if commit not in cut)
+            rows = [line.partition("\0")[::2] for line in text.splitlines()]
+            known = ((ids.split(), told) for ids, told in rows)
+            # the first id is the commit's own, the others its parents'
+            self._commits[key] = tuple(
+                told for ids, told in known if len(ids) > 1 and ids[0] not in cut
+            )
         return self._commits[key]

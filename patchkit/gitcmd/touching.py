@@ -11,6 +11,7 @@ from patchkit.gitcmd.repository import Repository
 _FAILS = (0, 1, 128)
 _MOST = "300"  # commits that touch one file
 _NOTHING = "0" * 40
+_SHORT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def touches_of(repository: Repository, old: str, new: str, path: str) -> tuple[T
     """
     done = repository.git(
         *("--literal-pathspecs", "log", "-n", _MOST, "--raw", "--no-abbrev", "--no-renames"),
-        *("--abbrev-commit", "--abbrev=10", "--format=%x00%h %as %an: %s", f"{old}..{new}"),
+        *("--format=%x00%H %as %an: %s", f"{old}..{new}"),
         *("--", path),
         accept=_FAILS,
     )
@@ -68,7 +69,8 @@ def that_touched(
 def _parse(text: str) -> Iterator[Touch]:
     for block in text.split("\0")[1:]:
         told, _, rest = block.partition("\n")
+        commit, _, words = told.partition(" ")
         row = next((line.split() for line in rest.splitlines() if line.startswith(":")), None)
         if row is not None:
             old, new = (None if oid == _NOTHING else oid for oid in row[2:4])
-            yield Touch(told, old, new)
+            yield Touch(f"{commit[:_SHORT]} {words}", old, new)

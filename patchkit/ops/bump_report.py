@@ -56,6 +56,11 @@ class BumpedPatch:
     attention: Attention
     files: tuple[FileOutcome, ...] = ()
 
+    @property
+    def told(self) -> bool:
+        """Whether its files say why it asks for that."""
+        return any(each.review or each.reasons for each in self.files)
+
 
 @dataclass(frozen=True, slots=True)
 class BumpedComponent:

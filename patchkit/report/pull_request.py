@@ -123,6 +123,8 @@ def _patch(patch: BumpedPatch, *, detailed: bool) -> Iterator[str]:
     yield f"- [ ] {escaped(patch.name)}" if detailed else f"- {escaped(patch.name)}"
     if not detailed:
         return
+    if not patch.told and patch.attention is Attention.REVIEW:
+        yield "  - its change is another one now"
     for file in patch.files:
         if file.review or file.reasons:
             yield f"  - {escaped(_file(file))}"
