@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 import traceback
 from datetime import datetime, timezone
@@ -18,6 +20,8 @@ from patchkit.errors import ExitCode, PatchkitError, SurroundingsError, UsageErr
 
 # The base of typer's usage errors; typer carries its own copy of click, which has no public name.
 _CommandLineError: Any = typer.BadParameter.__mro__[2]
+
+_SHORTAGES = tuple(map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)))
 
 
 def report_failure(error: BaseException, argv: list[str]) -> int:
@@ -46,6 +50,11 @@ def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
     if isinstance(error, OSError):
         place = error.filename or "the system"
         return SurroundingsError(f"{place}: {error.strerror or error}")
+    if isinstance(error, MemoryError):
+        return SurroundingsError("there is no memory left", hint="do less at once: --jobs 1")
+    # what is loaded late, a full table of open files keeps from being loaded
+    if isinstance(error, ImportError) and any(said in str(error) for said in _SHORTAGES):
+        return SurroundingsError(f"a part of patchkit cannot be loaded: {error}")
     return None
 
 

@@ -39,7 +39,11 @@ def write_pin(repository: Repository, ref: str, commit: str) -> Base:
     """
     base = read_base(repository, commit)
     repository.free_refs([ref])
-    repository.update_refs([RefChange(ref, commit)], reason="patchkit: fetched")
+    try:
+        repository.update_refs([RefChange(ref, commit)], reason="patchkit: fetched")
+    except BaseException:
+        repository.free_refs([ref])  # ^C ends that git, too
+        raise
     _write_receipt(repository, ref, base)
     return base
 

@@ -110,6 +110,9 @@ def test_errors_are_json_too(capsys: pytest.CaptureFixture[str]) -> None:
         (KeyboardInterrupt(), 130),
         (FileNotFoundError(2, "No such file", "x"), 5),
         (SystemExit(0), 70),
+        (MemoryError(), 5),
+        (ImportError("_ssl.so: cannot open shared object file: Too many open files"), 5),
+        (ImportError("no module named x"), 70),
     ],
 )
 def test_every_exception_has_a_code(error: BaseException, code: int) -> None:
