@@ -2,15 +2,18 @@
 
 Git only looks at the lines of a hunk. Here the function around each hunk is compared, as the patch
 leaves it on the pin and at the tip: it may have changed, the hunk may have landed in another one,
-and names that the patch uses may be gone from the file.
+or nobody in the file uses it any more. Names that added lines use may be gone from the file, and
+what they call may take other arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from patchkit.drift.telling import landed
+from patchkit.drift.uses import called_in, is_named, signatures
 from patchkit.drift.values import Landed, Suspicion
 from patchkit.gitcmd.firstparent import landings
 from patchkit.gitcmd.objects import ObjectReader
@@ -22,6 +25,9 @@ from patchkit.model.patch import FileChange, Hunk
 from patchkit.stack import SeriesPatch, StackBuilder, patch_changes
 
 _PYTHON = (".py", ".pyi")
+
+# Shorter names are everywhere.
+_TELLING = 4
 
 
 def find_suspicions(
@@ -67,32 +73,75 @@ class _Looking:
             was, is_now = then.name if then else "", now.name if now else ""
             if was != is_now:
                 what = f"lands in {is_now or 'no function'}, was made in {was or 'none'}"
-                yield shown.saying("another-scope", what, self._who(change.path, was))
+                yield shown.saying("another-scope", what, self._around(change.path, was))
             elif then is not None and now is not None and then.lines != now.lines:
                 what = f"{was} has changed around it"
-                yield shown.saying("scope-changed", what, self._who(change.path, was))
-        yield from _lost_names(change, old, new)
+                yield shown.saying("scope-changed", what, self._around(change.path, was))
+        yield from self._unused(change, old, new, after)
+        yield from self._called_otherwise(change, old, new)
+        for lost in _lost_names(change, old, new):
+            name = lost.what.partition(" ")[0].encode()
+            by = self._who(change.path, partial(_has_name, name=name))
+            yield replace(lost, by=by)
 
-    def _who(self, path: str, name: str) -> Landed | None:
+    def _unused(
+        self,
+        change: FileChange,
+        old: Sequence[bytes],
+        new: Sequence[bytes],
+        after: FileOutcome,
+    ) -> Iterator[Suspicion]:
+        """Patched functions that the file named elsewhere on the pin, and no more at the tip."""
+        seen: set[str] = set()
+        for number, hunk in enumerate(change.hunks):
+            around = enclosing(new, _first_change(hunk) + after.offsets[number])
+            name = around.name.rpartition(".")[2] if around is not None else ""
+            if len(name) < _TELLING or name.startswith("__") or name in seen:
+                continue
+            seen.add(name)
+            if is_named(old, name) and not is_named(new, name):
+                what = f"{name}, which it patches, is not used in the file any more"
+                by = self._who(change.path, partial(is_named, name=name))
+                yield Suspicion(change.path, number + 1, hunk.line, "not-called", what, by)
+
+    def _called_otherwise(
+        self, change: FileChange, old: Sequence[bytes], new: Sequence[bytes]
+    ) -> Iterator[Suspicion]:
+        """Functions of the file that added lines call, and that take other arguments now."""
+        calls = [called_in(_added(hunk)) for hunk in change.hunks]
+        if not any(calls):
+            return
+        had, has = signatures(old), signatures(new)
+        for name in sorted(set[bytes]().union(*calls)):
+            if name in had and name in has and had[name] != has[name]:
+                number = next(n for n, each in enumerate(calls) if name in each)
+                line = change.hunks[number].line
+                now = " or ".join(sorted(has[name]))
+                what = f"{name.decode()} is called by added lines, and takes {now} now"
+                by = self._who(change.path, partial(_signature, name=name))
+                yield Suspicion(change.path, number + 1, line, "name-changed", what, by)
+
+    def _around(self, path: str, name: str) -> Landed | None:
         """The first commit after which the function is another one than on the pin."""
+
+        def lines_of(lines: Sequence[bytes]) -> object:
+            around = find_enclosure(lines, name)
+            return around.lines if around is not None else None
+
+        return self._who(path, lines_of)
+
+    def _who(self, path: str, probe: Callable[[Sequence[bytes]], object]) -> Landed | None:
+        """The first commit whose file answers otherwise than the pin's."""
         found = landings(self.history.repository, self.history.fork, self.history.tip, [path])
         touched = [(each.commit, each.touches.get(path)) for each in found]
         oids = [entry.oid for _, entry in touched if entry is not None]
-        start = self.pin.base.tree
-        first = self._at(start, path, name)
+        first = probe(_lines(StackBuilder(self.reader, self.pin.base), path))
         versions = self.reader.read_present(oids)
         for commit, entry in touched:
             data = versions.get(entry.oid) if entry is not None else None
-            around = find_enclosure(split_lines(data or b""), name)
-            if (around.lines if around is not None else None) != first:
+            if probe(split_lines(data or b"")) != first:
                 return landed(self.history, commit)
         return None
-
-    def _at(self, tree: str, path: str, name: str) -> tuple[bytes, ...] | None:
-        base = StackBuilder(self.reader, self.pin.base)
-        assert base.tree_id == tree
-        around = find_enclosure(_lines(base, path), name)
-        return around.lines if around is not None else None
 
 
 def _lines(builder: StackBuilder, path: str) -> list[bytes]:
@@ -110,7 +159,7 @@ def _lost_names(
     change: FileChange, old: Sequence[bytes], new: Sequence[bytes]
 ) -> Iterator[Suspicion]:
     """Names that added lines use, which the rest of the file had on the pin and has no more."""
-    added = [line[1:] for hunk in change.hunks for line in hunk.lines if line[:1] == b"+"]
+    added = [line for hunk in change.hunks for line in _added(hunk)]
     ours = set(added)
     had = names_in([line for line in old if line not in ours])
     has = names_in([line for line in new if line not in ours])
@@ -119,6 +168,18 @@ def _lost_names(
         number = change.hunks.index(hunk) + 1
         what = f"{name.decode()} is used by added lines, and gone from the rest of the file"
         yield Suspicion(change.path, number, hunk.line, "name-gone", what)
+
+
+def _has_name(lines: Sequence[bytes], name: bytes) -> bool:
+    return name in names_in(lines)
+
+
+def _signature(lines: Sequence[bytes], name: bytes) -> frozenset[str] | None:
+    return signatures(lines).get(name)
+
+
+def _added(hunk: Hunk) -> list[bytes]:
+    return [line[1:] for line in hunk.lines if line[:1] == b"+"]
 
 
 def _code(line: bytes) -> bytes:

@@ -107,7 +107,9 @@ class Suspicion:
     """A hunk that applies at the tip and perhaps no longer does its job; `line` is in the patch.
 
     `kind` is "scope-changed" (the function around it changed), "another-scope" (it lands in another
-    one) or "name-gone" (a name that it uses is gone from the file); `by` is where it began.
+    one), "not-called" (nobody in the file uses that function any more), "name-gone" (a name that it
+    uses is gone from the file) or "name-changed" (what it calls there takes other arguments); `by`
+    is where it began.
     """
 
     path: str

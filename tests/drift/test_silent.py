@@ -80,6 +80,42 @@ def test_a_name_that_upstream_took_away(project: Project, upstream: Upstream) ->
     assert found[1].what.startswith("device_of is used by added lines")
 
 
+def test_a_function_that_takes_other_arguments(project: Project, upstream: Upstream) -> None:
+    helper = "\n\ndef device_of(name):\n    return name\n"
+    local = CODE.replace("from lib import device_of\n", "") + helper
+    ours = local.replace("self.run(device)", "self.run(device_of(name))")
+    patch = make_patch({"engine.py": local}, {"engine.py": ours}, subject="Run elsewhere")
+    pin = upstream.commit({"engine.py": local})
+    upstream.commit({"engine.py": local.replace("os.name", "os.sep")}, "Elsewhere")
+    wider = upstream.commit(
+        {"engine.py": local.replace("device_of(name):", "device_of(name, index=0, *, kind):")},
+        "Wider (#5)",
+    )
+    (one,) = look(project, upstream, pin, {"ours.patch": patch}).patches[0].suspicions
+    assert (one.kind, one.hunk) == ("name-changed", 1)
+    assert one.what == (
+        "device_of is called by added lines, and takes (name, index=0, *, kind) now"
+    )
+    assert one.by is not None
+    assert one.by.commit == wider
+
+
+def test_a_patched_function_that_nobody_uses_any_more(project: Project, upstream: Upstream) -> None:
+    used = CODE.replace("return os.name", "return Engine().start('x')")
+    ours = used.replace("self.run(device)", "self.run(device_of(name))")
+    patch = make_patch({"engine.py": used}, {"engine.py": ours}, subject="Run elsewhere")
+    pin = upstream.commit({"engine.py": used})
+    upstream.commit({"engine.py": f"# more\n{used}"}, "A line")
+    gone = upstream.commit({"engine.py": used.replace("Engine().start('x')", "0")}, "Without")
+    (one,) = look(project, upstream, pin, {"ours.patch": patch}).patches[0].suspicions
+    assert (one.kind, one.what) == (
+        "not-called",
+        "start, which it patches, is not used in the file any more",
+    )
+    assert one.by is not None
+    assert one.by.commit == gone
+
+
 def test_changes_elsewhere_are_no_reason(project: Project, upstream: Upstream) -> None:
     found, _ = _suspicions(project, upstream, "# more\n\n" + CODE.replace("os.name", "os.sep"))
     assert found == ()
