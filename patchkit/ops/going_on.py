@@ -43,7 +43,7 @@ def waiting_components(manifest: Manifest, workspace: Path) -> Iterator[Componen
     """The components whose checkout holds a conflict of ours."""
     for component in manifest.components:
         checkout = checkout_of(workspace, manifest, component)
-        if checkout.git_dir.is_dir() and checkout.repository.resolve(HALT_REF) is not None:
+        if checkout.git_dir.is_dir() and HALT_REF in checkout.repository.refs(HALT_REF):
             yield component
 
 

@@ -70,7 +70,7 @@ class Halt:
 def read_halt(checkout: Checkout, commit: str | None = None) -> Halt | None:
     """What the checkout waits for, or what an earlier step did (`commit`); None for nothing."""
     repository = checkout.repository
-    commit = commit or repository.commit(HALT_REF)
+    commit = commit or repository.refs(HALT_REF).get(HALT_REF)
     if commit is None:
         return None
     with reading(repository) as reader:
@@ -133,10 +133,11 @@ def halt_objects(halt: Halt) -> list[GitObject]:
 
 def place_of(checkout: Checkout, base: str, tip: str) -> Place:
     """Where the checkout is now, its files as they are on disk; they are written to it."""
-    worktree = read_worktree(checkout)
-    place = Place(base, tip, worktree.tree, _rows(checkout, worktree))
-    abandon(checkout)
-    return place
+    try:
+        worktree = read_worktree(checkout)
+        return Place(base, tip, worktree.tree, _rows(checkout, worktree))
+    finally:
+        abandon(checkout)
 
 
 def go_to(checkout: Checkout, snapshot: Snapshot, place: Place, halt: Halt | None = None) -> Moved:
@@ -150,8 +151,8 @@ def go_to(checkout: Checkout, snapshot: Snapshot, place: Place, halt: Halt | Non
         objects = halt_objects(halt)
         write_objects(checkout.repository, objects)
         commit = objects[-1].oid
-    worktree = read_worktree(checkout)
     try:
+        worktree = read_worktree(checkout)
         changes = tree_changes(checkout.repository, worktree.tree, place.worktree)
         if blocks := obstacles(checkout.path, changes):
             names = ", ".join(blocks)
@@ -168,8 +169,8 @@ def save_what_was_done(
     checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int
 ) -> Saved | None:
     """Save the user's work on a conflict under a ref; None if there was none."""
-    worktree = read_worktree(checkout)
     try:
+        worktree = read_worktree(checkout)
         if worktree.tree == halt.place.worktree:
             return None
         return save_work(checkout, snapshot, worktree, in_the_way=(), when=when)

@@ -14,7 +14,7 @@ from pathlib import Path
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import write_objects
 from patchkit.model.objects import GitObject
-from patchkit.workspace.checkout import BRANCH, HALT_REF, Checkout
+from patchkit.workspace.checkout import BRANCH, Checkout
 from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_below
 from patchkit.workspace.indexlock import hold_index
 from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
@@ -231,7 +231,7 @@ def _journal(
         base=target.base,
         tip=target.tip,
         halt=target.halt,
-        halt_before=checkout.repository.resolve(HALT_REF),
+        halt_before=snapshot.halt,
         steps=tuple(steps),
         folders=tuple(c.path for c in changes if c.new is not None and c.new_file is None),
         dropped=tuple(c.path for c in changes if c.old is not None and c.old_file is None),

@@ -113,7 +113,9 @@ def _move_refs(checkout: Checkout, journal: Journal) -> None:
 def _update_refs(checkout: Checkout, journal: Journal) -> None:
     repository = checkout.repository
     now = _refs(checkout)
-    if changes := [each for each in ref_changes(journal) if now.get(each.name, ZERO) != each.new]:
+    # git lists nothing, without a word, where it cannot read the folder
+    changes = [c for c in ref_changes(journal) if not now or now.get(c.name, ZERO) != c.new]
+    if changes:
         repository.update_refs(changes, reason="patchkit: move to the stack")
     if (checkout.git_dir / "HEAD").read_text().strip() != f"ref: {BRANCH}":
         repository.git("symbolic-ref", "-m", "patchkit: move to the stack", "HEAD", BRANCH)

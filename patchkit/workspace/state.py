@@ -96,6 +96,8 @@ class Snapshot:
     manifest: str | None = None
     # the tree of `applied`
     applied_tree: str | None = field(default=None, metadata={"json": False})
+    # what it waits for
+    halt: str | None = field(default=None, metadata={"json": False})
     ours: bool = field(default=False, metadata={"json": False})  # a repository that patchkit made
 
 
@@ -164,6 +166,7 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
         base=_commit(refs, BASE_REF),
         applied=_commit(refs, APPLIED_REF),
         applied_tree=refs[APPLIED_REF].tree if APPLIED_REF in refs else None,
+        halt=_commit(refs, HALT_REF),
         edited=status.edited,
         untracked=status.untracked,
         ahead=ahead,
