@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from patchkit.drift.parts import related
@@ -91,8 +92,14 @@ class _Layer:
     units: tuple[Unit, ...]
     paths: frozenset[str]
     last: list[UnitVerdict | None]
+    homes: Mapping[str, int]
     verdict: PatchVerdict = field(default_factory=lambda: PatchVerdict(Status.EMPTY))
     after: State = field(default_factory=dict)
+
+    def units_of(self, dirty: Collection[str]) -> Sequence[int]:
+        """The units to judge anew: those of the paths, and those that never were."""
+        new = (number for number, known in enumerate(self.last) if known is None)
+        return sorted({self.homes[path] for path in dirty if path in self.homes} | set(new))
 
 
 class SeriesJudge:
@@ -140,13 +147,9 @@ class SeriesJudge:
         return self.carry(commit, self._state, verdicts)
 
     def _judge(self, number: int, layer: _Layer, dirty: set[str]) -> None:
-        units = [
-            known
-            if known is not None and dirty.isdisjoint(unit.paths)
-            else self._unit(unit, number)
-            for unit, known in zip(layer.units, layer.last, strict=True)
-        ]
-        layer.last = list(units)
+        for at in layer.units_of(dirty):
+            layer.last[at] = self._unit(layer.units[at], number)
+        units = [unit for unit in layer.last if unit is not None]
         status = _status(units)
         # a change whose lines repeat may find a second place at an offset: being there comes first
         if status is not Status.UNCHANGED and self._holds(number, layer, units):
@@ -242,7 +245,8 @@ class SeriesJudge:
 def _layer(changes: Sequence[FileChange]) -> _Layer:
     units = tuple(split_into_units(changes))
     paths = frozenset(path for unit in units for path in unit.paths)
-    return _Layer(units, paths, [None] * len(units))
+    homes = {path: number for number, unit in enumerate(units) for path in unit.paths}
+    return _Layer(units, paths, [None] * len(units), homes)
 
 
 def split_into_units(changes: Sequence[FileChange]) -> Iterator[Unit]:
@@ -294,7 +298,11 @@ def _is_absorbed(tree: Tree, blobs: Blobs, change: FileChange, clash: Clash) -> 
     if not any(line[:1] == b"+" and line[1:].strip() for line in hunk.lines):
         return False  # that lines are gone is no sign that somebody took them out as we did
     data = _contents(tree, blobs, change.new_path)
-    return data is not None and (data.startswith(_result(hunk)) or b"\n" + _result(hunk) in data)
+    result = _result(hunk)
+    at = data.find(result) if data is not None else -1
+    while data is not None and at > 0 and data[at - 1 : at] != b"\n":
+        at = data.find(result, at + 1)
+    return at >= 0
 
 
 def _contents(tree: Tree, blobs: Blobs, path: str) -> bytes | None:
@@ -304,7 +312,13 @@ def _contents(tree: Tree, blobs: Blobs, path: str) -> bytes | None:
 
 
 def _result(hunk: Hunk) -> bytes:
-    return b"".join(hunk.postimage)
+    return _joined(hunk.lines)
+
+
+@lru_cache(maxsize=4096)
+def _joined(lines: tuple[bytes, ...]) -> bytes:
+    """What a hunk leaves: the same at every commit."""
+    return b"".join(line[1:] for line in lines if line[:1] != b"-")
 
 
 def _status(units: Sequence[UnitVerdict]) -> Status:
