@@ -152,8 +152,7 @@ def _stopped(  # noqa: PLR0917
     if conflict is None:
         return Carried(not_ours(blank, found))
     if not may_stop:
-        way_out = pin.way_out if pin is not None else ""
-        return Carried(halted(blank, found, way_out))
+        return Carried(halted(blank, found, _way_out(found, options, pin)))
     conflict = with_upstream(conflict, found.project.component, old, store, progress)
     old_name = pin.old if pin is not None else NamedPin(old)
     new_name = pin.new if pin is not None else NamedPin(found.base.commit)
@@ -183,6 +182,19 @@ def _stopped(  # noqa: PLR0917
         saved=resumed.saved if resumed is not None else "",
     )
     return Carried(report, stop=stop, resumed=resumed)
+
+
+def _way_out(found: Found, options: RefreshOptions, pin: PinEdit | None) -> str:
+    """What to do about a conflict that was not put into the checkout."""
+    if can_stop_in(found.snapshot, None):
+        if options.dry_run:
+            return "without --dry-run, the checkout gets the conflict, to be resolved there"
+        if not options.stop:
+            name = found.project.component.name
+            return (
+                f"nothing was written; patchkit bump {name} --to-track  puts it into the checkout"
+            )
+    return pin.way_out if pin is not None else ""
 
 
 def _decided(resumed: Resumed | None, *, kept: bool) -> tuple[str, ...]:

@@ -252,6 +252,7 @@ def test_a_conflict_writes_nothing_into_the_project(stack: Stacked, upstream: Up
     ran = bump(stack, "latest", "--dry-run")
     assert ran.code == 3
     assert "conflicted  one.patch" in ran.out
+    assert "without --dry-run, the checkout gets the conflict" in ran.err
     assert (on_disk(stack.project), stack.git("show-ref")) == (before, refs)
     assert bump(stack).code == 3
     assert on_disk(stack.project) == before
