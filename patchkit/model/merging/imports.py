@@ -45,27 +45,8 @@ def merge_imports(
         return None
     lines = [line for line in patch if line not in base and _all_of([line]) & added]
     if not all(_all_of([line]) <= added for line in lines):
-        return _extend(kept, added)
+        return None  # a statement that imports other names as well: see `listed`
     return (*kept, *lines)
-
-
-def _extend(lines: Sequence[bytes], added: set[Imported]) -> tuple[bytes, ...] | None:
-    """`lines` with names put behind those that the same module's line imports already."""
-    result = list(lines)
-    for module, name, alias in sorted(added):
-        at = next((n for n, line in enumerate(result) if _module(line) == module), None)
-        if at is None or not name:
-            return None
-        line = result[at]
-        ending = line[len(line.rstrip(b"\r\n")) :]
-        as_text = b" as " + alias if alias else b""
-        result[at] = line.rstrip() + b", " + name + as_text + ending
-    return tuple(result)
-
-
-def _module(line: bytes) -> bytes | None:
-    match = _FROM.match(line.rstrip(b"\r\n"))
-    return match[2] if match else None
 
 
 def _only(line: bytes, imported: set[Imported]) -> bool:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from patchkit.model.linediff import Edit as LineEdit
 from patchkit.model.merging.checking import added_lines
 from patchkit.model.merging.imports import imported_by, merge_imports
+from patchkit.model.merging.listed import lists_names, merge_listed
 from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.regions import Region, ThreeWay
 from patchkit.model.merging.scopes import alike, join_insertions, put_behind
@@ -29,6 +31,8 @@ _LOOKED_THROUGH = 200  # new lines, for the one that a removed line became
 _SOME = 0.4
 #: So many lines, all new upstream, are the patch's change even where they stand elsewhere.
 _ENOUGH_ANYWHERE = 3
+#: So far above and below a region a statement that it is a part of may begin and end.
+_STATEMENT = 12
 
 
 def resolve(
@@ -49,6 +53,9 @@ def resolve(
         imports = _imports(region)
         if imports is not None:
             return imports
+        listed = _listed(region, three) if share >= _SOME or not _are_apart(region) else None
+        if listed is not None:
+            return listed
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
     return _beside(region, three, patch_first=patch_first) or _words(region)
@@ -121,6 +128,39 @@ def _imports(region: Region) -> Resolution | None:
     if merged is None:
         return None
     return Resolution(Rule.IMPORTS, _edit(region, merged), "import statements of both sides")
+
+
+def _listed(region: Region, three: ThreeWay) -> Resolution | None:
+    """Names that both sides list in whole statements, which may begin and end beyond the region."""
+    above, below = _common_lines(region, three)
+    sides = (region.base, region.upstream, region.patch)
+    for up, down in _widenings(len(above), len(below)):
+        before, after = above[len(above) - up :], below[:down]
+        wide = [(*before, *side, *after) for side in sides]
+        if not all(lists_names(side) for side in wide):
+            continue
+        start, end = region.upstream_at - up, region.upstream_at + len(region.upstream) + down
+        rest = b"".join((*three.upstream[:start], *three.upstream[end:]))
+        merged = merge_listed(wide[0], wide[1], wide[2], rest)
+        if merged is None:
+            return None
+        edit = Edit(start, end, merged)
+        return Resolution(Rule.IMPORTS, (edit,), "names that both sides import or list")
+    return None
+
+
+def _common_lines(region: Region, three: ThreeWay) -> tuple[list[bytes], list[bytes]]:
+    """The base's lines between the region and its neighbours, which all three have alike."""
+    start = max((each.end for each in three.regions if each.end < region.start), default=0)
+    ends = [each.start for each in three.regions if each.start > region.end]
+    end = min(ends, default=len(three.base))
+    above = list(three.base[max(start, region.start - _STATEMENT) : region.start])
+    return above, list(three.base[region.end : min(end, region.end + _STATEMENT)])
+
+
+def _widenings(above: int, below: int) -> Iterator[tuple[int, int]]:
+    """How many lines more to look at, the fewest first."""
+    return iter(sorted(product(range(above + 1), range(below + 1)), key=sum))
 
 
 # -- edits that do not overlap -----------------------------------------------------------------
