@@ -25,7 +25,7 @@ _BY_RULE = {
     Rule.IMPORTS: 0.5,
     Rule.WORDS: 0.3,
 }
-_SHORT_INSERTION = 0.75  # of a few lines only, which mostly are entries of a list
+_SHORT_INSERTION = 0.8  # of a few lines only, which mostly are entries of a list
 _SHORT = 3
 _REWRITTEN = 0.4
 
