@@ -7,6 +7,7 @@ way puts all back. What a kill leaves is finished by the next run, see `recover.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,8 +82,8 @@ def move_checkout(
     saved, with their contents then. Raises ChangedMeanwhileError if a file is not as it should be.
     """
     folder = move_folder(checkout.own_folder)
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        _make_room(checkout, folder)
         hold_index(checkout)
         start = index or checkout.git_dir / "index"
         prepare_index(checkout.repository, start, folder / "index", target.worktree or target.tip)
@@ -98,6 +99,21 @@ def move_checkout(
         raise
     _carry_out(checkout, journal)
     return Moved(len(steps), tuple(absent))
+
+
+def _make_room(checkout: Checkout, folder: Path) -> None:
+    """Begin with nothing that a run left which was killed before its journal, or just after it.
+
+    Only the indexes that the caller made for this move stay.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if read_journal(checkout.own_folder) is not None:
+        return  # the caller has seen to it
+    for left in folder.iterdir():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        elif left.suffix != ".index":
+            left.unlink()
 
 
 def _carry_out(checkout: Checkout, journal: Journal) -> None:
@@ -246,7 +262,5 @@ def settle(
     What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked.
     The caller holds `locked(checkout)`, and no merge or rebase waits there.
     """
-    if read_journal(checkout.own_folder) is None:
-        clean_up(checkout)  # what a run left that was killed before its journal
     write_objects(checkout.repository, objects)
     move_checkout(checkout, snapshot, target, ())

@@ -27,7 +27,7 @@ def test_a_file_is_read_as_far_as_is_allowed(tmp_path: Path) -> None:
         read_plain(path, most=3)
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_what_is_no_file_is_not_waited_for(
     project: Project, upstream: Upstream, tmp_path: Path, kind: str
 ) -> None:
@@ -36,10 +36,8 @@ def test_what_is_no_file_is_not_waited_for(
     patch.unlink()
     if kind == "pipe":
         os.mkfifo(patch)
-    elif kind == "device":
-        patch.symlink_to("/dev/zero")
     else:
-        patch.mkdir()
+        patch.symlink_to("/dev/zero")
     for words in (("check",), ("import", "patches/demo", "--dry-run")):
         ran = run_process(*words, cwd=project.root, timeout=30)
         assert ran.code in (2, 4), ran.err
@@ -58,7 +56,7 @@ def test_an_endless_patch_is_refused_in_little_memory(project: Project, upstream
 
 
 def test_a_long_line_costs_some_times_its_length(project: Project, upstream: Upstream) -> None:
-    size = 20 << 20
+    size = 8 << 20
     patch = _HEAD + b"x" * size + b"\n"
     project.component("demo", upstream, upstream.commit({"a.txt": "one\n"}), {"x.patch": patch})
     ran, peak = _measured(project.root, "check")
@@ -67,7 +65,7 @@ def test_a_long_line_costs_some_times_its_length(project: Project, upstream: Ups
 
 
 def test_a_bomb_in_a_binary_patch_does_not_go_off(project: Project, upstream: Upstream) -> None:
-    bomb = zlib.compress(bytes(1 << 26), 9)
+    bomb = zlib.compress(bytes(1 << 25), 9)
     lines = [b"z" + b85encode(bomb[at : at + 52], pad=True) for at in range(0, len(bomb) - 52, 52)]
     patch = make_patch({"a.bin": b"\0a"}, {"a.bin": b"\0b"}, subject=None)
     head = patch[: patch.index(b"literal")]
