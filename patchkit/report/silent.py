@@ -44,6 +44,9 @@ def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
         level = Level.NOTE if first.verdict is Verdict.BODY else Level.WARNING
         rule = f"override-{first.verdict.value}-upstream"
         yield Notice(level, rule, title, message, f"{subject}/{kind}/{commit}", path)
+    for each in component.unseen:
+        title = f"not all of {component.name} could be looked at"
+        yield Notice(Level.NOTE, "unseen", title, each, f"{subject}/unseen/{each}", path)
 
 
 def _by_commit(

@@ -135,6 +135,8 @@ def test_what_cannot_be_looked_at_is_told(
     assert component["patches"][0]["status"] == "unchanged"
     (unseen,) = component["unseen"]
     assert unseen.startswith("what speed replaces: ")
+    ran = project.run("drift", "-c", "core", "--format", "github")
+    assert ran.out.startswith("::notice file=manifests/demo.yaml,line=1,title=not all of core")
 
 
 def test_modules_with_one_file_in_another_version() -> None:
