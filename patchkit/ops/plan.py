@@ -12,7 +12,14 @@ from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, wor
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.histories import History, bring_blobs, open_history
 from patchkit.manifest.environments import normal_name
-from patchkit.manifest.values import Component, GitSource, IndexPin, IndexSource, Manifest
+from patchkit.manifest.values import (
+    Component,
+    GitSource,
+    IndexPin,
+    IndexSource,
+    LocalSeries,
+    Manifest,
+)
 from patchkit.model.progress import Progress
 from patchkit.ops.parallel import in_parallel
 from patchkit.planning.combining import Option, clashes, combine
@@ -31,6 +38,8 @@ from patchkit.planning.values import (
     Stretch,
 )
 from patchkit.recipes.generating import load_generator
+from patchkit.refresh.planning import Home
+from patchkit.refresh.remembering import load_resolutions
 from patchkit.series import load_series
 from patchkit.store import Store
 
@@ -152,6 +161,9 @@ def _look(
     history = open_history(tools.store, component, ref, tools.progress)
     tools.progress.step(component.name, f"looking along {ref}", local=True)
     generated = frozenset(load_generator(series.patches).recipes)
+    ours = [each for each in component.patches if isinstance(each, LocalSeries)]
+    homes = [Home(manifest.root, each, component) for each in ours]
+    remembered = load_resolutions(homes[0]) if homes else {}
 
     def bring(blobs: Iterable[str]) -> None:
         bring_blobs(tools.store, component, history, blobs, tools.progress)
@@ -165,7 +177,8 @@ def _look(
             bring,
             generated=generated,
             alone=metadata.paths,
-            memory=verdicts_path(tools.store.cache, history, series.patches),
+            memory=verdicts_path(tools.store.cache, history, series.patches, remembered),
+            remembered=remembered,
         )
         declared = metadata.along(route)
     plan = replace(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from patchkit.carry.engine import is_contained, names_a_path_twice
 from patchkit.carry.files import Ground, carry_file
+from patchkit.errors import BadInputError
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.merging.conflicts import Labels
@@ -20,6 +21,7 @@ from patchkit.model.objects import EMPTY_TREE, GitObject, TreeEntry
 from patchkit.model.outcome import FileOutcome, Reason, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.patch import FileChange
+from patchkit.model.resolution import Resolution
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 from patchkit.planning.following import RoutePast
 from patchkit.planning.values import FileVerdict, PatchForecast, stays
@@ -53,11 +55,13 @@ class Forecaster:
         *,
         generated: Collection[str] = (),
         known: Mapping[str, FileVerdict] | None = None,
+        remembered: Mapping[str, Resolution] | None = None,
     ) -> None:
         self._source = source
         self._made: dict[str, bytes] = {}
         self._loaded: Mapping[str, bytes] = {}
         self._memory: dict[str, FileVerdict] = dict(known or {})
+        self._remembered = remembered or {}
         stack = build_stack(source, old_base, patches, stop_at_conflict=False)
         old = Overlay(source, stack.objects)
         self._old_blobs = Blobs(old)
@@ -153,10 +157,14 @@ class Forecaster:
         exact = apply_changes(here, blobs, (change,))
         if _is_unsafe(exact.files):
             return _conflict(change)
+        trees = layer.before, layer.after, here
         ground = Ground(
-            layer.before, layer.after, here, self._old_blobs, blobs, past, False, Labels()
+            *trees, self._old_blobs, blobs, past, False, Labels(), remembered=self._remembered
         )
-        file = carry_file(ground, change, exact.files[0])
+        try:
+            file = carry_file(ground, change, exact.files[0])
+        except BadInputError:  # what is remembered comes to something else: for a person
+            return _conflict(change)
         if not file.carried:
             return _conflict(change)
         after: dict[str, TreeEntry | None] = {}

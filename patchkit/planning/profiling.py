@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from patchkit.drift.along import Along, Bring
@@ -12,6 +12,7 @@ from patchkit.gitcmd.firstparent import entries_at
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.histories import History
 from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
+from patchkit.model.resolution import Resolution
 from patchkit.planning.following import Route, RoutePast, follow
 from patchkit.planning.forecasting import Forecaster
 from patchkit.planning.remembering import recall_verdicts, remember_verdicts
@@ -28,11 +29,13 @@ def walk_stack(
     generated: frozenset[str] = frozenset(),
     alone: Sequence[str] = (),
     memory: Path | None = None,
+    remembered: Mapping[str, Resolution] | None = None,
 ) -> tuple[Route, tuple[Stretch, ...]]:
     """Forecast every state of the files between the fork and the tip.
 
     `generated` are patches that recipes make anew. `alone` are further files to watch. `memory` is
-    a file for verdicts, of this series on this pin, for the next time.
+    a file for verdicts, of this series on this pin, for the next time; `remembered` are resolutions
+    of conflicts that the project keeps.
     """
     changes = [change for patch in patches for change in patch_changes(patch)]
     paths = sorted({p for c in changes for p in (c.old_path, c.new_path) if p is not None})
@@ -41,7 +44,9 @@ def walk_stack(
     _supply(reader, at_pin.values(), bring)
     known = recall_verdicts(memory) if memory is not None else {}
     base = history.base(history.pin)
-    forecaster = Forecaster(reader, base, patches, generated=generated, known=known)
+    forecaster = Forecaster(
+        reader, base, patches, generated=generated, known=known, remembered=remembered
+    )
     route = follow(history, paths, bring, added=added, alone=alone)
     _supply(reader, route.start.values(), bring)
     forecaster.update({**dict.fromkeys(paths), **route.start})

@@ -17,16 +17,23 @@ from patchkit.histories import History
 from patchkit.memory import memory_path, recall, remember
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import Status
+from patchkit.model.resolution import Resolution
 from patchkit.planning.values import FileVerdict
 from patchkit.series import LoadedPatch
 
 _FORM = 1
 
 
-def verdicts_path(cache_folder: Path, history: History, patches: Sequence[LoadedPatch]) -> Path:
+def verdicts_path(
+    cache_folder: Path,
+    history: History,
+    patches: Sequence[LoadedPatch],
+    remembered: Mapping[str, Resolution],
+) -> Path:
     """Where the verdicts on this series from this pin are kept."""
     series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
-    facts = [_FORM, _engine(), history.repository.git_dir.name, history.pin, series]
+    kept = sha256(repr(sorted(remembered.items(), key=lambda item: item[0])).encode()).hexdigest()
+    facts = [_FORM, _engine(), kept, history.repository.git_dir.name, history.pin, series]
     return memory_path(cache_folder, "plan", facts)
 
 

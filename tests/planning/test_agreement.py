@@ -13,7 +13,9 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.histories import History
 from patchkit.manifest.values import GitSource
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.resolution import Resolution
 from patchkit.planning.profiling import walk_stack
 from patchkit.planning.values import Effort, Stretch
 from patchkit.stack import SeriesPatch
@@ -168,6 +170,30 @@ def test_a_break_that_is_mended_is_passed(upstream: Upstream) -> None:
         (2, 3, 0),
     ]
     assert_agrees(history, series)
+
+
+def test_a_conflict_that_is_remembered_is_none(upstream: Upstream) -> None:
+    """For that version of upstream's file only; one that comes to something else stays."""
+    base = text(Random(11))
+    line = base.splitlines(keepends=True)[9]
+    texts = {who: base.replace(line, f"{who} = 1\n") for who in ("ours", "theirs", "both")}
+    pin = upstream.commit({"a.py": base})
+    met = upstream.commit({"a.py": texts["theirs"]})
+    tip = upstream.commit({"a.py": texts["theirs"] + "more = 1\n"})
+    history = history_of(upstream, pin, tip)
+    series = [patch("one", {"a.py": base}, {"a.py": texts["ours"]})]
+    with ObjectReader(history.repository) as reader:
+        carried = carry_stack(reader, history.base(pin), history.base(met), series)
+        (file,) = carried.conflicts["one.patch"]
+        for result, conflicts in ((texts["both"], 0), ("another\n", 1)):
+            blob = make_object("blob", result.encode())
+            data = make_patch({"a.py": texts["theirs"]}, {"a.py": texts["both"]})
+            changes = parse_patch(data, name="x").changes
+            entry = TreeEntry(0o100644, blob.oid)
+            kept = {file.key: Resolution(file.key, file.sides[1], entry, changes, "kept")}
+            _, found = walk_stack(history, reader, series, lambda blobs: None, remembered=kept)
+            assert [each.effort.conflicts for each in found] == [0, conflicts, 1][: len(found)]
+            assert len(found) == 3 - conflicts
 
 
 def test_a_pin_that_is_on_another_branch(upstream: Upstream) -> None:
