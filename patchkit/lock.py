@@ -90,6 +90,11 @@ class Lock:
     overrides: Mapping[tuple[str, str], Reviewed] = field(default_factory=dict)
 
 
+def recorded_in(lock: Lock | None, name: str) -> LockedComponent | None:
+    """What a lock, if there is one, says of a component, if it knows it."""
+    return lock.components.get(name) if lock is not None else None
+
+
 def lock_component(stack: Stack, series: LoadedSeries) -> LockedComponent:
     """What the lock has to say about a clean stack, built from `series`."""
     tree = stack.base.tree

@@ -188,7 +188,7 @@ def _risk_lines(patch: PatchDrift) -> Iterator[Line]:
     if patch.risk is None or not patch.risk.commits:
         return
     often = f"{_count(patch.risk.commits, 'commit')}, {patch.risk.per_month:g} a month"
-    yield ["  ", Painted("risk", Paint.NOTICE), f"      its files change often: {often}"]
+    yield ["  ", Painted("risk", Paint.NOTICE), f"      its files changed: {often}"]
     for file in patch.risk.files[:3]:
         yield f"            {file.commits:4}  {_tail(file.path, _width() - 22)}"
 

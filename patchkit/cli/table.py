@@ -1431,9 +1431,11 @@ Move a component's pin, or all, and carry the patches there.
 
 The new commit is looked up and fetched, the patches are carried to it as
 `refresh` does after an edit by hand, and pin, patches and lock are written
-together; of the manifest only the pin's characters change. If one patch does
-not fit, nothing is written. The checkout stays where it is: `patchkit apply`
-moves it. Several components move one after the other, each whole or not at all.
+together; of the manifest only the pin's characters change. The checkout stays
+where it is: `patchkit apply` moves it. If one patch does not fit, nothing is
+written, and the conflict goes into a checkout that is at its stack: `patchkit
+continue`, `skip` and `abort` go on from there. Several components move one
+after the other, each whole or not at all, and no checkout is touched.
 
 Arguments:
   COMPONENT               The component.
@@ -1476,7 +1478,7 @@ Exit codes:
   0  the pin is moved and every patch carried, or it was there already
   1  the checkout has edits, or another stack could not bear the change
   2  the command line is wrong
-  3  a patch does not fit the new pin; nothing was written
+  3  a patch does not fit the new pin; the project was not changed
   4  a file cannot be read, or the pin is that of other manifests, too
   5  an upstream cannot be had, or the disk is full
 """

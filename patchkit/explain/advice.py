@@ -15,13 +15,22 @@ _FEW = 6
 
 
 def next_steps(
-    explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest, component: Component
+    explanation: PatchExplanation,
+    patch: LoadedPatch,
+    manifest: Manifest,
+    component: Component,
+    *,
+    repinned: bool = False,
 ) -> tuple[str, ...]:
-    """What to do, the best first; each of one line or several, commands on lines of their own."""
+    """What to do, the best first; each of one line or several, commands on lines of their own.
+
+    `repinned`: the pin was moved, and the lock knows the base that the patches are for.
+    """
     if explanation.contained:
         entry = _entry(patch, manifest)
         return (f"drop it, the upstream has the whole change: delete {entry}",)
     ways = [
+        *(_carried(patch, manifest, component) if repinned else ()),
         *_renamed(explanation, patch, manifest),
         *_contained_hunks(explanation),
         *_moved(explanation, patch),
@@ -33,6 +42,13 @@ def next_steps(
         ways.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
     check = f"patchkit check {_options(manifest, component)}"
     return (ways[0], *(f"or {way}" for way in ways[1:]), f"then see whether it fits:\n  {check}")
+
+
+def _carried(patch: LoadedPatch, manifest: Manifest, component: Component) -> Iterator[str]:
+    if not isinstance(patch.origin, PinnedPatch):
+        yield (
+            f"carry the patches to the new pin:\n  patchkit refresh {_options(manifest, component)}"
+        )
 
 
 def _contained_hunks(explanation: PatchExplanation) -> Iterator[str]:

@@ -21,6 +21,7 @@ from patchkit.lock import (
     load_lock,
     lock_component,
     merge_lock,
+    recorded_in,
     write_lock,
 )
 from patchkit.manifest.values import Component, Manifest
@@ -236,7 +237,7 @@ class _Applying:
         repository = self.store.repository(component)
         with reading(repository) as reader:
             stack = build_stack(reader, base, series.series_patches)
-            failures = () if stack.clean else self._failures(component, series, stack, reader)
+            failures = () if stack.clean else self._failures(component, series, stack, reader, lock)
         built = replace(blank, base=base.commit, patches=stack.outcomes)
         if not stack.clean:
             return replace(
@@ -255,7 +256,12 @@ class _Applying:
         return self._enter(component, stack, built, marks)
 
     def _failures(
-        self, component: Component, series: LoadedSeries, stack: Stack, reader: ObjectReader
+        self,
+        component: Component,
+        series: LoadedSeries,
+        stack: Stack,
+        reader: ObjectReader,
+        lock: Lock | None,
     ) -> tuple[Failure, ...]:
         # a stack that applies should feel instant
         from patchkit.explain.advice import next_steps  # noqa: PLC0415
@@ -263,15 +269,20 @@ class _Applying:
 
         history = self.store.repository(component)
         patches = {patch.name: patch for patch in series.patches}
+        recorded = recorded_in(lock, component.name)
+        repinned = recorded is not None and recorded.commit != stack.base.commit
         return tuple(
-            Failure(why, next_steps(why, patches[why.name], self.manifest, component))
+            Failure(
+                why,
+                next_steps(why, patches[why.name], self.manifest, component, repinned=repinned),
+            )
             for why in explain_stack(reader, stack, series.series_patches, history=history)
         )
 
     def _differences(
         self, component: Component, lock: Lock | None, actual: LockedComponent
     ) -> tuple[Problem, ...]:
-        recorded = lock.components.get(component.name) if lock is not None else None
+        recorded = recorded_in(lock, component.name)
         if recorded is None or self.options.update_lock:
             return ()
         found = compare(recorded, actual, where=component.name)

@@ -17,7 +17,7 @@ from patchkit.explain.terrain import Overlay, Terrain
 from patchkit.explain.values import Origin, PatchExplanation
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.gitcmd.repository import Repository
-from patchkit.lock import compare, load_lock, lock_component
+from patchkit.lock import compare, load_lock, lock_component, recorded_in
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.lint import Finding, Severity, lint_patch
 from patchkit.model.outcome import PatchOutcome, Status
@@ -171,7 +171,9 @@ def _check_patches(
         explanation = explanations.get(patch.name)
         if explanation is not None:
             origin = tools.missing(explanation.origin, earlier)
-            check = _explained(check, replace(explanation, origin=origin), patch, task)
+            check = _explained(
+                check, replace(explanation, origin=origin), patch, task, stack.base.commit
+            )
         checks.append(check)
         earlier.add(patch.sha256)
         tree = outcome.tree or tree
@@ -212,15 +214,23 @@ def _generated(  # noqa: PLR0917
 
 
 def _explained(
-    check: PatchCheck, explanation: PatchExplanation, patch: LoadedPatch, task: _Task
+    check: PatchCheck, explanation: PatchExplanation, patch: LoadedPatch, task: _Task, base: str
 ) -> PatchCheck:
     from patchkit.explain.advice import next_steps  # noqa: PLC0415
 
-    steps = next_steps(explanation, patch, task.manifest, task.component)
+    steps = next_steps(
+        explanation, patch, task.manifest, task.component, repinned=_is_repinned(task, base)
+    )
     if named_recipe(patch.file) and patch.path is not None:
         target = f"-m {task.manifest.name} -c {task.component.name}"
         steps = (f"patchkit refresh {target}  makes it anew from its recipe",)
     return replace(check, explanation=explanation, next_steps=steps)
+
+
+def _is_repinned(task: _Task, base: str) -> bool:
+    """Whether the lock was made for another base."""
+    recorded = recorded_in(load_lock(task.manifest.lock_path), task.component.name)
+    return recorded is not None and recorded.commit != base
 
 
 def _origin(
@@ -280,7 +290,7 @@ def _series_findings(series: LoadedSeries) -> Iterator[Finding]:
 
 def _lock_findings(task: _Task, stack: Stack, series: LoadedSeries) -> Iterator[Finding]:
     lock = load_lock(task.manifest.lock_path)
-    recorded = lock.components.get(task.component.name) if lock is not None else None
+    recorded = recorded_in(lock, task.component.name)
     if recorded is None or not stack.clean:
         return
     for problem in compare(recorded, lock_component(stack, series)):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchkit.errors import Problem
+from patchkit.errors import PatchkitError, Problem
 from patchkit.gitcmd.objects import reading
-from patchkit.lock import load_lock
+from patchkit.lock import load_lock, recorded_in
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.progress import Progress
 from patchkit.ops.halting import CannotGoOnError, nothing_waits, waiting_of
@@ -20,6 +20,9 @@ from patchkit.workspace import HALT_REF, Checkout, Snapshot, State, checkout_of,
 from patchkit.workspace.create import bring_objects
 from patchkit.workspace.halting import Halt, Place, go_to, read_halt, save_what_was_done
 from patchkit.workspace.recover import recover
+
+_NO_BUMP = "there is no bump to take back"
+_BY_GIT = "only the last one can be, and once; git knows the project's files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,13 @@ def last_bumped(manifest: Manifest, workspace: Path) -> Component | None:
     return manifest.component(max(found)[1]) if found else None
 
 
+def nothing_to_go_on_from(manifest: Manifest, *, undoing: bool = False) -> PatchkitError:
+    """No component of the manifest has a bump that waits, or (`undoing`) one to take back."""
+    if undoing:
+        return CannotUndoError(Problem(_NO_BUMP, manifest.name, _BY_GIT))
+    return CannotGoOnError(nothing_waits(manifest.name, f" -m {manifest.name}"))
+
+
 def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> Halt:
     """What the checkout waits for; a move that was killed is finished first."""
     halt = None
@@ -78,7 +88,7 @@ def is_written(manifest: Manifest, component: Component, halt: Halt) -> bool:
     """Whether the project says already what the halt was on its way to: a kill came after that."""
     wanted = waiting_of(halt).wanted
     lock = load_lock(manifest.lock_path)
-    recorded = lock.components.get(component.name) if lock is not None else None
+    recorded = recorded_in(lock, component.name)
     pinned = wanted is None or component.pin == wanted
     return pinned and recorded is not None and recorded.commit == halt.place.base
 
@@ -141,8 +151,7 @@ def undo_bump(manifest: Manifest, component: Component, workspace: Path, when: i
 def _undo_done(manifest: Manifest, component: Component, checkout: Checkout) -> BackReport:
     undo = read_undo(checkout)
     if undo is None:
-        what = "there is no bump to take back"
-        raise CannotUndoError(Problem(what, component.name, "git knows the project's files"))
+        raise CannotUndoError(Problem(_NO_BUMP, component.name, _BY_GIT))
     with locked(checkout):
         files = _put_back(undo, manifest.root)
         left = ""
@@ -174,7 +183,7 @@ def _move_back(checkout: Checkout, before: tuple[str, str], after: tuple[str, st
 def _unless_at(snapshot: Snapshot, manifest: Manifest, component: Component) -> str:
     """Where the checkout is not at the base that the lock says now."""
     lock = load_lock(manifest.lock_path)
-    recorded = lock.components.get(component.name) if lock is not None else None
+    recorded = recorded_in(lock, component.name)
     there = recorded is None or snapshot.base == recorded.commit
     if there or snapshot.state is State.ABSENT:
         return ""

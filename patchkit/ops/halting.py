@@ -211,9 +211,10 @@ def waits(snapshot: Snapshot) -> bool:
     return snapshot.operation == BUMP
 
 
-def nothing_waits(name: str) -> Problem:
+def nothing_waits(name: str, target: str = "") -> Problem:
     """There is no conflict to go on from."""
-    return Problem("no bump waits in the checkout", name, "patchkit status says what is there")
+    hint = f"patchkit status{target} says what is there"
+    return Problem("no bump waits for a conflict to be resolved", name, hint)
 
 
 def pin_text(pin: Pin) -> dict[str, str]:

@@ -18,7 +18,7 @@ from patchkit.gitcmd.identity import user_identity
 from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.worktree import tracked_tree
-from patchkit.lock import Lock, LockedComponent, load_lock, lock_component
+from patchkit.lock import Lock, LockedComponent, load_lock, lock_component, recorded_in
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.interdiff import interdiff
 from patchkit.model.progress import Progress
@@ -134,7 +134,7 @@ class _Refreshing:
     def _thought(self, found: Found, lock: Lock | None, blank: RefreshedComponent) -> Thought:
         if waits(found.snapshot) and self._options.step is None:
             return Thought(refused(blank, still_waits(found)))
-        recorded = lock.components.get(blank.name) if lock is not None else None
+        recorded = recorded_in(lock, blank.name)
         if self._pin is not None:
             if recorded is not None and recorded.commit != self._pin.old_base:
                 return Thought(refused(blank, not_yet_carried(found, recorded)))

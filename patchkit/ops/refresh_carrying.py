@@ -13,6 +13,7 @@ from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import reading
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
+from patchkit.manifest.values import GitPin
 from patchkit.model.progress import Progress
 from patchkit.ops.blaming import with_upstream
 from patchkit.ops.bump_report import NamedPin
@@ -43,6 +44,7 @@ from patchkit.ops.refresh_refusals import (
     with_findings,
 )
 from patchkit.ops.refresh_report import RefreshedComponent, Result
+from patchkit.ops.ways_out import in_columns
 from patchkit.refresh.carrying import FixedPatchesError, draft_carry
 from patchkit.refresh.drafting import Draft
 from patchkit.refresh.halting import Conflict, first_conflict
@@ -152,7 +154,7 @@ def _stopped(  # noqa: PLR0917
     if conflict is None:
         return Carried(not_ours(blank, found))
     if not may_stop:
-        return Carried(halted(blank, found, _way_out(found, options, pin)))
+        return Carried(halted(blank, _way_out(found, old, options, pin)))
     conflict = with_upstream(conflict, found.project.component, old, store, progress)
     old_name = pin.old if pin is not None else NamedPin(old)
     new_name = pin.new if pin is not None else NamedPin(found.base.commit)
@@ -184,17 +186,23 @@ def _stopped(  # noqa: PLR0917
     return Carried(report, stop=stop, resumed=resumed)
 
 
-def _way_out(found: Found, options: RefreshOptions, pin: PinEdit | None) -> str:
+def _way_out(found: Found, old: str, options: RefreshOptions, pin: PinEdit | None) -> str:
     """What to do about a conflict that was not put into the checkout."""
+    project = found.project
+    name, manifest = project.component.name, project.manifest.name
     if can_stop_in(found.snapshot, None):
         if options.dry_run:
             return "without --dry-run, the checkout gets the conflict, to be resolved there"
         if not options.stop:
-            name = found.project.component.name
-            return (
-                f"nothing was written; patchkit bump {name} --to-track  puts it into the checkout"
-            )
-    return pin.way_out if pin is not None else ""
+            bump = f"patchkit bump {name} -m {manifest} --to-track"
+            return f"nothing was written; {bump}  puts it into the checkout"
+    if pin is not None:
+        return pin.way_out
+    again = [("put the pin back", old)]
+    if isinstance(project.component.pin, GitPin):
+        bump = f"patchkit bump {name} -m {manifest} --to {project.component.pin}"
+        again += [("make a checkout", f"patchkit apply {found.target}"), ("bump it", bump)]
+    return "nothing was written. To have the conflict in a checkout:\n" + in_columns(again)
 
 
 def _decided(resumed: Resumed | None, *, kept: bool) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from patchkit.model.base import Base
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name
 from patchkit.ops.refresh_report import Halted, RefreshedComponent, Result
+from patchkit.ops.ways_out import in_columns
 from patchkit.recipes.generating import Generator
 from patchkit.refresh.files import Project
 from patchkit.series import LoadedSeries
@@ -195,14 +196,9 @@ def edited_by_hand(names: Sequence[str], found: Found) -> tuple[Problem, ...]:
     )
 
 
-def halted(report: RefreshedComponent, found: Found, way_out: str = "") -> RefreshedComponent:
+def halted(report: RefreshedComponent, way_out: str) -> RefreshedComponent:
     """The report of a component that does not fit its new pin; `way_out` is what to do instead."""
-    problem = Problem(
-        "patches do not fit the new pin",
-        report.name,
-        way_out
-        or f"patchkit check {found.target}  says where; then edit the patches, or put the pin back",
-    )
+    problem = Problem("patches do not fit the new pin", report.name, way_out)
     return replace(report, result=Result.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,))
 
 
@@ -217,8 +213,13 @@ def stopped(report: RefreshedComponent, found: Found, halted_at: Halted) -> Refr
     problem = Problem(
         f"stopped at {halted_at.patch}: its conflict is in {halted_at.checkout}",
         report.name,
-        f"resolve it there, then: patchkit continue {target}\n"
-        "or drop the patch: patchkit skip; or go back: patchkit abort",
+        in_columns(
+            [
+                ("resolve it there, then", f"patchkit continue {target}"),
+                ("or leave out the patch", f"patchkit skip {target}"),
+                ("or go back", f"patchkit abort {target}"),
+            ]
+        ),
     )
     return replace(
         report,

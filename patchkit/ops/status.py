@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
-from patchkit.lock import Lock, LockedComponent, load_lock
+from patchkit.lock import Lock, LockedComponent, load_lock, recorded_in
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.series import parse_series
 from patchkit.ops.parallel import in_parallel
@@ -69,7 +69,7 @@ def _status(
     manifest: Manifest, component: Component, lock: Lock | None, workspace: Path
 ) -> ComponentStatus:
     checkout = checkout_of(workspace, manifest, component)
-    recorded = lock.components.get(component.name) if lock is not None else None
+    recorded = recorded_in(lock, component.name)
     status = ComponentStatus(
         component.name,
         checkout.path,

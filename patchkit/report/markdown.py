@@ -14,10 +14,13 @@ from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
+from patchkit.report.silent import silent_notices
 from patchkit.report.values import Level, Notice
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&:$^=\"'])")
 _SIGNS = {Level.ERROR: "❌", Level.WARNING: "⚠️", Level.NOTE: "ℹ️"}  # noqa: RUF001
+#: So many silent findings are read in a comment; the rest is counted.
+_LISTED = 20
 
 
 def check_markdown(report: CheckReport, notices: Iterable[Notice]) -> str:
@@ -62,7 +65,7 @@ def _component_lines(component: ComponentDrift) -> Iterator[str]:
         return
     yield (
         f"**{escaped(component.ref)}** to {_commit(component.tip)}:"
-        f" {component.commits} commits since {escaped(component.fork[:10])}"
+        f" {_count(component.commits, 'commit')} since {escaped(component.fork[:10])}"
     )
     yield ""
     yield "| patch | state | since | last good | risk |"
@@ -71,13 +74,14 @@ def _component_lines(component: ComponentDrift) -> Iterator[str]:
         yield _row(patch)
     for patch in component.patches:
         yield from _absorbed(patch)
+    yield from _silent_lines(component)
 
 
 def _row(patch: PatchDrift) -> str:
     since = patch.broken_by or patch.absorbed_by
     reverted = sum(each.mended is not None for each in patch.breaks)
     note = f" ({reverted} earlier break{'s' * (reverted != 1)} mended)" if reverted else ""
-    risk = f"{patch.risk.commits} commits" if patch.risk is not None else ""
+    risk = _count(patch.risk.commits, "commit") if patch.risk is not None else ""
     cells = (
         escaped(patch.name),
         f"{_patch_sign(patch.status)} {patch.status.value}{note}",
@@ -95,6 +99,21 @@ def _absorbed(patch: PatchDrift) -> Iterator[str]:
         yield ""
         for each in patch.absorbed:
             yield f"- patch line {each.line} ({escaped(each.path)}): {_told(each.by)}"
+
+
+def _silent_lines(component: ComponentDrift) -> Iterator[str]:
+    """What drifted without a conflict, in short."""
+    found = [
+        f"{patch.name}: {each.what}" for patch in component.patches for each in patch.suspicions
+    ]
+    notices = [each for each in silent_notices(component, "") if each.level is not Level.NOTE]
+    notices.sort(key=lambda each: not each.rule.startswith("override-"))  # fewer, and graver
+    found += ["; ".join(each.message.splitlines()[:2]) for each in notices]
+    if found:
+        yield ""
+    yield from (f"- ⚠️ {escaped(each)}" for each in found[:_LISTED])
+    if len(found) > _LISTED:
+        yield f"- and {len(found) - _LISTED} more: `--json` has all"
 
 
 def _told(commit: Landed | None) -> str:
@@ -115,6 +134,10 @@ def _notice_lines(notices: Iterable[Notice]) -> Iterator[str]:
         first, *more = each.message.splitlines() or [each.title]
         yield f"- {_SIGNS[each.level]} {escaped(first)}{place}"
         yield from (f"  <br>{escaped(line)}" for line in more[:10])
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _sign(code: ExitCode) -> str:

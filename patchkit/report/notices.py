@@ -84,7 +84,7 @@ def check_notices(report: CheckReport, paths: Paths) -> Iterator[Notice]:
 
 
 def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
-    """Every patch that the tracked branch broke, or made superfluous."""
+    """Every patch that the tracked branch broke, or made superfluous; what was silent last."""
     for broken in report.broken:
         yield from _problems(broken.manifest, broken.problems, paths.get(broken.manifest, ""))
     for component in report.components:
@@ -93,7 +93,9 @@ def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
         yield from _problems(name, component.problems, fallback)
         for patch in component.patches:
             yield from _drifted(component, patch, fallback)
-        yield from silent_notices(component, fallback)
+    # last: GitHub shows ten of each level, and there may be hundreds of these
+    for component in report.components:
+        yield from silent_notices(component, paths.get(component.manifest, ""))
 
 
 def check_cases(report: CheckReport) -> Iterator[Case]:

@@ -99,8 +99,30 @@ def test_functions_that_are_replaced_and_changed_are_told_with_the_commit(
     assert component["targets"][2]["calls"] == ["speed/features.py:2"]
     out = project.run("drift", "-c", "core").out
     assert "3 functions that speed replaces changed upstream" in out
+    markdown = project.run("drift", "-c", "core", "--format", "markdown").out
+    listed = [line for line in markdown.splitlines() if line.startswith("- ")]
+    assert [line.partition(" \\(")[0] for line in listed] == [
+        "- ⚠️ speed replaces 1 function that upstream has no more",
+        "- ⚠️ speed replaces 1 function that upstream has otherwise",
+    ]
     again = _drift(project, "-c", "core", "--offline")
     assert again["targets"] == component["targets"]
+
+
+def test_what_broke_comes_before_what_is_silent(project: Project, upstream: Upstream) -> None:
+    """GitHub shows the first ten annotations of a level."""
+    project.write({"patches/cuda.rules.yml": yaml.safe_dump(DEVICE_RULES)})
+    pin = upstream.commit({"a.py": BASE})
+    rules = {"rules": ["patches/cuda.rules.yml"]}
+    project.component("one", upstream, pin, residual=rules, track="main")
+    patches = {"ours.patch": edit("a.py", BASE, l6="ours")}
+    project.component("two", upstream, pin, patches, track="main")
+    upstream.commit({"b.py": 'x = "cuda"\n', "a.py": None}, "Both")
+    told = project.run("drift", "--format", "github").out.splitlines()
+    assert [line.partition(" ")[0] for line in told if line] == ["::error", "::warning"]
+    markdown = project.run("drift", "--format", "markdown").out
+    assert "device\\: 1 new site in one" in markdown
+    assert ": 1 commit since" in markdown
 
 
 def test_since_the_last_report_only_what_is_new_is_told(

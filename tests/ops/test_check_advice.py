@@ -74,7 +74,8 @@ def test_carrying_over_by_hand(project: Project, upstream: Upstream) -> None:
     project.run("apply").ok()
     rewritten: Files = {"pkg/core.py": TEXT.replace("compute(2", "run(2")}
     project.component("demo", upstream, upstream.commit(rewritten), patches)
-    _, apply, reject, new, check = commands(project.run("check", "--json"))
+    refresh, _, apply, reject, new, check = commands(project.run("check", "--json"))
+    assert refresh == "patchkit refresh -m demo -c demo"
     series = project.root / "patches/demo/series"
     series.write_text("#one.patch\ntwo.patch\n")
     typed(project, apply)
@@ -86,6 +87,20 @@ def test_carrying_over_by_hand(project: Project, upstream: Upstream) -> None:
     typed(project, check)
     assert series.read_text() == "#one.patch\ntwo.patch\ngo-fast.patch\n"
     assert git_in(project.checkout("demo"), "status", "--porcelain", "-uno") == b""
+
+
+def test_a_pin_that_was_moved(project: Project, upstream: Upstream) -> None:
+    """What the carry engine can do comes before all that takes work by hand."""
+    patches = {"one.patch": ONE}
+    project.component("demo", upstream, upstream.commit({"pkg/core.py": TEXT}), patches)
+    project.run("apply").ok()
+    moved = TEXT.replace("compute(21)", "compute(21, slow=True)")
+    project.component("demo", upstream, upstream.commit({"pkg/core.py": moved}), patches)
+    for command in ("check", "apply"):
+        assert "next  carry the patches to the new pin:" in project.run(command).out
+    refresh, *_, check = commands(project.run("check", "--json"))
+    typed(project, refresh)
+    typed(project, check)
 
 
 def test_whole_change_upstream(project: Project, upstream: Upstream) -> None:

@@ -88,7 +88,8 @@ def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> 
     ran = stack.bump()
     assert ran.code == 3
     assert "stopped at one.patch: its conflict is in" in ran.err
-    assert "patchkit continue -m demo -c demo" in ran.err
+    for command in ("continue", "skip", "abort"):
+        assert f"patchkit {command} -m demo -c demo" in ran.err
     assert "one.patch: Patch one\n  For a test.\n  in conflict: a.txt" in ran.out
     assert "later patches on these files: two.patch" in ran.out
     # the commit that touched these lines, and not the others that touched the file
@@ -255,8 +256,31 @@ def test_undo_of_a_bump_without_conflicts(stack: Bumping, upstream: Upstream) ->
 def test_nothing_waits(stack: Bumping, command: str) -> None:
     before = stack.state
     ran = stack.run(command)
-    assert (ran.code, "no bump waits" in ran.err) == (1, True)
+    assert (ran.code, "no bump waits for a conflict" in ran.err) == (1, True)
     assert stack.state == before
+
+
+@pytest.mark.parametrize("command", ["continue", "skip", "abort", "undo"])
+def test_nothing_waits_in_any_component(project: Project, upstream: Upstream, command: str) -> None:
+    """No component is to blame."""
+    pin = upstream.commit(STATES[0])
+    project.component("one", upstream, pin)
+    project.component("two", upstream, pin)
+    ran = project.run(command)
+    assert (ran.code, ran.err.startswith("error: demo: ")) == (1, True)
+
+
+def test_a_pin_moved_by_hand_waits_for_a_checkout(stack: Bumping, upstream: Upstream) -> None:
+    manifest = stack.project.root / MANIFEST
+    old, new = str(upstream.resolve("main~3")), str(upstream.resolve("main"))
+    manifest.write_text(manifest.read_text().replace(old, new))
+    dry = stack.run("refresh", "--dry-run")
+    assert dry.code == 3
+    assert "without --dry-run, the checkout gets the conflict" in dry.err
+    elsewhere = stack.run("refresh", "--workspace", "elsewhere")
+    assert elsewhere.code == 3
+    assert f"put the pin back: {old}" in elsewhere.err
+    assert f"patchkit bump demo -m demo --to {new}" in elsewhere.err
 
 
 # -- what may not be ----------------------------------------------------------------------------

@@ -67,7 +67,7 @@ CarefulOption = Annotated[
     exits={
         ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
         ExitCode.FINDING: "the checkout has edits, or another stack could not bear the change",
-        ExitCode.HALTED: "a patch does not fit the new pin; nothing was written",
+        ExitCode.HALTED: "a patch does not fit the new pin; the project was not changed",
         ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
     },
@@ -96,9 +96,10 @@ def bump(
 
     The new commit is looked up and fetched, the patches are carried to it as `refresh` does after
     an edit by hand, and pin, patches and lock are written together; of the manifest only the pin's
-    characters change. If one patch does not fit, nothing is written. The checkout stays where it
-    is: `patchkit apply` moves it. Several components move one after the other, each whole or not
-    at all.
+    characters change. The checkout stays where it is: `patchkit apply` moves it. If one patch does
+    not fit, nothing is written, and the conflict goes into a checkout that is at its stack:
+    `patchkit continue`, `skip` and `abort` go on from there. Several components move one after the
+    other, each whole or not at all, and no checkout is touched.
     """
     import time
 

@@ -149,7 +149,7 @@ def undo(
     from patchkit.ops.going_on import undo_bump
 
     chosen = open_manifest(manifest)
-    picked = _waiting(chosen, component, workspace)
+    picked = _waiting(chosen, component, workspace, undoing=True)
     report = undo_bump(chosen, picked, workspace, _now())
     terminal = Terminal(quiet=quiet, json=json)
     return terminal.report("undo", report, ExitCode.OK, _render_back)
@@ -190,11 +190,13 @@ def _told(terminal: Terminal, name: str, report: BumpReport) -> ExitCode:
     return terminal.report(name, report, report.exit_code, render_bump)
 
 
-def _waiting(manifest: Manifest, name: str | None, workspace: Path) -> Component:
+def _waiting(
+    manifest: Manifest, name: str | None, workspace: Path, *, undoing: bool = False
+) -> Component:
     """The component of the option; without one, the only one that waits, or was bumped last."""
     from patchkit.cli.places import pick_component
     from patchkit.errors import UsageError
-    from patchkit.ops.going_on import last_bumped, waiting_components
+    from patchkit.ops.going_on import last_bumped, nothing_to_go_on_from, waiting_components
 
     if name is not None:
         return pick_component(manifest, name)
@@ -204,7 +206,10 @@ def _waiting(manifest: Manifest, name: str | None, workspace: Path) -> Component
         raise UsageError("several bumps wait", hint=f"choose with --component: {names}")
     if waiting:
         return waiting[0]
-    return last_bumped(manifest, workspace) or manifest.components[0]
+    found = last_bumped(manifest, workspace) if undoing else None
+    if found is None:
+        raise nothing_to_go_on_from(manifest, undoing=undoing)
+    return found
 
 
 def _now() -> int:
