@@ -16,7 +16,9 @@ from patchkit.gitcmd.remote import RemoteError, Trouble
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import decode_path
 
-_NAMED_OBJECT = re.compile(r"(?:not our ref|unable to read|bad object) ([0-9a-f]{40})")
+_NAMED_OBJECT = re.compile(
+    r"(?:not our ref|unable to read|bad object|missing blob object) '?([0-9a-f]{40})"
+)
 
 # The remote that is said to have what no server gives.
 _NOBODY = "no-server-has-it"

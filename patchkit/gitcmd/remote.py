@@ -69,7 +69,11 @@ _SIGNS = tuple(
     (trouble, re.compile(pattern, re.IGNORECASE))
     for trouble, pattern in (
         (Trouble.DISK, r"no space left on device|disk quota exceeded"),
-        (Trouble.DAMAGED, r"possible repository corruption|unable to read [0-9a-f]{40}"),
+        (
+            Trouble.DAMAGED,
+            r"possible repository corruption|unable to read [0-9a-f]{40}"
+            r"|missing (blob|tree|commit) object",
+        ),
         (Trouble.ABSENT, r"not our ref|couldn't find remote ref|no such ref"),
         (
             Trouble.REFUSED,

@@ -194,6 +194,12 @@ def test_stop_ends_a_fetch_that_waits(target: Repository) -> None:
             "fatal: early EOF",
             Trouble.DAMAGED,
         ),
+        (
+            # a server that is a partial clone itself
+            "remote: fatal: missing blob object '1111111111111111111111111111111111111111'\n"
+            "fatal: early EOF",
+            Trouble.DAMAGED,
+        ),
         ("fatal: the machine is on fire", Trouble.OTHER),
     ],
 )
