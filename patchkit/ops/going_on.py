@@ -19,7 +19,7 @@ from patchkit.store import Store
 from patchkit.workspace import HALT_REF, Checkout, Snapshot, State, checkout_of, inspect, locked
 from patchkit.workspace.create import bring_objects
 from patchkit.workspace.halting import Halt, Place, go_to, read_halt, save_what_was_done
-from patchkit.workspace.recover import recover
+from patchkit.workspace.recover import has_leftovers, recover
 
 _NO_BUMP = "there is no bump to take back"
 _BY_GIT = "only the last one can be, and once; git knows the project's files"
@@ -43,10 +43,16 @@ class BackReport:
 
 
 def waiting_components(manifest: Manifest, workspace: Path) -> Iterator[Component]:
-    """The components whose checkout holds a conflict of ours."""
+    """The components whose checkout holds a conflict of ours; a killed move is finished first."""
     for component in manifest.components:
         checkout = checkout_of(workspace, manifest, component)
-        if checkout.git_dir.is_dir() and HALT_REF in checkout.repository.refs(HALT_REF):
+        if not checkout.git_dir.is_dir():
+            continue
+        if has_leftovers(checkout):
+            # killed at its very end it waits for nothing any more, and git would meet our lock
+            with locked(checkout):
+                recover(checkout)
+        if HALT_REF in checkout.repository.refs(HALT_REF):
             yield component
 
 

@@ -400,3 +400,10 @@ def test_all_kinds_of_files_in_conflict(project: Project, upstream: Upstream) ->
     stack.settled()
     stack.run("undo").ok()
     assert stack.state == before
+
+
+def test_what_a_kill_at_the_very_end_left_is_tidied_though_nothing_waits(stack: Bumping) -> None:
+    left = stack.checkout / ".git" / "patchkit" / "move"
+    left.mkdir()
+    assert stack.run("skip").code == 1
+    assert not left.exists()

@@ -9,7 +9,9 @@ file that could be parsed and no longer can.
 from __future__ import annotations
 
 import ast
+import builtins
 import json
+import keyword
 import re
 import warnings
 from collections import Counter
@@ -24,6 +26,8 @@ _TELLING = re.compile(rb"\w.*\w.*\w")
 _DEFINITION = re.compile(
     rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|([A-Za-z_]\w*)[ \t]*:)"
 )
+# Upstream has these whether it uses them or not.
+_ALWAYS_THERE = frozenset(name.encode() for name in (*keyword.kwlist, *dir(builtins)))
 _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
 
 #: From this share of a file's added lines on, upstream is taken to have made the change itself.
@@ -153,8 +157,9 @@ def _telling(lines: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def names_used(lines: Iterable[bytes]) -> set[bytes]:
-    """The names in lines of code, without those in strings of one line and comments."""
-    return set(_NAME.findall(_STRING_OR_COMMENT.sub(b"", b"".join(lines))))
+    """The names in lines of code, but for Python's own, those in comments and in short strings."""
+    found = set(_NAME.findall(_STRING_OR_COMMENT.sub(b"", b"".join(lines))))
+    return found - _ALWAYS_THERE
 
 
 def _is_json(data: bytes) -> bool:
