@@ -42,8 +42,6 @@ def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool
                 print_carried_file(terminal, file)
         if patch.attention is Attention.REVIEW and not patch.told:
             terminal.product(["        ", Painted("its change is another one now", Paint.FAINT)])
-        if patch.attention is Attention.REVIEW and not patch.told:
-            terminal.product(["        ", Painted("its change is another one now", Paint.FAINT)])
     if row.halted is not None:
         print_halted(terminal, row.halted)
     if row.saved:

@@ -365,6 +365,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            False,
            'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
           (('--careful',), '', False, 'Leave in conflict what a person would have to check'),
+          (('--partial',), '', False, 'Leave out the patches that do not fit, as `skip` does'),
           (('--fork',),
            '',
            False,
@@ -1434,8 +1435,10 @@ The new commit is looked up and fetched, the patches are carried to it as
 together; of the manifest only the pin's characters change. The checkout stays
 where it is: `patchkit apply` moves it. If one patch does not fit, nothing is
 written, and the conflict goes into a checkout that is at its stack: `patchkit
-continue`, `skip` and `abort` go on from there. Several components move one
-after the other, each whole or not at all, and no checkout is touched.
+continue`, `skip` and `abort` go on from there. With `--partial` the rest is
+carried all the same, and what does not fit leaves the series (`patchkit undo`
+brings it back; so there must be a checkout). Several components move one after
+the other, each whole or not at all, and no checkout is touched.
 
 Arguments:
   COMPONENT               The component.
@@ -1451,6 +1454,7 @@ Options:
                           $PATCHKIT_MANIFESTS. May be left out where there is
                           only one.
       --careful           Leave in conflict what a person would have to check.
+      --partial           Leave out the patches that do not fit, as `skip` does.
       --fork              Where other stacks use the series too, give this one a
                           copy of its own.
       --summary FILE      Write Markdown for a pull request there; - prints it
@@ -1476,7 +1480,8 @@ Examples:
 
 Exit codes:
   0  the pin is moved and every patch carried, or it was there already
-  1  the checkout has edits, or another stack could not bear the change
+  1  the checkout has edits, another stack could not bear the change, or
+     --partial left patches out
   2  the command line is wrong
   3  a patch does not fit the new pin; the project was not changed
   4  a file cannot be read, or the pin is that of other manifests, too

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.edit import set_pin
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
@@ -166,7 +166,8 @@ class _Bumping:
             progress=self.progress,
             pin=edit,
         )
-        return _told(row, refreshed.components[0], edit, self.manifest)
+        done = refreshed.components[0]
+        return _told(row, done, edit, self.manifest, partial=self.options.partial)
 
 
 def with_component(manifest: Manifest, component: Component) -> Manifest:
@@ -248,21 +249,34 @@ def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedCompo
 
 
 def _told(
-    row: BumpedComponent, done: RefreshedComponent, edit: PinEdit | None, manifest: Manifest
+    row: BumpedComponent,
+    done: RefreshedComponent,
+    edit: PinEdit | None,
+    manifest: Manifest,
+    *,
+    partial: bool = False,
 ) -> BumpedComponent:
     written = bool(done.files)
+    given_up = tuple(_given_up(done)) if partial else ()
     return replace(
         row,
         result=done.result,
-        exit_code=done.exit_code,
+        exit_code=worst([done.exit_code, ExitCode.FINDING]) if given_up else done.exit_code,
         patches=sorted_patches(done),
         halted=done.halted,
         saved=done.saved,
         files=done.files,
         notes=tuple(_notes(edit, manifest)) if written and edit is not None else (),
         findings=done.findings,
-        problems=done.problems,
+        problems=(*done.problems, *given_up),
     )
+
+
+def _given_up(done: RefreshedComponent) -> Iterator[Problem]:
+    """The patches that --partial left out: a bump that lost some is none that went well."""
+    if done.left_out:
+        what = f"left out, as they do not fit the new pin: {', '.join(done.left_out)}"
+        yield Problem(what, done.name, "git has them; or patchkit undo, and resolve the conflicts")
 
 
 def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:

@@ -46,6 +46,7 @@ from patchkit.ops.refresh_refusals import (
 from patchkit.ops.refresh_report import RefreshedComponent, Result
 from patchkit.ops.ways_out import in_columns
 from patchkit.refresh.carrying import FixedPatchesError, draft_carry
+from patchkit.refresh.deciding import Decision
 from patchkit.refresh.drafting import Draft
 from patchkit.refresh.halting import Conflict, first_conflict
 from patchkit.refresh.remembering import load_resolutions, new_resolutions
@@ -91,25 +92,31 @@ def carry_patches(  # noqa: PLR0917
         raise SurroundingsError(unknown_base(found, old))
     generator = found.generator
     sources = [cache, *([found.checkout.repository] if resumed is not None else [])]
-    conflict = None
-    decisions = resumed.waiting.decisions if resumed is not None else {}
+    decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
+    # a patch is left out only where `undo` can bring it back: it knows by the checkout
+    may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
     try:
         with overlay(*sources) as trial, reading(trial) as reader:
-            draft, report = draft_carry(
-                trial,
-                reader,
-                (read_base(cache, old), found.base),
-                found.series.patches,
-                found.project.home,
-                generator=generator,
-                careful=options.careful,
-                history=cache,
-                decisions=decisions,
-                remembered=load_resolutions(found.project.home),
-            )
+            while True:
+                conflict = None
+                draft, report = draft_carry(
+                    trial,
+                    reader,
+                    (read_base(cache, old), found.base),
+                    found.series.patches,
+                    found.project.home,
+                    generator=generator,
+                    careful=options.careful,
+                    history=cache,
+                    decisions=decisions,
+                    remembered=load_resolutions(found.project.home),
+                )
+                if draft is None and not generator.problems:
+                    conflict = first_conflict(reader, report, found.series.patches)
+                if conflict is None or not may_leave_out:
+                    break
+                decisions[conflict.patch.name] = Decision(conflict.onto, None)
             files = new_resolutions(trial, reader, found.project.home, decisions)
-            if draft is None and not generator.problems:
-                conflict = first_conflict(reader, report, found.series.patches)
     except FixedPatchesError as error:
         return Carried(_fixed(blank, error))
     blank = with_findings(replace(blank, carried=report.outcomes), generator)
@@ -123,8 +130,8 @@ def carry_patches(  # noqa: PLR0917
         blank,
         result=Result.CARRIED,
         dropped=draft.dropped,
-        left_out=_decided(resumed, kept=False),
-        resolved=_decided(resumed, kept=True),
+        left_out=_decided(decisions, kept=False),
+        resolved=_decided(decisions, kept=True),
         saved=resumed.saved if resumed is not None else "",
         detail=f"{detail}; {later}",
     )
@@ -179,8 +186,8 @@ def _stopped(  # noqa: PLR0917
     report = stopped(blank, found, halted_report(stop))
     report = replace(
         report,
-        left_out=_decided(resumed, kept=False),
-        resolved=_decided(resumed, kept=True),
+        left_out=_decided(waiting.decisions, kept=False),
+        resolved=_decided(waiting.decisions, kept=True),
         saved=resumed.saved if resumed is not None else "",
     )
     return Carried(report, stop=stop, resumed=resumed)
@@ -205,9 +212,8 @@ def _way_out(found: Found, old: str, options: RefreshOptions, pin: PinEdit | Non
     return "nothing was written. To have the conflict in a checkout:\n" + in_columns(again)
 
 
-def _decided(resumed: Resumed | None, *, kept: bool) -> tuple[str, ...]:
-    """The patches that a person resolved, or left out."""
-    decisions = resumed.waiting.decisions if resumed is not None else {}
+def _decided(decisions: Mapping[str, Decision], *, kept: bool) -> tuple[str, ...]:
+    """The patches that were resolved, or left out."""
     return tuple(name for name, each in decisions.items() if (each.tree is not None) == kept)
 
 

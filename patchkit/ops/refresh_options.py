@@ -19,6 +19,7 @@ class RefreshOptions:
     own. `careful`: what is not certain on a new pin is a conflict. `dry_run`: write nothing.
     `when`: now, in seconds since the epoch; it names saved work. `stop`: put a conflict over a new
     pin into the checkout, if nothing of the user's is there. `step`: go on from such a conflict.
+    `partial`: leave out every patch that does not fit a new pin, as if each were skipped.
     """
 
     when: int
@@ -28,6 +29,7 @@ class RefreshOptions:
     careful: bool = False
     stop: bool = False
     step: Step | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -407,3 +407,35 @@ def test_what_a_kill_at_the_very_end_left_is_tidied_though_nothing_waits(stack: 
     left.mkdir()
     assert stack.run("skip").code == 1
     assert not left.exists()
+
+
+def test_partial_carries_what_fits_and_says_what_it_left_out(stack: Bumping) -> None:
+    start = stack.state
+    foreseen = stack.bump("--partial", "--dry-run")
+    assert foreseen.code == 1
+    assert stack.state == start
+    ran = stack.bump("--partial")
+    assert ran.code == 1
+    assert b"left out  one.patch" in ran.stdout
+    assert b"left out, as they do not fit the new pin: one.patch, three.patch" in ran.stderr
+    (series,) = (data for name, data in stack.project.files().items() if name.endswith("series"))
+    assert series == b"two.patch\n"
+    assert not [
+        name for name in stack.project.files() if name.endswith(("one.patch", "three.patch"))
+    ]
+    stack.run("apply").ok()
+    stack.run("check").ok()
+
+
+def test_what_partial_left_out_comes_back(stack: Bumping) -> None:
+    start = stack.state
+    assert stack.bump("--partial").code == 1
+    stack.run("undo").ok()
+    assert stack.state == start
+
+
+def test_partial_leaves_nothing_out_that_could_not_come_back(stack: Bumping) -> None:
+    product = stack.product
+    ran = stack.run("bump", "demo", "--to", "main", "--partial", "--workspace", "elsewhere")
+    assert ran.code == 3
+    assert stack.product == product

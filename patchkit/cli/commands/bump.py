@@ -55,6 +55,10 @@ CarefulOption = Annotated[
     bool,
     typer.Option("--careful", help="Leave in conflict what a person would have to check."),
 ]
+PartialOption = Annotated[
+    bool,
+    typer.Option("--partial", help="Leave out the patches that do not fit, as `skip` does."),
+]
 
 
 @command(
@@ -66,7 +70,8 @@ CarefulOption = Annotated[
     ],
     exits={
         ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
-        ExitCode.FINDING: "the checkout has edits, or another stack could not bear the change",
+        ExitCode.FINDING: "the checkout has edits, another stack could not bear the change, or "
+        "--partial left patches out",
         ExitCode.HALTED: "a patch does not fit the new pin; the project was not changed",
         ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
@@ -83,6 +88,7 @@ def bump(
     to_track: ToTrackOption = False,
     manifest: ManifestOption = None,
     careful: CarefulOption = False,
+    partial: PartialOption = False,
     fork: ForkOption = False,
     summary: SummaryOption = None,
     dry_run: DryRunOption = False,
@@ -98,7 +104,9 @@ def bump(
     an edit by hand, and pin, patches and lock are written together; of the manifest only the pin's
     characters change. The checkout stays where it is: `patchkit apply` moves it. If one patch does
     not fit, nothing is written, and the conflict goes into a checkout that is at its stack:
-    `patchkit continue`, `skip` and `abort` go on from there. Several components move one after the
+    `patchkit continue`, `skip` and `abort` go on from there. With `--partial` the rest is carried
+    all the same, and what does not fit leaves the series (`patchkit undo` brings it back; so
+    there must be a checkout). Several components move one after the
     other, each whole or not at all, and no checkout is touched.
     """
     import time
@@ -127,7 +135,7 @@ def bump(
             store=Store(cache_folder(cache), offline=offline),
             workspace=workspace,
             options=RefreshOptions(
-                when=int(time.time()), fork=fork, careful=careful, dry_run=dry_run
+                when=int(time.time()), fork=fork, careful=careful, partial=partial, dry_run=dry_run
             ),
             progress=progress,
         )
