@@ -14,6 +14,7 @@ from patchkit.cli.text import Line, Paint, Painted, Piece
 from patchkit.cli.words import word
 from patchkit.drift.saying import forecast_words
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _heading(component: ComponentDrift) -> Line:
     return [
         name,
         f"  {component.ref} {begin}to {component.tip.commit[:10]} of {_day(component.tip)}, ",
-        f"{_count(component.commits, 'commit')}{where}",
+        f"{counted(component.commits, 'commit')}{where}",
     ]
 
 
@@ -78,7 +79,7 @@ def _row(patch: PatchDrift) -> tuple[Line, Line, Line]:
 
 
 def _verdict(patch: PatchDrift) -> Line:
-    days = "" if patch.days is None else f" after {_count(patch.days, 'day')}"
+    days = "" if patch.days is None else f" after {counted(patch.days, 'day')}"
     match patch.status:
         case _ if patch.is_broken:
             fits_none = "fits no commit of the branch"
@@ -155,7 +156,7 @@ def _files(each: Break) -> str:
 
 def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:
     if patch.absorbed:
-        share = f"{len(patch.absorbed)} of {_count(patch.hunks, 'hunk')} upstream already"
+        share = f"{len(patch.absorbed)} of {counted(patch.hunks, 'hunk')} upstream already"
         yield ["  ", Painted("absorbed", Paint.NOTICE), f"  {share}"]
     for each in patch.absorbed[:_SHOWN]:
         by = _identity(each.by) if each.by is not None else ["before the branch begins here"]
@@ -173,7 +174,7 @@ def _forecast_lines(forecast: Forecast | None) -> Iterator[Line]:
 
 def _suspicion_lines(patch: PatchDrift) -> Iterator[Line]:
     if patch.suspicions:
-        hunks = _count(len({(s.path, s.hunk) for s in patch.suspicions}), "hunk")
+        hunks = counted(len({(s.path, s.hunk) for s in patch.suspicions}), "hunk")
         yield ["  ", Painted("perhaps", Paint.NOTICE), f"   wrong, though {hunks} applies"]
     for each in patch.suspicions[:_SHOWN]:
         yield " " * 12 + f"patch line {each.line}: {_tail(each.path, _width() - 32)}"
@@ -187,7 +188,7 @@ def _suspicion_lines(patch: PatchDrift) -> Iterator[Line]:
 def _risk_lines(patch: PatchDrift) -> Iterator[Line]:
     if patch.risk is None or not patch.risk.commits:
         return
-    often = f"{_count(patch.risk.commits, 'commit')}, {patch.risk.per_month:g} a month"
+    often = f"{counted(patch.risk.commits, 'commit')}, {patch.risk.per_month:g} a month"
     yield ["  ", Painted("risk", Paint.NOTICE), f"      its files changed: {often}"]
     for file in patch.risk.files[:3]:
         yield f"            {file.commits:4}  {_tail(file.path, _width() - 22)}"
@@ -199,8 +200,8 @@ def _summary(report: DriftReport) -> Line:
     absorbed = sum(patch.status is Status.ABSORBED for patch in patches)
     failed = sum(bool(each.problems) for each in report.components)
     parts = [
-        _count(len(report.components), "component"),
-        _count(len(patches), "patch", "patches"),
+        counted(len(report.components), "component"),
+        counted(len(patches), "patch", "patches"),
         *([f"{broken} broken at the tip"] if broken else []),
         *([f"{absorbed} absorbed"] if absorbed else []),
         *([f"{failed} not looked at"] if failed else []),
@@ -208,7 +209,7 @@ def _summary(report: DriftReport) -> Line:
     good = report.exit_code is ExitCode.OK
     if report.unchanged:
         them = "it" if report.unchanged == 1 else "them"
-        still = f"{_count(report.unchanged, 'component')} as the last report saw {them}"
+        still = f"{counted(report.unchanged, 'component')} as the last report saw {them}"
         parts = [*(parts if report.components else []), still]
     return [word("ok" if good else "failed"), ": ", ", ".join(parts)]
 
@@ -227,7 +228,3 @@ def _cut(text: str, width: int) -> str:
 
 def _tail(path: str, width: int) -> str:
     return path if len(path) <= width else "…" + path[1 - width :]
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"

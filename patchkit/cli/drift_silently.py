@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from patchkit.cli.text import Line, Paint, Painted
+from patchkit.model.counting import counted
 
 if TYPE_CHECKING:
     from patchkit.drift.values import Landed, MovedTarget, NewSite
@@ -28,7 +29,7 @@ def _site_lines(sites: tuple[NewSite, ...]) -> Iterator[Line]:
     if not sites:
         return
     yield ""
-    told = _count(len(sites), "new site")
+    told = counted(len(sites), "new site")
     yield ["  ", Painted(told, Paint.STRONG), " that rules name and nobody has reviewed"]
     for site in sites[:_SHOWN]:
         yield ["    ", Painted(site.rule, Paint.NOTICE), f"  {site.place}"]
@@ -43,7 +44,7 @@ def _target_lines(targets: tuple[MovedTarget, ...]) -> Iterator[Line]:
         own = [each for each in targets if each.component == component]
         own.sort(key=lambda each: order.get(each.verdict.value, 3))
         yield ""
-        many = _count(len(own), "function")
+        many = counted(len(own), "function")
         yield ["  ", Painted(many, Paint.STRONG), f" that {component} replaces changed upstream"]
         for target in own[:_SHOWN]:
             yield ["    ", Painted(target.verdict.value, Paint.NOTICE), f"  {target.name}"]
@@ -63,7 +64,3 @@ def _commit(commit: Landed) -> list[str | Painted]:
         Painted(commit.commit[:10], Paint.PLACE),
         f" {commit.date[:10]}{request} {commit.author[:40]}",
     ]
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number} {one}{'s' * (number != 1)}"

@@ -10,6 +10,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted, Piece
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.planning.values import Grade
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def print_plan(terminal: Terminal, report: PlanReport) -> None:
     looked = sum(each.tip is not None for each in report.components)
     good = report.exit_code is ExitCode.OK
     terminal.product(
-        [word("ok" if good else "failed"), f": {_count(looked, 'component')} looked at"]
+        [word("ok" if good else "failed"), f": {counted(looked, 'component')} looked at"]
     )
 
 
@@ -55,7 +56,7 @@ def _print_component(terminal: Terminal, plan: ComponentPlan) -> None:
     for number, reach in enumerate(shown):
         if number and reach is plan.reaches[-1] and len(plan.reaches) > _SHOWN:
             left = len(plan.reaches) - _SHOWN
-            terminal.product(f"    {_count(left, 'step')} more in between, see --json")
+            terminal.product(f"    {counted(left, 'step')} more in between, see --json")
         for line in _reach_lines(reach):
             terminal.product(line)
     terminal.product()
@@ -71,7 +72,7 @@ def _heading(plan: ComponentPlan) -> Line:
     return [
         name,
         f"  {plan.ref} to {plan.tip.commit[:10]} of {_day(plan.tip)}",
-        f", {_count(plan.commits, 'commit')}{_versions(plan)}{since}",
+        f", {counted(plan.commits, 'commit')}{_versions(plan)}{since}",
     ]
 
 
@@ -88,7 +89,7 @@ def _picked(reaches: Sequence[Reach]) -> Sequence[Reach]:
 
 
 def _reach_lines(reach: Reach) -> Iterator[Line]:
-    place = "the tip" if not reach.behind else f"{_count(reach.behind, 'commit')} before the tip"
+    place = "the tip" if not reach.behind else f"{counted(reach.behind, 'commit')} before the tip"
     yield [
         "  ",
         word(_WORDS[reach.grade]),
@@ -107,7 +108,7 @@ def _reach_lines(reach: Reach) -> Iterator[Line]:
 
 def _work(effort: Effort) -> str:
     parts = [
-        *([f"{_count(effort.conflicts, 'file')} in conflict"] if effort.conflicts else []),
+        *([f"{counted(effort.conflicts, 'file')} in conflict"] if effort.conflicts else []),
         *([f"{effort.review} to look at"] if effort.review else []),
     ]
     return ", ".join(parts)
@@ -118,7 +119,7 @@ def _patch_words(patch: PatchForecast) -> str:
         names = [path.rpartition("/")[2] for path in patch.conflicts]
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""
         return f"conflict in {', '.join(names[:2])}{more}"
-    look = f", {_count(len(patch.review), 'file')} to look at" if patch.review else ""
+    look = f", {counted(len(patch.review), 'file')} to look at" if patch.review else ""
     return f"{patch.status.value}{look}"
 
 
@@ -126,7 +127,7 @@ def _print_combinations(terminal: Terminal, combinations: Sequence[Combination])
     terminal.product(Painted("Together", Paint.STRONG))
     for each in _ends(combinations):
         work = _work(each.effort)
-        days = f" {_count(each.days, 'day')} behind the tips{': ' if work else ''}{work}"
+        days = f" {counted(each.days, 'day')} behind the tips{': ' if work else ''}{work}"
         terminal.product(["  ", word(_WORDS[each.grade]), days])
         rows: list[tuple[Line, ...]] = []
         for choice in each.choices:
@@ -159,7 +160,3 @@ def _day(commit: Landed) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number} {one if number == 1 else one + 's'}"

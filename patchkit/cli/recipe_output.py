@@ -9,6 +9,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode, Problem
+from patchkit.model.counting import counted
 from patchkit.model.lint import Severity
 from patchkit.ops.new_recipe import NewRecipe
 from patchkit.ops.recipe import (
@@ -38,9 +39,9 @@ def render_tests(terminal: Terminal, report: RecipeTestReport) -> None:
 
 def _tested(test: RecipeTest) -> tuple[Line, Line, Line]:
     if test.problems:
-        return word("error"), _count(len(test.problems), "problem"), test.recipe
+        return word("error"), counted(len(test.problems), "problem"), test.recipe
     wrong = sum(bool(each.wrong) for each in test.examples)
-    number = _count(len(test.examples), "example")
+    number = counted(len(test.examples), "example")
     if wrong:
         return word("failed"), f"{number}, {wrong} wrong", test.recipe
     return word("ok" if test.exit_code is ExitCode.OK else "failed"), number, test.recipe
@@ -58,7 +59,7 @@ def render_trial(*, sites: bool) -> Callable[[Terminal, RecipeTrial], None]:
 
     def render(terminal: Terminal, trial: RecipeTrial) -> None:
         place = f"in the place of {trial.place}" if trial.place else "at the end of the series"
-        looked = _count(trial.looked_at, "file")
+        looked = counted(trial.looked_at, "file")
         terminal.say(f"{trial.component}, {place}; {looked} looked at")
         terminal.table([_counted(each) for each in trial.rules])
         if sites:
@@ -76,7 +77,7 @@ def render_trial(*, sites: bool) -> Callable[[Terminal, RecipeTrial], None]:
 
 
 def _counted(count: RuleCount) -> tuple[Line, Line, Line]:
-    sites = f"{_count(count.sites, 'site')} in {_count(count.files, 'file')}"
+    sites = f"{counted(count.sites, 'site')} in {counted(count.files, 'file')}"
     allowed = f", {count.allowed} allowed" if count.allowed else ""
     expected = "" if count.holds else f", expected {count.expect}"
     status = word("ok" if count.holds else "error")
@@ -122,7 +123,3 @@ def render_induced(manifest: str) -> Callable[[Terminal, InducedRecipe], None]:
             terminal.hint(f"--write puts it beside the patch, as {found.name}")
 
     return render
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number} {one}{'' if number == 1 else 's'}"

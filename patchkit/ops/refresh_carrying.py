@@ -97,19 +97,21 @@ def carry_patches(  # noqa: PLR0917
     may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
     try:
         with overlay(*sources) as trial, reading(trial) as reader:
+            bases = (read_base(cache, old), found.base)
+            remembered = load_resolutions(found.project.home)
             while True:
                 conflict = None
                 draft, report = draft_carry(
                     trial,
                     reader,
-                    (read_base(cache, old), found.base),
+                    bases,
                     found.series.patches,
                     found.project.home,
                     generator=generator,
                     careful=options.careful,
                     history=cache,
                     decisions=decisions,
-                    remembered=load_resolutions(found.project.home),
+                    remembered=remembered,
                 )
                 if draft is None and not generator.problems:
                     conflict = first_conflict(reader, report, found.series.patches)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from patchkit.drift.values import Landed, PatchDrift
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
@@ -65,7 +66,7 @@ def _component_lines(component: ComponentDrift) -> Iterator[str]:
         return
     yield (
         f"**{escaped(component.ref)}** to {_commit(component.tip)}:"
-        f" {_count(component.commits, 'commit')} since {escaped(component.fork[:10])}"
+        f" {counted(component.commits, 'commit')} since {escaped(component.fork[:10])}"
     )
     yield ""
     yield "| patch | state | since | last good | risk |"
@@ -81,7 +82,7 @@ def _row(patch: PatchDrift) -> str:
     since = patch.broken_by or patch.absorbed_by
     reverted = sum(each.mended is not None for each in patch.breaks)
     note = f" ({reverted} earlier break{'s' * (reverted != 1)} mended)" if reverted else ""
-    risk = _count(patch.risk.commits, "commit") if patch.risk is not None else ""
+    risk = counted(patch.risk.commits, "commit") if patch.risk is not None else ""
     cells = (
         escaped(patch.name),
         f"{_patch_sign(patch.status)} {patch.status.value}{note}",
@@ -134,10 +135,6 @@ def _notice_lines(notices: Iterable[Notice]) -> Iterator[str]:
         first, *more = each.message.splitlines() or [each.title]
         yield f"- {_SIGNS[each.level]} {escaped(first)}{place}"
         yield from (f"  <br>{escaped(line)}" for line in more[:10])
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _sign(code: ExitCode) -> str:

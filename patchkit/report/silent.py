@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from patchkit.drift.values import Landed, MovedTarget, NewSite
+from patchkit.model.counting import counted
 from patchkit.ops.drift import ComponentDrift
 from patchkit.overrides.review import Verdict
 from patchkit.report.values import Level, Notice, landed_words
@@ -28,7 +29,7 @@ def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
     subject = f"{component.manifest}/{component.name}"
     where = f"{component.ref} of {component.name}"
     for (rule, commit), sites in _by_commit(component.sites, lambda each: each.rule).items():
-        title = f"{rule}: {_count(len(sites), 'new site')} in {component.name}"
+        title = f"{rule}: {counted(len(sites), 'new site')} in {component.name}"
         lines = [f"{each.place} in {each.within}".removesuffix(" in ") for each in sites]
         message = _message(f"{title} ({where})", sites[0].by, lines)
         about = f"{subject}/{rule}/{commit}"
@@ -36,7 +37,7 @@ def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
     by_kind = _by_commit(component.targets, lambda each: f"{each.component}/{each.verdict.value}")
     for (kind, commit), targets in by_kind.items():
         first = targets[0]
-        many = _count(len(targets), "function")
+        many = counted(len(targets), "function")
         title = f"{first.component} replaces {many} that upstream has otherwise"
         if first.verdict is Verdict.GONE:
             title = f"{first.component} replaces {many} that upstream has no more"
@@ -64,7 +65,3 @@ def _message(head: str, by: Landed | None, lines: list[str]) -> str:
     if len(lines) > _NAMED:
         shown.append(f"and {len(lines) - _NAMED} more")
     return "\n".join(shown)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"

@@ -26,6 +26,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.model.lint import Severity, count_by_severity
 from patchkit.model.outcome import Status
 
@@ -152,22 +153,22 @@ def _row(check: ComponentCheck, report: CheckReport) -> tuple[Line, Line, Line]:
     failed = [patch for patch in check.patches if patch.status is Status.CONFLICTED]
     if failed:
         skipped = sum(patch.status is Status.SKIPPED for patch in check.patches)
-        rest = f", {_count(skipped, 'patch', 'patches')} after it not tried" if skipped else ""
+        rest = f", {counted(skipped, 'patch', 'patches')} after it not tried" if skipped else ""
         return word("conflicted"), check.name, f"{failed[0].name} does not apply{rest}"
-    counted = count_by_severity(check.all_findings)
-    errors, warnings = counted[Severity.ERROR], counted[Severity.WARNING]
+    found = count_by_severity(check.all_findings)
+    errors, warnings = found[Severity.ERROR], found[Severity.WARNING]
     if report.strict:
-        warnings += counted[Severity.STYLE]
-    applying = _count(len(check.patches), "patch applies", "patches apply")
+        warnings += found[Severity.STYLE]
+    applying = counted(len(check.patches), "patch applies", "patches apply")
     left = sum(finding.code == "verify-not-run" for finding in check.findings)
     differs = any(finding.code == "lock" for finding in check.findings)
     notes = [
         *(["the lock differs"] if differs else []),
         applying if check.patches else "no patches",
         *_shifts(check.patches),
-        *([_count(errors, "error", "errors")] if errors else []),
-        *([_count(warnings, "warning", "warnings")] if warnings else []),
-        *([f"{_count(left, 'command', 'commands')} not run"] if left else []),
+        *([counted(errors, "error", "errors")] if errors else []),
+        *([counted(warnings, "warning", "warnings")] if warnings else []),
+        *([f"{counted(left, 'command', 'commands')} not run"] if left else []),
     ]
     status = "error" if errors else "warning" if warnings else "ok"
     return word(status), check.name, ", ".join(notes)
@@ -187,7 +188,7 @@ def _print_failures(terminal: Terminal, report: CheckReport) -> None:
 
 def _print_failure(terminal: Terminal, component: ComponentCheck, patch: PatchCheck) -> None:
     assert patch.explanation is not None
-    files = f"{len(patch.explanation.files)} of {_count(patch.explanation.files_total, 'file')}"
+    files = f"{len(patch.explanation.files)} of {counted(patch.explanation.files_total, 'file')}"
     terminal.product()
     terminal.product(
         [
@@ -252,14 +253,10 @@ def _summary(report: CheckReport) -> Line:
     failed = sum(patch.status is Status.CONFLICTED for patch in patches)
     unchecked = sum(bool(each.problems) for each in report.components)
     parts = [
-        _count(len(report.components), "component"),
-        _count(len(patches), "patch", "patches"),
+        counted(len(report.components), "component"),
+        counted(len(patches), "patch", "patches"),
         *([f"{failed} not applying"] if failed else []),
         *([f"{unchecked} not checked"] if unchecked else []),
     ]
     good = report.exit_code is ExitCode.OK
     return [word("ok" if good else "failed"), ": ", ", ".join(parts)]
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -20,6 +20,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.residual import ComponentResidual, ResidualReport
@@ -144,10 +145,6 @@ def _render(terminal: Terminal, each: ComponentResidual, *, everything: bool) ->
         terminal.say(f"{each.baseline}: {entries} no site any more")
         terminal.hint("--prune takes them out")
     if each.accepted:
-        terminal.say(f"{each.baseline}: {_count(each.accepted, 'site')} recorded as reviewed")
+        terminal.say(f"{each.baseline}: {counted(each.accepted, 'site')} recorded as reviewed")
     if each.pruned:
         terminal.say(f"{each.baseline}: {each.pruned} entries taken out")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
