@@ -186,10 +186,11 @@ class Store:
     def _repository(self, key: str) -> Repository:
         return Repository(self.cache / "repos" / f"{folder_name(key)}.git")
 
-    def require_network(self, name: str, lacking: str) -> None:
+    def require_network(
+        self, name: str, lacking: str, hint: str = "run patchkit fetch without --offline first"
+    ) -> None:
         """Raise a SurroundingsError that says what of component `name` is lacking, if offline."""
         if self.offline:
-            hint = "run patchkit fetch without --offline first"
             raise SurroundingsError(Problem(lacking, name, hint))
 
     def locked(self, what: str, name: str, progress: Progress) -> AbstractContextManager[None]:

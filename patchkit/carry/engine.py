@@ -248,10 +248,10 @@ def _as_on_old_base(outcome: PatchOutcome, before: PatchOutcome) -> PatchOutcome
     if outcome.status is not Status.SHIFTED or not before.status.applies:
         return outcome
     files: tuple[FileOutcome, ...] = tuple(
-        replace(now, status=Status.UNCHANGED)
-        if now.offsets == then.offsets and not now.review
-        else now
-        for now, then in zip(outcome.files, before.files, strict=True)
+        replace(here, status=Status.UNCHANGED)
+        if here.offsets == there.offsets and not here.review
+        else here
+        for here, there in zip(outcome.files, before.files, strict=True)
     )
     status = Status.SHIFTED if any(f.status is Status.SHIFTED for f in files) else Status.UNCHANGED
     return replace(outcome, status=status, files=files)

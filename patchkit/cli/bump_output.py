@@ -65,5 +65,7 @@ def print_halted(terminal: Terminal, halted: Halted) -> None:
         terminal.product(["  in conflict: ", Painted(file.path, Paint.PLACE), how])
         for commit in file.upstream:
             terminal.product(["    upstream: ", commit])
+    if halted.unknown:
+        terminal.product(["  upstream's commits are not named: ", halted.unknown])
     if halted.later:
         terminal.product(["  later patches on these files: ", ", ".join(halted.later)])

@@ -21,6 +21,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "review": ("!", Paint.NOTICE),
     "resolved": ("!", Paint.NOTICE),
     "left out": ("-", Paint.NOTICE),
+    "waiting": ("!", Paint.NOTICE),
     "undone": ("✓", Paint.GOOD),
     # a checkout
     "missing": ("·", Paint.FAINT),

@@ -20,7 +20,7 @@ def with_upstream(
 ) -> Conflict:
     """The conflict with the commits that touched its lines since `old`.
 
-    Without them where the history cannot be had: it is a help, no more.
+    Where the history cannot be had it says so, and goes without: it is a help, no more.
     """
     pin = component.pin
     if not isinstance(pin, GitPin):
@@ -29,8 +29,8 @@ def with_upstream(
         at_old = replace(component, pin=GitPin(old))
         history = open_history(store, at_old, pin.commit, progress)
         files = tuple(_named(each, history, at_old, store, progress) for each in conflict.files)
-    except PatchkitError:
-        return conflict
+    except PatchkitError as error:
+        return replace(conflict, unknown="; ".join(each.what for each in error.problems))
     return replace(conflict, files=files)
 
 

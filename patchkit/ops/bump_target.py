@@ -26,6 +26,8 @@ from patchkit.store import Store
 #: Stands for what `track` names.
 LATEST = "latest"
 
+_OFFLINE = "run it without --offline; or name a commit that was fetched before: --to COMMIT"
+
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
@@ -48,7 +50,8 @@ def find_target(component: Component, wanted: str, store: Store, progress: Progr
         case GitSource() as source, GitPin(old):
             return _git_target(component, source, old, wanted, store, progress)
         case IndexSource(project), IndexPin() as pin:
-            store.require_network(component.name, "what the package index has is not in the cache")
+            lacking = "what the package index has is not in the cache"
+            store.require_network(component.name, lacking, "run it without --offline")
             progress.step(component.name, "asking the package index")
             found = _index_pin(project, wanted)
             return Target(found, NamedPin(pin.version), NamedPin(found.version))
@@ -80,7 +83,8 @@ def _git_target(  # noqa: PLR0917
             )
     if COMMIT_ID.fullmatch(wanted):
         return Target(GitPin(wanted), NamedPin(old), NamedPin(wanted))
-    store.require_network(component.name, f"what {wanted} is upstream now is not in the cache")
+    lacking = f"what {wanted} is upstream now is not in the cache"
+    store.require_network(component.name, lacking, _OFFLINE)
     progress.step(component.name, f"asking {readable_url(source.url)}")
     refs = list_refs(source, store.stop)
     name, commit = find_ref(refs, wanted)

@@ -7,7 +7,8 @@ halt is nothing but decisions, and nothing is written to the project before the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from hashlib import sha256
@@ -16,11 +17,12 @@ from typing import Any
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import GitPin, IndexPin, Pin
+from patchkit.model.counting import counted
 from patchkit.ops.bump_report import NamedPin
 from patchkit.ops.refresh_refusals import Found
 from patchkit.ops.refresh_report import Halted, HaltedFile
 from patchkit.refresh.deciding import Decision
-from patchkit.refresh.halting import MARKERS, Conflict
+from patchkit.refresh.halting import Conflict
 from patchkit.workspace.create import bring_objects
 from patchkit.workspace.halting import Halt, Place, go_to, place_of, save_what_was_done, unsettled
 from patchkit.workspace.state import BUMP, Snapshot, inspect
@@ -154,9 +156,8 @@ def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
         return Resumed(
             halt, replace(waiting, decisions=decided), left, saved.ref if saved is not None else ""
         )
-    markers = dict.fromkeys(waiting.marked, MARKERS)
-    if open_paths := unsettled(checkout, halt, markers):
-        raise CannotGoOnError(*(_open(path, waiting, found) for path in open_paths))
+    if still := unsettled(checkout, halt, waiting.marked):
+        raise CannotGoOnError(*_open(still, waiting, found))
     left = place_of(checkout, halt.place.base, tip)
     if left.worktree == waiting.onto:
         hint = f"patchkit skip {target}  takes it off the series"
@@ -203,6 +204,7 @@ def halted_report(stop: Stop) -> Halted:
         checkout.path,
         tuple(files),
         conflict.later,
+        conflict.unknown,
     )
 
 
@@ -240,14 +242,23 @@ def again(found: Found) -> Found:
     return replace(found, snapshot=inspect(found.checkout))
 
 
-def _open(path: str, waiting: Waiting, found: Found) -> Problem:
-    if path in waiting.marked:
-        return Problem(f"{path} still has conflict markers", waiting.component, "edit it")
-    folder = found.checkout.path
-    return Problem(
-        f"{path} is not decided",
+def _open(still: Mapping[str, Sequence[int]], waiting: Waiting, found: Found) -> Iterator[Problem]:
+    """What is left to do: each file, and then how to go on."""
+    folder = shlex.quote(str(found.checkout.path))
+    for path, lines in still.items():
+        if not lines:
+            name = shlex.quote(path)
+            hint = f"git -C {folder} add {name}, or git -C {folder} rm {name}"
+            yield Problem("is not decided", path, hint)
+            continue
+        places = ", ".join(str(line) for line in lines)
+        what = f"has conflict markers in line{'s' if len(lines) > 1 else ''} {places}"
+        yield Problem(what, f"{path}:{lines[0]}")
+    files = counted(len(still), "file")
+    yield Problem(
+        f"{waiting.patch} still waits: {files} to resolve in {found.checkout.path}",
         waiting.component,
-        f"git add {path}, or git rm {path}, in {folder}",
+        f"then: patchkit continue {found.target}",
     )
 
 

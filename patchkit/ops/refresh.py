@@ -22,8 +22,8 @@ from patchkit.lock import Lock, LockedComponent, load_lock, lock_component, reco
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.interdiff import interdiff
 from patchkit.model.progress import Progress
-from patchkit.ops.halting import still_waits, waits
-from patchkit.ops.refresh_carrying import Carried, carry_patches, regenerate_patches
+from patchkit.ops.halting import CannotGoOnError, still_waits, waits
+from patchkit.ops.refresh_carrying import Carried, Carry, carry_patches, regenerate_patches
 from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_refusals import (
     Found,
@@ -124,6 +124,15 @@ class _Refreshing:
         blank = RefreshedComponent(component.name, checkout.path, Result.FAILED)
         try:
             return self._thought(self._find(component, checkout), lock, blank)
+        except CannotGoOnError as error:
+            return Thought(
+                replace(
+                    blank,
+                    result=Result.WAITING,
+                    exit_code=error.exit_code,
+                    problems=error.problems,
+                )
+            )
         except PatchkitError as error:
             return Thought(replace(blank, exit_code=error.exit_code, problems=error.problems))
         except OSError as error:
@@ -162,9 +171,8 @@ class _Refreshing:
         return Found(project, checkout, snapshot, base, series, generator, seen)
 
     def _carried(self, found: Found, old: str, blank: RefreshedComponent) -> Thought:
-        made = carry_patches(
-            found, old, blank, self._store, self._options, self._pin, self._progress
-        )
+        carry = Carry(found, old, blank, self._store, self._options, self._pin, self._progress)
+        made = carry_patches(carry)
         if made.stop is not None:
             return Thought(made.report, stop=made.stop)
         return self._made(found, made)

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from patchkit.carry.values import CarryReport
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import reading
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
-from patchkit.manifest.values import GitPin
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import Component, GitPin
 from patchkit.model.progress import Progress
 from patchkit.ops.blaming import with_upstream
 from patchkit.ops.bump_report import NamedPin
@@ -73,145 +75,185 @@ class Carried:
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)
 
 
-def carry_patches(  # noqa: PLR0917
-    found: Found,
-    old: str,
-    blank: RefreshedComponent,
-    store: Store,
-    options: RefreshOptions,
-    pin: PinEdit | None,
-    progress: Progress,
-) -> Carried:
-    """The patches for the base `found`, made from those for `old`."""
-    resumed = _resumed(found, options) if options.step is not None else None
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Patches that are to go from the base `old`, a commit, to that of `found`.
+
+    `pin` is the edit of the manifest that goes with it, None if that is made already. `blank` is
+    the report to fill in.
+    """
+
+    found: Found
+    old: str
+    blank: RefreshedComponent
+    store: Store
+    options: RefreshOptions
+    pin: PinEdit | None
+    progress: Progress
+
+    @property
+    def component(self) -> Component:
+        """The component, at its new pin."""
+        return self.found.project.component
+
+    @property
+    def cache(self) -> Repository:
+        """The upstream."""
+        return self.store.repository(self.component)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What carrying came to with the decisions so far: a draft, or the first conflict.
+
+    `conflict` is None, too, where it is not one for a person to resolve.
+    """
+
+    report: CarryReport
+    decisions: Mapping[str, Decision]
+    draft: Draft | None = None
+    conflict: Conflict | None = None
+    resolutions: Mapping[Path, bytes] = field(default_factory=dict)
+
+
+def carry_patches(carry: Carry) -> Carried:
+    """The patches for the new base, made from those for the old one."""
+    found, blank = carry.found, carry.blank
+    resumed = _resumed(carry) if carry.options.step is not None else None
     if resumed is None and found.snapshot.state not in UNEDITED:
-        edited = edited_and_repinned if pin is None else edited_before_bump
+        edited = edited_and_repinned if carry.pin is None else edited_before_bump
         return Carried(refused(blank, edited(found)))
-    cache = store.repository(found.project.component)
-    if cache.commit(old) is None:
-        raise SurroundingsError(unknown_base(found, old))
-    generator = found.generator
-    sources = [cache, *([found.checkout.repository] if resumed is not None else [])]
-    decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
-    # a patch is left out only where `undo` can bring it back: it knows by the checkout
-    may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
+    if carry.cache.commit(carry.old) is None:
+        raise SurroundingsError(unknown_base(found, carry.old))
     try:
-        with overlay(*sources) as trial, reading(trial) as reader:
-            bases = (read_base(cache, old), found.base)
-            remembered = load_resolutions(found.project.home)
-            while True:
-                conflict = None
-                draft, report = draft_carry(
-                    trial,
-                    reader,
-                    bases,
-                    found.series.patches,
-                    found.project.home,
-                    generator=generator,
-                    careful=options.careful,
-                    history=cache,
-                    decisions=decisions,
-                    remembered=remembered,
-                )
-                if draft is None and not generator.problems:
-                    conflict = first_conflict(reader, report, found.series.patches)
-                if conflict is None or not may_leave_out:
-                    break
-                decisions[conflict.patch.name] = Decision(conflict.onto, None)
-            files = new_resolutions(trial, reader, found.project.home, decisions)
+        tried = _try(carry, resumed)
     except FixedPatchesError as error:
         return Carried(_fixed(blank, error))
-    blank = with_findings(replace(blank, carried=report.outcomes), generator)
-    if generator.problems:
-        return Carried(cannot_generate(blank, generator.problems))
-    if draft is None:
-        return _stopped(found, old, blank, options, pin, conflict, resumed, store, progress)
-    detail = f"{old[:12]} -> {found.base.commit[:12]}"
+    blank = with_findings(replace(blank, carried=tried.report.outcomes), found.generator)
+    blank = _with_steps(blank, tried.decisions, resumed)
+    if found.generator.problems:
+        return Carried(cannot_generate(blank, found.generator.problems))
+    if tried.draft is None:
+        return _stopped(carry, blank, tried, resumed)
+    detail = f"{carry.old[:12]} -> {found.base.commit[:12]}"
     later = _moves_later(found) if resumed is None else "the checkout is there"
     blank = replace(
         blank,
         result=Result.CARRIED,
-        dropped=draft.dropped,
-        left_out=_decided(decisions, kept=False),
-        resolved=_decided(decisions, kept=True),
-        saved=resumed.saved if resumed is not None else "",
+        dropped=tried.draft.dropped,
         detail=f"{detail}; {later}",
     )
-    return Carried(blank, draft, resumed=resumed, resolutions=files)
+    return Carried(blank, tried.draft, resumed=resumed, resolutions=tried.resolutions)
 
 
-def _resumed(found: Found, options: RefreshOptions) -> Resumed:
+def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
+    """Carry everything with the decisions so far; with --partial, what does not fit is one more."""
+    found, options = carry.found, carry.options
+    decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
+    sources = [carry.cache, *([found.checkout.repository] if resumed is not None else [])]
+    # a patch is left out only where `undo` can bring it back: it knows by the checkout
+    may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
+    home, patches = found.project.home, found.series.patches
+    with overlay(*sources) as trial, reading(trial) as reader:
+        bases = (read_base(carry.cache, carry.old), found.base)
+        remembered = load_resolutions(home)
+        while True:
+            draft, report = draft_carry(
+                trial,
+                reader,
+                bases,
+                patches,
+                home,
+                generator=found.generator,
+                careful=options.careful,
+                history=carry.cache,
+                decisions=decisions,
+                remembered=remembered,
+            )
+            if draft is not None:
+                files = new_resolutions(trial, reader, home, decisions)
+                return _Tried(report, decisions, draft, resolutions=files)
+            conflict = None
+            if not found.generator.problems:
+                conflict = first_conflict(reader, report, patches)
+            if conflict is None or not may_leave_out:
+                return _Tried(report, decisions, conflict=conflict)
+            decisions[conflict.patch.name] = Decision(conflict.onto, None)
+
+
+def _resumed(carry: Carry) -> Resumed:
+    found, step = carry.found, carry.options.step
     halt = read_halt(found.checkout) if waits(found.snapshot) else None
-    if halt is None or options.step is None:
+    if halt is None or step is None:
         raise CannotGoOnError(nothing_waits(found.project.component.name))
-    return resume(found, halt, options.step, options.when)
+    return resume(found, halt, step, carry.options.when)
 
 
-def _stopped(  # noqa: PLR0917
-    found: Found,
-    old: str,
-    blank: RefreshedComponent,
-    options: RefreshOptions,
-    pin: PinEdit | None,
-    conflict: Conflict | None,
-    resumed: Resumed | None,
-    store: Store,
-    progress: Progress,
+def _stopped(
+    carry: Carry, blank: RefreshedComponent, tried: _Tried, resumed: Resumed | None
 ) -> Carried:
     """A conflict: put into the checkout if that may be, told in any case."""
+    found, options, conflict = carry.found, carry.options, tried.conflict
     may_stop = options.stop and not options.dry_run and can_stop_in(found.snapshot, resumed)
     if conflict is None:
         return Carried(not_ours(blank, found))
     if not may_stop:
-        return Carried(halted(blank, _way_out(found, old, options, pin)))
-    conflict = with_upstream(conflict, found.project.component, old, store, progress)
-    old_name = pin.old if pin is not None else NamedPin(old)
-    new_name = pin.new if pin is not None else NamedPin(found.base.commit)
-    waiting = Waiting(
-        found.project.manifest.name,
-        found.project.component.name,
-        old,
-        old_name,
-        new_name,
-        pin_text(pin.pin) if pin is not None else None,
-        options.careful,
-        options.fork,
-        conflict.patch.name,
-        conflict.onto,
-        tuple(each.path for each in conflict.files if each.marked),
-        seen_files(found),
-        conflict.keys,
-        resumed.waiting.decisions if resumed is not None else {},
-    )
-    cache = store.repository(found.project.component)
-    stop = Stop(found, cache, conflict, waiting, resumed)
-    report = stopped(blank, found, halted_report(stop))
-    report = replace(
-        report,
-        left_out=_decided(waiting.decisions, kept=False),
-        resolved=_decided(waiting.decisions, kept=True),
-        saved=resumed.saved if resumed is not None else "",
-    )
-    return Carried(report, stop=stop, resumed=resumed)
+        return Carried(halted(blank, _way_out(carry)))
+    conflict = with_upstream(conflict, carry.component, carry.old, carry.store, carry.progress)
+    stop = Stop(found, carry.cache, conflict, _waiting(carry, conflict, resumed), resumed)
+    return Carried(stopped(blank, found, halted_report(stop)), stop=stop, resumed=resumed)
 
 
-def _way_out(found: Found, old: str, options: RefreshOptions, pin: PinEdit | None) -> str:
+def _waiting(carry: Carry, conflict: Conflict, resumed: Resumed | None) -> Waiting:
+    """What the checkout is to remember of a conflict."""
+    found, pin = carry.found, carry.pin
+    return Waiting(
+        manifest=found.project.manifest.name,
+        component=carry.component.name,
+        old_base=carry.old,
+        old=pin.old if pin is not None else NamedPin(carry.old),
+        new=pin.new if pin is not None else NamedPin(found.base.commit),
+        pin=pin_text(pin.pin) if pin is not None else None,
+        careful=carry.options.careful,
+        fork=carry.options.fork,
+        patch=conflict.patch.name,
+        onto=conflict.onto,
+        marked=tuple(each.path for each in conflict.files if each.marked),
+        seen=seen_files(found),
+        keys=conflict.keys,
+        decisions=resumed.waiting.decisions if resumed is not None else {},
+    )
+
+
+def _way_out(carry: Carry) -> str:
     """What to do about a conflict that was not put into the checkout."""
-    project = found.project
-    name, manifest = project.component.name, project.manifest.name
+    found, options = carry.found, carry.options
+    name, manifest = carry.component.name, found.project.manifest.name
     if can_stop_in(found.snapshot, None):
         if options.dry_run:
             return "without --dry-run, the checkout gets the conflict, to be resolved there"
         if not options.stop:
             bump = f"patchkit bump {name} -m {manifest} --to-track"
             return f"nothing was written; {bump}  puts it into the checkout"
-    if pin is not None:
-        return pin.way_out
-    again = [("put the pin back", old)]
-    if isinstance(project.component.pin, GitPin):
-        bump = f"patchkit bump {name} -m {manifest} --to {project.component.pin}"
+    if carry.pin is not None:
+        return carry.pin.way_out
+    again = [("put the pin back", carry.old)]
+    if isinstance(carry.component.pin, GitPin):
+        bump = f"patchkit bump {name} -m {manifest} --to {carry.component.pin}"
         again += [("make a checkout", f"patchkit apply {found.target}"), ("bump it", bump)]
     return "nothing was written. To have the conflict in a checkout:\n" + in_columns(again)
+
+
+def _with_steps(
+    blank: RefreshedComponent, decisions: Mapping[str, Decision], resumed: Resumed | None
+) -> RefreshedComponent:
+    """The report with what a person decided on the way."""
+    return replace(
+        blank,
+        left_out=_decided(decisions, kept=False),
+        resolved=_decided(decisions, kept=True),
+        saved=resumed.saved if resumed is not None else "",
+    )
 
 
 def _decided(decisions: Mapping[str, Decision], *, kept: bool) -> tuple[str, ...]:

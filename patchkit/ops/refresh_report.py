@@ -23,6 +23,7 @@ class Result(str, Enum):
     AMBIGUOUS = "ambiguous"  # an edit belongs to no patch for certain
     REFUSED = "refused"  # the checkout is not in a state to be taken up
     CONFLICTED = "conflicted"  # a patch does not fit the changed pin
+    WAITING = "waiting"  # its checkout still holds the conflict from which it was to go on
     ABSENT = "absent"  # there is no checkout
     FAILED = "failed"  # something cannot be read or written, or the wish cannot be met
 
@@ -55,7 +56,7 @@ class Halted:
     """The conflict that a checkout holds now.
 
     `subject` and `reason` are the patch's own words. `later` are patches of the series behind it
-    that change the same files.
+    that change the same files. `unknown` says why no commits of upstream are named.
     """
 
     patch: str
@@ -64,6 +65,7 @@ class Halted:
     checkout: Path
     files: tuple[HaltedFile, ...]
     later: tuple[str, ...] = ()
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)

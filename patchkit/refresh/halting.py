@@ -14,8 +14,8 @@ from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 from patchkit.series import LoadedPatch
 from patchkit.stack import patch_changes
 
-#: What the lines of a conflict begin with; `=======` alone may be anybody's.
-MARKERS = (b"<<<<<<< upstream ", b"||||||| base ", b">>>>>>> ")
+# What the lines of a conflict begin with; `=======` alone may be anybody's.
+_MARKERS = (b"<<<<<<< upstream ", b"||||||| base ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Conflict:
     `tip` and `onto` are the commit and tree of what came before it. `worktree` is that tree with
     what could be carried of the patch, and markers; `index` the rows ("mode id stage") of the paths
     in conflict, `keys` tell each of these from others. `objects` are all that the new base lacks.
-    `later` are patches on the same files.
+    `later` are patches on the same files. `unknown` says why no commits of upstream are named.
     """
 
     patch: LoadedPatch
@@ -52,6 +52,7 @@ class Conflict:
     later: tuple[str, ...]
     objects: tuple[GitObject, ...]
     keys: Mapping[str, str]
+    unknown: str = ""
 
 
 def first_conflict(
@@ -92,7 +93,7 @@ def _shown_files(outcome: PatchOutcome, files: Sequence[CarriedFile]) -> tuple[C
         ConflictedFile(
             each.path,
             each.outcome.reasons,
-            MARKERS[0] in (each.marked or b""),
+            _MARKERS[0] in (each.marked or b""),
             _upstream_lines(each.marked or b""),
         )
         for each in open_files
@@ -125,9 +126,9 @@ def _upstream_lines(marked: bytes) -> frozenset[bytes]:
     base: set[bytes] = set()
     into: set[bytes] | None = None
     for line in marked.splitlines():
-        if line.startswith(MARKERS[0]):
+        if line.startswith(_MARKERS[0]):
             into = upstream
-        elif line.startswith(MARKERS[1]) and into is upstream:
+        elif line.startswith(_MARKERS[1]) and into is upstream:
             into = base
         elif line == b"=======" and into is base:
             into = None

@@ -8,12 +8,13 @@ patchkit made it, and all that may be needed to go back; its parents keep the co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from patchkit.errors import Problem, SurroundingsError
-from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.gitcmd.objects import ObjectReader, reading, write_objects
+from patchkit.model.merging.conflicts import leftover_markers
 from patchkit.model.objects import (
     GitObject,
     TreeEntry,
@@ -22,6 +23,7 @@ from patchkit.model.objects import (
     make_tree,
 )
 from patchkit.model.patch import Identity
+from patchkit.model.tree import Tree
 from patchkit.workspace.checkout import HALT_REF, Checkout
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.move import Moved, Target, move_checkout
@@ -178,31 +180,43 @@ def save_what_was_done(
         abandon(checkout)
 
 
-def unsettled(checkout: Checkout, halt: Halt, markers: Mapping[str, Sequence[bytes]]) -> list[str]:
-    """The paths whose conflict still stands: a marker in the file, or unmerged without one.
+def unsettled(checkout: Checkout, halt: Halt, marked: Collection[str]) -> dict[str, list[int]]:
+    """The paths whose conflict still stands, with the lines of a file that are markers still.
 
-    `markers` are the lines that begin a marker, by path; where there are none, only `git add` or
-    `git rm` says that a person looked at it.
+    Of a path that is not `marked`, only `git add` or `git rm` says that a person looked at it.
     """
     rows = rows_of(checkout.repository, checkout.git_dir / "index")
-    found = []
-    for path in halt.place.index:
-        if markers.get(path):
-            if _has_line(checkout, path, markers[path]):
-                found.append(path)
-        elif any(not row.endswith(" 0") for row in rows.get(path, ())):
-            found.append(path)
+    found: dict[str, list[int]] = {}
+    with reading(checkout.repository) as reader:
+        offered = Tree(reader, halt.place.worktree)
+        for path, sides in halt.place.index.items():
+            if path in marked:
+                entry, now = offered.entry(path), _text_at(checkout, path)
+                if now is None or entry is None:
+                    continue
+                lines = leftover_markers(reader.blob(entry.oid), _texts(reader, sides), now)
+                if lines:
+                    found[path] = list(lines)
+            elif any(not row.endswith(" 0") for row in rows.get(path, ())):
+                found[path] = []
     return found
 
 
-def _has_line(checkout: Checkout, path: str, beginnings: Iterable[bytes]) -> bool:
+def _texts(reader: ObjectReader, rows: Sequence[str]) -> tuple[bytes, bytes, bytes]:
+    """The base, upstream's file and the patch's, of the rows of a path in conflict."""
+    stages = {stage: oid for _, oid, stage in (row.split(" ") for row in rows)}
+    base, upstream, patch = (
+        reader.blob(stages[stage]) if stage in stages else b"" for stage in ("1", "2", "3")
+    )
+    return base, upstream, patch
+
+
+def _text_at(checkout: Checkout, path: str) -> bytes | None:
+    """A regular file of the worktree; None for anything else."""
     if contents_at(checkout.path, path) is None:
-        return False
+        return None
     file = checkout.path / path
-    if file.is_symlink() or not file.is_file():
-        return False
-    starts = tuple(beginnings)
-    return any(line.startswith(starts) for line in file.read_bytes().splitlines())
+    return None if file.is_symlink() or not file.is_file() else file.read_bytes()
 
 
 def _rows(checkout: Checkout, worktree: Worktree) -> dict[str, list[str]]:

@@ -179,6 +179,7 @@ def test_offline_only_a_commit_that_is_cached_will_do(stack: Stacked, upstream: 
     new = further(upstream)
     ran = bump(stack, "main", "--offline")
     assert (ran.code, "what main is upstream now" in ran.err) == (5, True)
+    assert "hint: run it without --offline; or name a commit that was fetched before" in ran.err
     assert bump(stack, new, "--offline").code == 5
     bump(stack, new, "--dry-run").ok()
     upstream.path.rename(upstream.path.with_name("elsewhere"))

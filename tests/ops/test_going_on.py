@@ -103,6 +103,16 @@ def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> 
     assert stack.product == before
 
 
+def test_a_conflict_without_upstreams_history_says_so(stack: Bumping, upstream: Upstream) -> None:
+    new = str(upstream.resolve("main"))
+    assert stack.run("bump", "demo", "--to", new, "--dry-run").code == 3
+    ran = stack.run("bump", "demo", "--to", new, "--offline")
+    assert ran.code == 3
+    told = f"upstream's commits are not named: the history of {new} is not in the cache"
+    assert (told in ran.out, "upstream: " in ran.out) == (True, False)
+    assert "<<<<<<<" in stack.read("a.txt")
+
+
 def test_resolved_conflicts_become_the_patches(stack: Bumping, upstream: Upstream) -> None:
     before = stack.product
     assert stack.bump().code == 3
@@ -132,11 +142,35 @@ def test_conflict_markers_are_no_resolution(stack: Bumping) -> None:
     assert stack.bump().code == 3
     before = stack.state
     ran = stack.run("continue")
-    assert (ran.code, "a.txt still has conflict markers" in ran.err) == (1, True)
+    assert ran.code == 1
+    assert "! waiting  demo" in ran.out
+    assert "a.txt:5: has conflict markers in lines 5, 8, 11, 14" in ran.err
+    assert "one.patch still waits: 1 file to resolve" in ran.err
+    assert "then: patchkit continue -m demo -c demo" in ran.err
     stack.git("add", "a.txt")
     assert stack.run("continue").code == 1
     stack.git("reset", "-q")
     assert (stack.product, stack.read("a.txt")) == (before[:2], before[6]["a.txt"].decode())  # type: ignore[index]
+
+
+@pytest.mark.parametrize("left", ["=======", "|||||||", "||||||| base", ">>>>>>> one.patch"])
+def test_a_lone_marker_is_no_resolution(stack: Bumping, left: str) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", f"upstream FIVE\n{left}\nsix\n")
+    ran = stack.run("continue")
+    assert (ran.code, "a.txt:6: has conflict markers in line 6" in ran.err) == (1, True)
+
+
+def test_all_that_is_left_is_named(stack: Bumping, upstream: Upstream) -> None:
+    upstream.commit({"added.txt": "theirs\n", "b.txt": lines({10: "X\n"})}, "Add it")
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    ran = stack.run("continue")
+    assert ran.code == 1
+    assert "added.txt: is not decided" in ran.err
+    assert "b.txt:10: has conflict markers" in ran.err
+    assert "three.patch still waits: 2 files to resolve" in ran.err
 
 
 def test_a_patch_of_which_nothing_is_left_is_asked_about(stack: Bumping) -> None:
@@ -166,7 +200,7 @@ def test_a_file_that_upstream_deleted_is_decided_by_git(stack: Bumping, upstream
     ran = stack.bump()
     assert (ran.code, "b.txt  no markers: git add or git rm it" in ran.out) == (3, True)
     ran = stack.run("continue")
-    assert (ran.code, "b.txt is not decided" in ran.err) == (1, True)
+    assert (ran.code, "b.txt: is not decided" in ran.err) == (1, True)
     stack.git("rm", "-q", "--cached", "b.txt")
     (stack.checkout / "b.txt").unlink()
     stack.run("continue").ok()
@@ -393,7 +427,7 @@ def test_all_kinds_of_files_in_conflict(project: Project, upstream: Upstream) ->
     assert stack.read("keep") == "K\n"
     assert stack.read("both") == "theirs\n"
     ran = stack.run("continue")
-    assert all(f"{name} is not decided" in ran.err for name in ("image", "gone", "both"))
+    assert all(f"{name}: is not decided" in ran.err for name in ("image", "gone", "both"))
     stack.git("add", "image", "both")
     stack.git("rm", "-q", "gone")
     stack.run("continue").ok()

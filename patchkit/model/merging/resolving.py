@@ -217,7 +217,8 @@ def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> Edit | None:
 
 
 def _to_lines(moved: Sequence[Edit]) -> str:
-    return " to line " + ", ".join(str(each.start + 1) for each in moved)
+    lines = [str(each.start + 1) for each in moved]
+    return f" to line{'s' if len(lines) > 1 else ''} {', '.join(lines)}"
 
 
 def _woven(region: Region, three: ThreeWay, *, patch_first: bool) -> list[bytes]:
