@@ -9,8 +9,10 @@ from __future__ import annotations
 import email
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
 from patchkit.export import canonical_diffs
@@ -32,8 +34,7 @@ _ENCODED = re.compile(
 _DIGITS = re.compile(r"(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(Struct, frozen=True):
     """A patch that wants to be in a series: the name it would like, its bytes, where it is from."""
 
     name: str
@@ -42,8 +43,7 @@ class Incoming:
     strip: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a source holds; `kind` is a word for it."""
 
     kind: str

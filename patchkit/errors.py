@@ -8,8 +8,9 @@ component: input that cannot be read, a git that is missing, a fetch that failed
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 
 class ExitCode(IntEnum):
@@ -42,8 +43,7 @@ def worst(codes: Iterable[ExitCode]) -> ExitCode:
     return max(codes, key=_SEVERITY.index, default=ExitCode.OK)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing that is wrong: where ("file:line", a component, or empty), what, and what to do."""
 
     what: str

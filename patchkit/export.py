@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.repository import Repository
@@ -21,8 +22,7 @@ _CONTEXT = ("-U3",)
 _RENAMES = "-M50%"
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """How a tree's paths are written in a patch file.
 
     `folders` ("python/", or "") stand between `a/` and the path: the folders that `strip` takes off
@@ -51,8 +51,7 @@ class Layout:
         return tuple(options)
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
+class Deed(Struct, frozen=True):
     """What a commit does: from one tree to another, with these words, by this author."""
 
     before: str
@@ -61,8 +60,7 @@ class Deed:
     author: Identity
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
+class Original(Struct, frozen=True):
     """The file that a patch was applied from, and what its commit did then.
 
     The trees are empty where it did not apply.
@@ -72,8 +70,7 @@ class Original:
     deed: Deed
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """A patch file to write; `original` is None for a new patch, `anew`: its diff is not kept."""
 
     deed: Deed

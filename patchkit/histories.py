@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.firstparent import Line, first_parents, merge_base, missing_blobs
@@ -31,8 +32,7 @@ _TRACKS = "refs/patchkit/tracks/"
 _PINS = "refs/patchkit/pins/"
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """The line of a tracked branch beyond a pin.
 
     `ref` is what was asked for, `tip` its commit. `fork` is the newest commit that both pin and tip

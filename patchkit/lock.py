@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, Problem
@@ -43,8 +44,7 @@ _SHOWN = 12
 _HINT = "repair it from version control, or delete it and run patchkit apply"
 
 
-@dataclass(frozen=True, slots=True)
-class LockedPatch:
+class LockedPatch(Struct, frozen=True):
     """A patch: its name, the SHA-256 of its bytes, the tree after it."""
 
     name: str
@@ -52,8 +52,7 @@ class LockedPatch:
     tree: str
 
 
-@dataclass(frozen=True, slots=True)
-class LockedComponent:
+class LockedComponent(Struct, frozen=True):
     """A component's stack: base commit and tree, patches in order, the tree it results in."""
 
     commit: str
@@ -62,8 +61,7 @@ class LockedComponent:
     result: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewedTarget:
+class ReviewedTarget(Struct, frozen=True):
     """Code that another component replaces, as it was when somebody looked at it.
 
     `commit` is the base commit at which it was so; the rest as in overrides.standing.Standing.
@@ -79,8 +77,7 @@ class ReviewedTarget:
 Reviewed = Mapping[str, ReviewedTarget]
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(Struct, frozen=True):
     """What a lock file says, by component.
 
     `overrides` maps (replacing component, target component) to what was reviewed of the target.

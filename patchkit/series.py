@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.manifest.values import (
@@ -39,8 +40,7 @@ _RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPatch:
+class LoadedPatch(Struct, frozen=True):
     """One patch of a component.
 
     `origin` is the manifest entry that brought it; `path` is the file in the project, None for one
@@ -49,8 +49,8 @@ class LoadedPatch:
     """
 
     name: str
-    data: bytes = field(repr=False)
-    file: PatchFile = field(repr=False)
+    data: bytes
+    file: PatchFile
     origin: PatchEntry
     path: Path | None
     where: str
@@ -76,8 +76,7 @@ class LoadedPatch:
         return SeriesPatch(self.name, self.file, self.strip, self.subdirectory)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSeries:
+class LoadedSeries(Struct, frozen=True):
     """A component's patches in the order in which they apply.
 
     `unlisted` are patches beside a series file that it neither lists nor names in a comment, and

@@ -8,7 +8,9 @@ as they now are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.repository import Repository
@@ -39,8 +41,7 @@ COMMITTER = Identity("patchkit", "patchkit@localhost")
 _LINEAR_HINT = "a stack is a line of commits, one per patch: rebase it so that it is one"
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesPatch:
+class SeriesPatch(Struct, frozen=True):
     """A patch of a series: its name there, its contents, and where its paths are in the tree.
 
     `strip` leading folders are taken off its paths, then `subdirectory` is put before them.
@@ -52,8 +53,7 @@ class SeriesPatch:
     subdirectory: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(Struct, frozen=True):
     """A series applied on a base.
 
     `commit` and `tree` are those after the last patch that applies. `objects` are all that the
@@ -72,8 +72,7 @@ class Stack:
         return all(outcome.status.applies for outcome in self.outcomes)
 
 
-@dataclass(frozen=True, slots=True)
-class StackCommit:
+class StackCommit(Struct, frozen=True):
     """A commit of a stack; `message` is without our trailer, which gave `patch` (or None)."""
 
     id: str

@@ -18,9 +18,10 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct, to_builtins
 
 from patchkit.atomic import UNFINISHED, replace_file, sync_folder, write_beside
 from patchkit.errors import BadInputError, Problem, SurroundingsError
@@ -33,8 +34,7 @@ _VERSION = 2
 _STALE = 60.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """Rename `beside` to `path`; remove `path` where `beside` is None. Relative to the root.
 
     `old` and `new` are the SHA-256 of what `path` holds before and after, None for nothing.
@@ -109,7 +109,7 @@ def _sync(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
 
 
 def _publish(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
-    rows = [asdict(step) for step in steps]
+    rows = [to_builtins(step) for step in steps]
     text = json.dumps({"version": _VERSION, "steps": rows}, indent=1)
     try:
         replace_file(root / JOURNAL, text.encode("ascii"))

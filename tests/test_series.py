@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch

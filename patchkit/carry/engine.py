@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.carry.files import Ground, carry_file
 from patchkit.carry.values import CarriedFile, CarryReport, Generate, NoPast, PartialResult, Past
@@ -48,7 +50,17 @@ def carry_stack(
     are resolutions of conflicts by their keys; BadInputError if one comes to another result now.
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
-    carrying = _Carrying(source, before, new_base, past or NoPast(), careful, remembered or {})
+    objects = Overlay(source, before.objects)
+    carrying = _Carrying(
+        source,
+        before,
+        past or NoPast(),
+        careful,
+        remembered or {},
+        StackBuilder(source, new_base),
+        Tree(objects, before.base.tree),
+        Blobs(objects),
+    )
     carrying.builder.preload(patches)
     outcomes = []
     for patch, old in zip(patches, before.outcomes, strict=True):
@@ -68,28 +80,20 @@ def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> boo
     return bool(changes) and undone.tree is not None and not _shifted(undone.files)
 
 
-@dataclass(slots=True)
-class _Carrying:
+class _Carrying(Struct):
     """A stack on its way; `old_tree` is where the old stack has got to."""
 
     source: ObjectSource
     before: Stack
-    new_base: Base
     past: Past
     careful: bool
     remembered: Mapping[str, Resolution]
-    builder: StackBuilder = field(init=False)
-    old_tree: Tree = field(init=False)
-    old_blobs: Blobs = field(init=False)
+    builder: StackBuilder
+    old_tree: Tree
+    old_blobs: Blobs
     carried: dict[str, PartialResult] = field(default_factory=dict)
     marked: dict[str, dict[str, bytes]] = field(default_factory=dict)
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        old = Overlay(self.source, self.before.objects)
-        self.builder = StackBuilder(self.source, self.new_base)
-        self.old_tree = Tree(old, self.before.base.tree)
-        self.old_blobs = Blobs(old)
 
     def passed(self, old: PatchOutcome) -> None:
         """The old stack is one patch further."""
@@ -132,7 +136,7 @@ class _Carrying:
         header = patch.file.header
         subject = header.subject if header is not None and header.subject else patch.name
         return Labels(
-            f"upstream {self.new_base.commit[:_SHORT]}",
+            f"upstream {self.builder.base.commit[:_SHORT]}",
             f"base {self.before.base.commit[:_SHORT]}",
             f"{patch.name}: {subject}" if subject != patch.name else patch.name,
         )

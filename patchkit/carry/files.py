@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.carry.reasons import absorbed_reasons, merge_reasons, names_reason
 from patchkit.carry.values import Besides, CarriedFile, Past
@@ -29,8 +31,7 @@ _SPLIT = 0.6
 _NAMES_GONE = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(Struct, frozen=True):
     """The trees that a patch is carried between: old base, old base with it, new base so far."""
 
     before: Tree
@@ -116,8 +117,7 @@ def _carry(
     return carried
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """A changed file: its entries on the old base, patched there, and on the new base."""
 
     ground: Ground

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from patchkit.model.objects import GitObject, TreeEntry
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
@@ -64,8 +65,7 @@ class NoPast:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Besides:
+class Besides(Struct, frozen=True):
     """A further file that a change comes to change, where upstream split one into several."""
 
     path: str
@@ -73,8 +73,7 @@ class Besides:
     blob: GitObject
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedFile:
+class CarriedFile(Struct, frozen=True):
     """One file of a patch, carried.
 
     `entry` stands at `path` afterwards, nothing if it is None; `leaves` is another path that the
@@ -107,8 +106,7 @@ class CarriedFile:
 PartialResult: TypeAlias = Mapping[str, bytes | None]
 
 
-@dataclass(frozen=True, slots=True)
-class CarryReport:
+class CarryReport(Struct, frozen=True):
     """What became of a stack on a new base; `stack` holds what landed there.
 
     `carried` has, per patch, the files that came through, whether or not the whole patch did;
@@ -119,9 +117,9 @@ class CarryReport:
     old_base: Base
     new_base: Base
     stack: Stack
-    carried: Mapping[str, PartialResult] = field(default_factory=dict, repr=False)
-    marked: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
-    conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict, repr=False)
+    carried: Mapping[str, PartialResult] = field(default_factory=dict)
+    marked: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> tuple[PatchOutcome, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TypeVar
+
+from msgspec import Struct
 
 from patchkit.cli.catalog import COMMANDS
 from patchkit.errors import ExitCode
@@ -15,12 +16,11 @@ Body = Callable[..., ExitCode]
 _Body = TypeVar("_Body", bound=Body)
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """A command's own words in its help page and in docs/reference.
 
     `examples` are (command line, what it does); `exits` says what each exit code means here, the
-    codes that every command shares left out; `result` is "module:class" of the dataclass that
+    codes that every command shares left out; `result` is "module:class" of the class that
     `--json` prints, empty for a command without.
     """
 

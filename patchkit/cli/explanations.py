@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
@@ -134,8 +135,7 @@ def _mismatch_lines(hunk: HunkExplanation) -> Iterator[Line]:
         yield f"      and {more} more line{'s' * (more != 1)}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A line of either side; `number` is 0 where that side has none."""
 
     label: str

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import inspect
 import types
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+from msgspec import Struct
 from typer.models import ArgumentInfo, OptionInfo
 
 from patchkit.cli.command import Body
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """One option or argument.
 
     `keyword` is the function's, `type` its type without None; `names` are the option's, short ones

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from patchkit.cli.formats import Format, Writers
 from patchkit.cli.places import moment

@@ -1,4 +1,4 @@
-"""docs/reference/json.md: what `--json` prints, told by the result dataclasses' docstrings."""
+"""docs/reference/json.md: what `--json` prints, told by the results' classes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import inspect
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 import patchkit.report.json
 
@@ -72,21 +73,20 @@ def _fields(shape: type) -> str:
 
 
 def _members(shape: type) -> dict[str, Any]:
-    assert is_dataclass(shape)
+    assert issubclass(shape, Struct)
     hints = get_type_hints(shape)
-    shown = [each.name for each in fields(shape) if each.metadata.get("json", True)]
-    return {name: hints[name] for name in shown}
+    return {name: hints[name] for name in patchkit.report.json.fields_in_json(shape)}
 
 
 def _collect(hint: Any, shapes: dict[str, type], *, top: bool = False) -> None:
-    """Add every dataclass and enum that a type leads to."""
+    """Add every value and enum that a type leads to."""
     for each in get_args(hint):
         _collect(each, shapes)
     if not isinstance(hint, type) or hint.__name__ in shapes:
         return
     if issubclass(hint, Enum):
         shapes[hint.__name__] = hint
-    elif is_dataclass(hint):
+    elif issubclass(hint, Struct):
         if not top:
             shapes[hint.__name__] = hint
         for member in _members(hint).values():
@@ -113,7 +113,7 @@ def _simple(hint: Any) -> str:
         return _SCALARS[hint]
     if issubclass(hint, PurePath):
         return "string"
-    if is_dataclass(hint) or issubclass(hint, Enum):
+    if issubclass(hint, Struct | Enum):
         return f"[{hint.__name__}](#{hint.__name__.lower()})"
     raise TypeError(f"{hint} has no JSON form")
 

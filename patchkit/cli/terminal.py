@@ -48,7 +48,7 @@ class Terminal:
     ) -> ExitCode:
         """Print a command's result in the form asked for; hands `code` back.
 
-        `result` is a dataclass, `command` the name in the JSON schema; `render_result` prints it
+        `result` is a Struct, `command` the name in the JSON schema; `render_result` prints it
         for people. With --quiet a result without trouble is not printed.
         """
         if self.json:

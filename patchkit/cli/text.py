@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from patchkit.model.harmless import clean
 
@@ -34,8 +35,7 @@ class Paint(str, Enum):
         return f"\x1b[{self.value}m"
 
 
-@dataclass(frozen=True, slots=True)
-class Painted:
+class Painted(Struct, frozen=True):
     """Text with a colour."""
 
     text: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
 from patchkit.histories import History
@@ -14,8 +15,7 @@ from patchkit.model.tree import Tree
 Bring = Callable[[Iterable[str]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Along:
+class Along(Struct, frozen=True):
     """A history, what reads its objects, and what brings files that are not here."""
 
     history: History

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.carry import carry_stack
 from patchkit.drift.along import Along
@@ -67,16 +69,14 @@ def _open(
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
+class Pinned(Struct, frozen=True):
     """The commit that the patches are made for, and what stands there at their paths."""
 
     commit: str
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
+class _Moment(Struct, frozen=True):
     """A commit, what stands at the paths there, and the patches that conflict so far."""
 
     commit: str
@@ -194,8 +194,7 @@ class Carrier:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Making:
+class _Making(Struct, frozen=True):
     """See carry.Generate: runs recipes, and leaves out what conflicts in another part."""
 
     part: Part

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.drift.record import Seen, SeenPatch
 from patchkit.model.outcome import Status
@@ -21,8 +22,7 @@ _RANKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A patch whose state is not what it was; None: it was not, or is not, in the series.
 
     `again`: it was mended in between, and another commit broke it.
@@ -39,8 +39,7 @@ class Change:
         return self.again or _rank(self.status) > _rank(self.was)
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
+class Since(Struct, frozen=True):
     """What changed since the last report, which was made at `at` (UTC) and saw `pin` and `tip`.
 
     All three are empty where there was none. `new` and `settled` are other findings that came and

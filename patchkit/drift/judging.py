@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from patchkit.drift.parts import related
 from patchkit.gitcmd.objects import MissingObjectError
@@ -29,8 +30,7 @@ from patchkit.stack import SeriesPatch, patch_changes
 State: TypeAlias = Mapping[str, TreeEntry | None]
 
 
-@dataclass(frozen=True, slots=True)
-class HunkFault:
+class HunkFault(Struct, frozen=True):
     """A hunk without a place, or a file change that does not fit as a whole (hunk 0).
 
     `line` is where it stands in the patch file. `absorbed`: what it makes stands in the file.
@@ -43,8 +43,7 @@ class HunkFault:
     absorbed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UnitVerdict:
+class UnitVerdict(Struct, frozen=True):
     """What became of a unit: `after` is what stands at its paths then, None if it does not fit."""
 
     status: Status
@@ -53,8 +52,7 @@ class UnitVerdict:
     contained: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PatchVerdict:
+class PatchVerdict(Struct, frozen=True):
     """What became of a patch, with the hunks that have no place.
 
     `carried` is what the carry engine makes of one that does not apply.
@@ -72,8 +70,7 @@ Verdicts: TypeAlias = tuple[PatchVerdict, ...]
 Carry: TypeAlias = Callable[[str, State, Verdicts], Verdicts]
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """Changes of one patch that must be judged together, and all paths that they look at."""
 
     changes: tuple[FileChange, ...]
@@ -85,8 +82,7 @@ class Unit:
         return len(self.changes) == 1
 
 
-@dataclass(slots=True)
-class _Layer:
+class _Layer(Struct):
     """A patch in its series and what it has made of its paths, as things stand."""
 
     units: tuple[Unit, ...]

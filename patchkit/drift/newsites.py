@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from patchkit.drift.along import Along, tree_of
 from patchkit.explain.terrain import Terrain
@@ -28,8 +29,7 @@ from patchkit.residual.scanning import scan_files
 _FORM = 1
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSite:
+class FoundSite(Struct, frozen=True):
     """A site at the tip, in a file that differs from the pin's.
 
     `is_new`: the pin has fewer of its kind. `by` is the commit since which it is there, "" where
@@ -50,7 +50,7 @@ def find_new_sites(along: Along, rules: Sequence[Rule], cache: Path) -> tuple[Fo
     kept = _kept(recall(path))
     if kept is None:
         kept = tuple(_Looking(along, rules).find())
-        remember(path, [asdict(each) for each in kept])
+        remember(path, [to_builtins(each) for each in kept])
     return kept
 
 
@@ -65,8 +65,7 @@ def made_by(site: Site, recipes: Iterable[Recipe]) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Looking:
+class _Looking(Struct, frozen=True):
     along: Along
     rules: Sequence[Rule]
 

@@ -7,16 +7,17 @@ once for each state of these, however many commits have it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.model.patch import FileChange
 from patchkit.recipes.values import Recipe
 from patchkit.stack import SeriesPatch, patch_changes
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Some paths, and what each patch (by its place in the series) does to them."""
 
     paths: tuple[str, ...]

@@ -16,9 +16,11 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.atomic import replace_file
 from patchkit.errors import SurroundingsError
@@ -37,16 +39,14 @@ _TEXTS = ("at", "manifest", "component", "ref", "pin", "tip")
 Line: TypeAlias = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class SeenPatch:
+class SeenPatch(Struct, frozen=True):
     """A patch's state at the tip, and the commit that brought it about ("": none)."""
 
     status: Status
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What one report saw of a component; `at` is when, UTC, `notes` what else it found."""
 
     at: str

@@ -7,9 +7,10 @@ damaged, or does not agree with what the patches come to at its end, is as good 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from patchkit.drift.judging import HunkFault, PatchVerdict
 from patchkit.drift.values import Forecast
@@ -42,7 +43,7 @@ def recall_walk(path: Path) -> Walk | None:
 
 def remember_walk(path: Path, walk: Walk) -> None:
     """Keep a walk."""
-    remember(path, asdict(walk))
+    remember(path, to_builtins(walk))
 
 
 def forecast_path(
@@ -64,7 +65,7 @@ def recall_forecasts(path: Path) -> tuple[Forecast | None, ...] | None:
 def remember_forecasts(path: Path, forecasts: Sequence[Forecast | None]) -> None:
     """Keep forecasts, if there are any: what was lacking may be here the next time."""
     if all(each is not None for each in forecasts):
-        remember(path, [asdict(each) for each in forecasts if each is not None])
+        remember(path, [to_builtins(each) for each in forecasts if each is not None])
 
 
 def _forecast(data: Mapping[str, Any]) -> Forecast:

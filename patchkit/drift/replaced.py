@@ -6,9 +6,10 @@ The replacement goes on to work on a function that does something else, or on no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field, to_builtins
 
 from patchkit.drift.along import Along, tree_of
 from patchkit.drift.telling import landed
@@ -51,7 +52,7 @@ def find_moved_targets(
     found = survey(declared, calls, now, reviewed, comparing=True)
     targets = [each for each in found.targets if each.verdict in _MOVED]
     moved = tuple(looking.told(targets, then))
-    remember(path, [asdict(each) for each in moved])
+    remember(path, [to_builtins(each) for each in moved])
     return moved
 
 
@@ -72,8 +73,7 @@ def _kept(data: Any) -> tuple[MovedTarget, ...] | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Looking:
+class _Looking(Struct, frozen=True):
     along: Along
     component: str
     declared: Overrides
@@ -129,8 +129,7 @@ class _Looking:
         return by
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     """One file of the pin's tree, to be looked at as the commits of the line have it."""
 
     pinned: Modules

@@ -7,7 +7,8 @@ changes. What it makes of a file follows from the file's name and contents.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from patchkit.drift.along import Along, tree_of
 from patchkit.explain.terrain import Terrain
@@ -21,8 +22,7 @@ from patchkit.recipes.values import Recipe
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 
 
-@dataclass(slots=True)
-class ScopeWatch:
+class ScopeWatch(Struct):
     """The files in the scopes of `recipes` (by their patch's place) outside of `paths`.
 
     It looks at nothing before it is asked; asked about commits in the order of the line it looks

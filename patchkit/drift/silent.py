@@ -9,8 +9,10 @@ what they call may take other arguments.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.drift.telling import landed
 from patchkit.drift.uses import called_in, is_named, signatures
@@ -45,8 +47,7 @@ def find_suspicions(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Looking:
+class _Looking(Struct, frozen=True):
     history: History
     reader: ObjectReader
     pin: StackBuilder

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from patchkit.drift.judging import HunkFault
 from patchkit.drift.values import (
@@ -54,8 +55,7 @@ def landed(history: History, commit: Commit) -> Landed:
     return _landed(commit, page_of(history.source.url))
 
 
-@dataclass(slots=True)
-class _Teller:
+class _Teller(Struct):
     walk: Walk
     touches: Mapping[int, Touch]
     page: str | None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.drift.judging import HunkFault
 from patchkit.explain.values import PatchExplanation
@@ -10,8 +11,7 @@ from patchkit.model.outcome import Status
 from patchkit.overrides.review import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Landed:
+class Landed(Struct, frozen=True):
     """An upstream commit: when it landed (UTC), whose it is, and where to look at it.
 
     `request` is the pull or merge request that its subject names. The links are None where no web
@@ -27,8 +27,7 @@ class Landed:
     request_link: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """From `first` to `last` (commits of the line, 0 is where it starts) the patch was in `status`.
 
     Of a patch that does not apply it says what a bump would make of it: MERGED or REGENERATED where
@@ -44,8 +43,7 @@ class Interval:
     faults: tuple[HunkFault, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(Struct, frozen=True):
     """A time in which a patch did not fit: `by` broke it (None: from the start of the line).
 
     `mended` is the commit after which it fits again, None if it never does; `reverted` says that
@@ -58,8 +56,7 @@ class Break:
     faults: tuple[HunkFault, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AbsorbedHunk:
+class AbsorbedHunk(Struct, frozen=True):
     """A hunk, or a whole file change (hunk 0), that the upstream has made as well.
 
     `line` is where it stands in the patch file, `by` the commit that brought it, None if it was
@@ -72,16 +69,14 @@ class AbsorbedHunk:
     by: Landed | None
 
 
-@dataclass(frozen=True, slots=True)
-class FileRisk:
+class FileRisk(Struct, frozen=True):
     """How many commits of the line changed a file that the patch changes."""
 
     path: str
     commits: int
 
 
-@dataclass(frozen=True, slots=True)
-class Risk:
+class Risk(Struct, frozen=True):
     """How often the patch's files change upstream: commits, per 30 days, and for each file."""
 
     commits: int
@@ -89,8 +84,7 @@ class Risk:
     files: tuple[FileRisk, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """What the carry engine would make of a patch at the tip: REGENERATED where its
     recipe gives it anew. Of its `files` files those in `conflicts` are left to a person, those in
     `review` should be looked at.
@@ -102,8 +96,7 @@ class Forecast:
     review: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Suspicion:
+class Suspicion(Struct, frozen=True):
     """A hunk that applies at the tip and perhaps no longer does its job; `line` is in the patch.
 
     `kind` is "scope-changed" (the function around it changed), "another-scope" (it lands in another
@@ -124,8 +117,7 @@ class Suspicion:
         return replace(self, kind=kind, what=what, by=by)
 
 
-@dataclass(frozen=True, slots=True)
-class TrendPoint:
+class TrendPoint(Struct, frozen=True):
     """How many patches were in which state when a report was made at `at` (UTC) on the tip.
 
     `carried` are those that do not apply and that a bump would merge or make anew.
@@ -139,8 +131,7 @@ class TrendPoint:
     conflicts: int
 
 
-@dataclass(frozen=True, slots=True)
-class NewSite:
+class NewSite(Struct, frozen=True):
     """A site at the tip, as upstream has it, that a rule names and neither pin nor review has.
 
     `text` is in short; `by` is the commit since which it is there, None where the line did not
@@ -160,8 +151,7 @@ class NewSite:
         return f"{self.path}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class MovedTarget:
+class MovedTarget(Struct, frozen=True):
     """What `component` replaces while it runs, and the tip has no more or otherwise than the pin.
 
     `calls` are the places that name it, `was` and `now` those of its definition ("" for none),
@@ -178,8 +168,7 @@ class MovedTarget:
     by: Landed | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PatchDrift:
+class PatchDrift(Struct, frozen=True):
     """One patch along the line: its state on the pin and at the tip, and what happened between.
 
     `status`, of a patch that does not apply at the tip, is what a bump would make of it, as in

@@ -7,8 +7,10 @@ changed. It can go on from where an earlier one ended.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.drift.along import Along, blobs_of
 from patchkit.drift.judging import HunkFault, PatchVerdict, SeriesJudge
@@ -20,8 +22,7 @@ from patchkit.model.outcome import Status
 _READ_AT_ONCE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(Struct, frozen=True):
     """A commit of the line that changes files of patches.
 
     `position` counts the commits of the line from 1 (0 is where it starts); `parent` is the one
@@ -34,8 +35,7 @@ class Touch:
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """From the commit at `position` of the line on, the patch's state is this one.
 
     `carried` is what the carry engine makes of a patch that does not apply.
@@ -47,8 +47,7 @@ class Change:
     carried: Status | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(Struct, frozen=True):
     """What a walk from `start` to `tip`, `length` commits, came upon.
 
     `at_pin` has each patch's state on the pin itself; `changes` has, for each patch, its state at

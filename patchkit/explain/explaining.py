@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from patchkit.explain.hunks import apply_rewordings, explain_hunk, line_pairs
 from patchkit.explain.moves import candidates, find_moves

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from patchkit.explain.terrain import Terrain
 from patchkit.explain.values import Cause, HunkExplanation, Mismatch

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
+
+from msgspec import Struct
 
 from patchkit.model.alignment import Place
 from patchkit.model.outcome import Preimage, Reason
@@ -23,8 +25,7 @@ class Cause(str, Enum):
     ORDER = "order"  # its lines are there, before those of an earlier hunk or inside it
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """Lines that a hunk expects and those that stand in their place; either may be empty.
 
     `expected_lines` has each expected line's number in the patch file; `found_at` is where the
@@ -37,8 +38,7 @@ class Mismatch:
     found_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class HunkExplanation:
+class HunkExplanation(Struct, frozen=True):
     """Why one hunk has no place.
 
     `number` counts the file's hunks from 1, `line` is where it stands in the patch file,
@@ -59,8 +59,7 @@ class HunkExplanation:
     present: int
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A path where the file may be now, from 0 to 1 how much of what the patch needs is there.
 
     `how`: "same contents", "same name", "similar contents", or "renamed by COMMIT".
@@ -71,8 +70,7 @@ class Move:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileExplanation:
+class FileExplanation(Struct, frozen=True):
     """Why a file change does not fit: of `hunks_total` hunks those in `hunks` have no place.
 
     `preimage` MATCHES: the file is the very one that the patch was made against, so it is the patch
@@ -90,8 +88,7 @@ class FileExplanation:
     moves: tuple[Move, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RenamedName:
+class RenamedName(Struct, frozen=True):
     """A renaming between the patch's words and the tree's.
 
     The patch says `expected` where the tree says `found`, in `lines` lines of `files`; it alone
@@ -108,8 +105,7 @@ class RenamedName:
     found_exists: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class OtherBlob:
+class OtherBlob(Struct, frozen=True):
     """A file that was another one when the patch was made; ids as the patch and the tree say."""
 
     path: str
@@ -117,8 +113,7 @@ class OtherBlob:
     found: str
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """What the patch's `index` lines tell about the base it was made for.
 
     Of `known` files with such a line, `others` are another blob in the tree. `commit` is the
@@ -127,17 +122,18 @@ class Origin:
     `alone`: the patch was made for this very base, without the patches before it.
     """
 
+    not_in_json: ClassVar = frozenset({"alone"})
+
     known: int
     others: tuple[OtherBlob, ...]
     commit: str | None = None
     commit_subject: str = ""
     commit_matches: int = 0
     made_by: tuple[str, ...] = ()
-    alone: bool = field(default=False, metadata={"json": False})
+    alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PatchExplanation:
+class PatchExplanation(Struct, frozen=True):
     """Why a patch does not apply.
 
     `contained`: the tree has the whole change already. `files` are those that do not fit, of

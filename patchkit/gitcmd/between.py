@@ -8,7 +8,8 @@ parents, or at which a shallow one was cut off: these seem to have brought every
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from patchkit.gitcmd.history import find_rename
 from patchkit.gitcmd.repository import Repository
@@ -21,8 +22,7 @@ _SHOWN = "3"  # commits that changed a file
 _MOST = 0.5  # of a folder's files must have gone to one other folder
 
 
-@dataclass(slots=True)
-class Between:
+class Between(Struct):
     """The range of commits from `old` (exclusive) to `new`."""
 
     repository: Repository

@@ -7,8 +7,9 @@ has to be here, to know when a file changed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
+
+from msgspec import Struct
 
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.model.objects import TreeEntry, decode_path
@@ -22,8 +23,7 @@ _LAST_SECOND = 253_402_300_799
 _FORM = "%x00commit %H%x00%P%x00%ct%x00%an%x00%s%x00"
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A commit of the line; `date` is when it landed (the committer's), in UTC, ISO 8601."""
 
     id: str
@@ -32,8 +32,7 @@ class Commit:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class Landing:
+class Landing(Struct, frozen=True):
     """A commit that changes watched paths.
 
     `parent` is the commit of the line before it; `touches` maps each path that it changes to what
@@ -45,8 +44,7 @@ class Landing:
     touches: Mapping[str, TreeEntry | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """First-parent commits, oldest first, after the commit `start`."""
 
     start: str
@@ -166,8 +164,7 @@ def missing_blobs(repository: Repository, blobs: Iterable[str]) -> frozenset[str
     return frozenset(row[0] for row in rows if row[-1] == "missing")
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A commit as git's log tells it."""
 
     id: str

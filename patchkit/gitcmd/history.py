@@ -7,7 +7,8 @@ None, never an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import decode_path
@@ -17,16 +18,14 @@ _COMMITS = "4000"
 _FAILS = (0, 1, 128)
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
+class Rename(Struct, frozen=True):
     """The commit that moved a file, and where to."""
 
     commit: str
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """The commit at which `matches` of the wanted blobs stand at their paths."""
 
     commit: str
@@ -34,8 +33,7 @@ class Match:
     matches: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Touch:
+class _Touch(Struct, frozen=True):
     path: str
     old: str
     new: str

@@ -13,9 +13,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import SurroundingsError
 
@@ -67,8 +68,7 @@ _NETWORK_DROPS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """A git command that ran to its end."""
 
     code: int

@@ -6,8 +6,9 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.gitcmd.process import Finished, run_sealed
 
@@ -19,8 +20,7 @@ _HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
 _PATIENCE = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class RefChange:
+class RefChange(Struct, frozen=True):
     """One line of a ref transaction; `old` None: whatever it is; `new` None: delete."""
 
     name: str
@@ -28,16 +28,14 @@ class RefChange:
     old: str | None = None  # ZERO: must not exist yet
 
 
-@dataclass(frozen=True, slots=True)
-class CommitRef:
+class CommitRef(Struct, frozen=True):
     """What a ref names: a commit and its tree."""
 
     commit: str
     tree: str
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository by its git directory; `work_tree` is None for a bare one. Both are absolute."""
 
     git_dir: Path

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.gitcmd.objects import reading
 from patchkit.gitcmd.repository import Repository
@@ -14,8 +15,7 @@ _NOTHING = "0" * 40
 _SHORT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(Struct, frozen=True):
     """A commit that changed a file, from blob `old` to `new` (None: no file there).
 
     `told` is the commit as people name it: id, date, author, subject.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.gitcmd.process import run_sealed
 from patchkit.gitcmd.repository import Repository
@@ -56,8 +57,7 @@ def _absent(repository: Repository, entry: bytes) -> list[bytes]:
     return [] if os.path.lexists(place) else [path + b"\0"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Git:
+class _Git(Struct, frozen=True):
     """Runs git in `repository` with another index and object folder."""
 
     repository: Repository

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.machine.ascend import AscendHost, Found
 from patchkit.machine.compatibility import Mismatch, mismatches
@@ -149,8 +150,7 @@ def _mismatch(each: Mismatch, where: str) -> Diagnosis:
     return _of(wanted, Verdict.UNCERTAIN, found, where, "ask whoever runs it whether it works")
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a stack gives to its components, all by normal name.
 
     `versions` are the manifest's specifiers and the versions of components; `unsupported` are

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.machine.programs import ask_npu_smi
 
@@ -26,16 +27,14 @@ _ATB = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """Software that is there; `version` is None where nothing readable says which."""
 
     version: str | None
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class AscendHost:
+class AscendHost(Struct, frozen=True):
     """Where to look: the folder that installers use, the shell's variables, npu-smi's path."""
 
     home: Path

@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.machine.versions import exact, release
 from patchkit.manifest.environments import normal_name
@@ -52,8 +53,7 @@ TORCH_NPU_CANN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """Two versions that do not belong together; `certain`: the one does not work with the other."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Topic(str, Enum):
@@ -29,8 +30,7 @@ class Verdict(str, Enum):
 FINDINGS = (Verdict.WRONG, Verdict.MISSING)
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """One thing.
 
     `name` is what it is called in the manifest, `wanted` what the manifest says of it, `found` what

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 #: How long a program may take; a Python on a slow disk has hundreds of packages to look through.
 _PATIENCE = 60
@@ -25,8 +26,7 @@ with open(1, "w", closefd=False) as out:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class TargetPython:
+class TargetPython(Struct, frozen=True):
     """A Python and the packages that it would import: normal name -> version."""
 
     path: str

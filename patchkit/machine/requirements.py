@@ -9,11 +9,11 @@ import ast
 import configparser
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from email.parser import HeaderParser
 from importlib import import_module
 from typing import Any
 
+from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
 
 from patchkit.manifest.environments import normal_name
@@ -29,8 +29,7 @@ _EXTRAS = re.compile(r"\.\[([A-Za-z0-9_,. -]+)\]")
 _FILE = re.compile(r"(?:-r|--requirement)[ =]*([^\s'\"]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """A requirement, and the file that has it.
 
     `enforced`: an install step makes pip follow it. `certain`: the file is what pip goes by, and
@@ -43,8 +42,7 @@ class Wish:
     certain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
+class Wishes(Struct, frozen=True):
     """All that a component asks for: `python` is its specifier, `unread` what stays unknown."""
 
     wishes: tuple[Wish, ...] = ()
@@ -53,8 +51,7 @@ class Wishes:
     unread: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Installation:
+class _Installation(Struct, frozen=True):
     """A `pip install` of a step, run in `folder`: `own` of the component itself, and of `files`.
 
     `enforced`: dependencies come with it.
@@ -133,8 +130,7 @@ def _guessed(read: ReadFile, prefix: str, known: Wishes) -> Wishes:
     return Wishes(more.wishes, known.python, known.python_file, known.unread)
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """What one file says."""
 
     lines: tuple[str, ...]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.nodes import Items, Node, Reading, Scalar, Table, decode, parse, reading_of
@@ -20,8 +21,7 @@ from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, Pin
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Characters `start:end` of a text are to be replaced by `text`."""
 
     start: int

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.building import build_manifest
@@ -47,8 +48,7 @@ MAXIMUM_EXTENDS = 8
 MAXIMUM_PROBLEMS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(Struct, frozen=True):
     """What was found in a manifest; `manifest` is None if there are problems.
 
     `files` are the files read, the manifest first, then its parts.

@@ -8,7 +8,8 @@ it last. Nodes keep their places, so a problem is told where it was written.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from patchkit.manifest.nodes import Node, Scalar, Table
 from patchkit.manifest.shapes import MapOf, Record, Shape

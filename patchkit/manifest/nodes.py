@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 import yaml
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.values import Location
@@ -48,8 +48,7 @@ class Reading(str, Enum):
     MERGE = "a merge"
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Struct, frozen=True):
     """One value: its text as YAML unescapes it, and `start:end`, its characters with quotes.
 
     `style` is "" (plain), a quote, or the indicator of a block.
@@ -63,8 +62,7 @@ class Scalar:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(Struct, frozen=True):
     """A list; `flow` if written in brackets."""
 
     items: tuple[Node, ...]
@@ -74,8 +72,7 @@ class Items:
     flow: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A mapping, in the order written, duplicates included; `flow` if written in braces."""
 
     entries: tuple[tuple[Scalar, Node], ...]

@@ -7,20 +7,19 @@ One declaration serves four readers: the loader (checking.py), the JSON Schema t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+
+class Complaint(Struct, frozen=True):
     """What is wrong with a value, to be read after its name: "is a short commit id"."""
 
     what: str
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A text; `what` it is called in messages ("a full commit id").
 
     `check` says what is wrong with a text, better than "is not WHAT"; `pattern`, which JSON Schema
@@ -39,24 +38,21 @@ class Text:
     written: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """A whole number in decimal digits."""
 
     minimum: int
     maximum: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     """A list; `what` one item is called."""
 
     of: Shape
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(Struct, frozen=True):
     """A mapping with free keys; at least `minimum` of them."""
 
     key: Text
@@ -64,8 +60,7 @@ class MapOf:
     minimum: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One key of a record; `synonyms` are words that people try instead."""
 
     key: str
@@ -76,8 +71,7 @@ class Field:
     synonyms: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """A mapping with fixed keys; `name` is what the reference calls it."""
 
     name: str
@@ -94,16 +88,14 @@ class Record:
         return next((field for field in self.fields if field.key == key), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One of several records, told apart by their first keys."""
 
     name: str
     options: tuple[Record, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Struct, frozen=True):
     """A value whose shape follows from the choice that the key `other` beside it makes."""
 
     name: str
@@ -111,8 +103,7 @@ class Matching:
     shapes: Mapping[str, Shape]
 
 
-@dataclass(frozen=True, slots=True)
-class ByForm:
+class ByForm(Struct, frozen=True):
     """A value whose shape follows from how it is written; None: not written that way."""
 
     name: str
@@ -126,8 +117,7 @@ class ByForm:
         return tuple(each for each in (self.scalar, self.items, self.table) if each is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Struct, frozen=True):
     """A shape that contains itself: looked up when it is needed, by `name` in a JSON Schema."""
 
     name: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest.checking import check_shape, near, shown
@@ -31,8 +32,7 @@ _PLACEHOLDER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GivenValue:
+class GivenValue(Struct, frozen=True):
     """A value that somebody gave, and where: "site.yaml:3" or "--set model_path"."""
 
     name: str
@@ -40,8 +40,7 @@ class GivenValue:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """The values that are there; `missing` maps those declared and not given to what they are."""
 
     values: Mapping[str, str]

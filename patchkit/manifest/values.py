@@ -6,13 +6,13 @@ Local paths are POSIX paths relative to `Manifest.root`, already checked not to 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class Location:
+
+class Location(Struct, frozen=True):
     """A place in a manifest, 1-based; prints as file:line."""
 
     file: Path
@@ -23,31 +23,27 @@ class Location:
         return f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class GitSource:
+class GitSource(Struct, frozen=True):
     """A git upstream; `mirrors` are tried in order after `url`."""
 
     url: str
     mirrors: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSource:
+class IndexSource(Struct, frozen=True):
     """A project on the user's package index."""
 
     project: str
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveSource:
+class ArchiveSource(Struct, frozen=True):
     """A .tar.gz, .tar.xz, .tar.bz2 or .zip by URL; `mirrors` are tried in order after `url`."""
 
     url: str
     mirrors: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GitPin:
+class GitPin(Struct, frozen=True):
     """A full commit id."""
 
     commit: str
@@ -56,8 +52,7 @@ class GitPin:
         return self.commit
 
 
-@dataclass(frozen=True, slots=True)
-class IndexPin:
+class IndexPin(Struct, frozen=True):
     """An exact version whose source distribution has this SHA-256."""
 
     version: str
@@ -67,8 +62,7 @@ class IndexPin:
         return self.version
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivePin:
+class ArchivePin(Struct, frozen=True):
     """The archive's SHA-256."""
 
     sha256: str
@@ -81,8 +75,7 @@ Source: TypeAlias = GitSource | IndexSource | ArchiveSource
 Pin: TypeAlias = GitPin | IndexPin | ArchivePin
 
 
-@dataclass(frozen=True, slots=True)
-class LocalPatch:
+class LocalPatch(Struct, frozen=True):
     """One .patch file of the project."""
 
     path: str
@@ -94,16 +87,14 @@ class LocalPatch:
         return self.path.rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSeries:
+class LocalSeries(Struct, frozen=True):
     """A series file of the project: all its patches, in its order."""
 
     path: str
     where: Location
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewedFile:
+class ReviewedFile(Struct, frozen=True):
     """A file that was another one when a patch was made, and why the patch is right still."""
 
     path: str
@@ -111,8 +102,7 @@ class ReviewedFile:
     where: Location
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedPatch:
+class PinnedPatch(Struct, frozen=True):
     """A file in another pinned repository, fetched and verified, never copied in.
 
     Either `component` (of the same manifest, at its pin) or `git` and `commit` say where.
@@ -139,8 +129,7 @@ class PinnedPatch:
 PatchEntry: TypeAlias = LocalPatch | LocalSeries | PinnedPatch
 
 
-@dataclass(frozen=True, slots=True)
-class InstallStep:
+class InstallStep(Struct, frozen=True):
     """One shell command of the installation, run in `directory` of the checkout."""
 
     run: str
@@ -148,8 +137,7 @@ class InstallStep:
     directory: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AbsentTarget:
+class AbsentTarget(Struct, frozen=True):
     """Targets that need not be there: `name` is one's name or a glob over names."""
 
     name: str
@@ -157,8 +145,7 @@ class AbsentTarget:
     where: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """What a component replaces in another one, `target`, while it runs.
 
     `rule` is the rule file that finds the calls; `packages` are the target's, below `root` of its
@@ -173,8 +160,7 @@ class Overrides:
     absent: tuple[AbsentTarget, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TextStep:
+class TextStep(Struct, frozen=True):
     """A text that must be in one of the files, or (`wanted` False) in none."""
 
     text: str
@@ -185,8 +171,7 @@ class TextStep:
     after: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleStep:
+class RuleStep(Struct, frozen=True):
     """A rule file whose expectations must hold."""
 
     rules: str
@@ -195,8 +180,7 @@ class RuleStep:
     after: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunStep:
+class RunStep(Struct, frozen=True):
     """Shell commands that must pass in `directory` of a scratch checkout."""
 
     run: str
@@ -210,16 +194,14 @@ class RunStep:
 VerifyStep: TypeAlias = TextStep | RuleStep | RunStep
 
 
-@dataclass(frozen=True, slots=True)
-class Residual:
+class Residual(Struct, frozen=True):
     """Rule files to look for in the patched tree, and the file of reviewed sites ("": default)."""
 
     rules: tuple[str, ...] = ()
     baseline: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """What a stack runs in.
 
     `versions` maps a name (python, cann, hdk, ... or a package) to a version specifier,
@@ -235,8 +217,7 @@ class Environment:
     unsupported: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SiteValue:
+class SiteValue(Struct, frozen=True):
     """What each site decides; without a `default` (None) it must be given."""
 
     name: str
@@ -245,8 +226,7 @@ class SiteValue:
     where: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """What a Dockerfile starts from, and the system's packages; `base` may refer to site values."""
 
     base: str
@@ -256,8 +236,7 @@ class Image:
 ArgumentValue: TypeAlias = "str | tuple[str, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """One way to start the stack, in `directory` of the checkout of `component` (None: workspace).
 
     `command` is shell words; `arguments` maps groups to names to values, all in order. Variables
@@ -275,8 +254,7 @@ class Launch:
     arguments: Mapping[str, Mapping[str, ArgumentValue]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """An upstream in a manifest.
 
     `strip` leading folders are taken off a patch's paths, then `subdirectory` ("" for the root)
@@ -302,8 +280,7 @@ class Component:
     residual: Residual = field(default_factory=Residual)
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """A whole manifest, `extends` resolved; components in the order written.
 
     `root` is the project's folder: the parent of `manifests/` if the file is in a folder of that

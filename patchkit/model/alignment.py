@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+from msgspec import Struct
 
 #: Below this share of its weight found again, a hunk counts as gone from the file.
 LIKENESS = 0.4
@@ -24,8 +25,7 @@ _WORD = re.compile(rb"\w")
 Index = Mapping[bytes, Sequence[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A stretch of a file, lines start..end (1-based, end not included); similarity from 0 to 1."""
 
     start: int
@@ -33,8 +33,7 @@ class Place:
     similarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Lines that a hunk expects and the lines that stand in their place; either may be empty.
 
     `expected_at` counts from 0 in the hunk's preimage, `found_at` from 1 in the file; both are

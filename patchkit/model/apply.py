@@ -8,9 +8,11 @@ copies start from the tree. Whatever does not fit is reported, not only the firs
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import accumulate
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.model.binary import apply_delta
 from patchkit.model.hunks import Misfit, place_hunks
@@ -56,8 +58,7 @@ class Blobs:
         self._known[blob.oid] = blob.payload
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """What came of a patch: the tree after it and its new blobs, or `tree` None if it clashes."""
 
     tree: Tree | None
@@ -97,8 +98,7 @@ class _Gone(Enum):
     ALREADY = auto()  # a change further up removed it
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     """What a path holds; `data` None: whatever the blob holds."""
 
     mode: int
@@ -115,8 +115,7 @@ class _ClashError(Exception):
         self.offsets = offsets
 
 
-@dataclass(slots=True)
-class _Attempt:
+class _Attempt(Struct):
     """One patch on its way; `table` is what it has made of the paths so far."""
 
     tree: Tree

@@ -9,7 +9,8 @@ reason: a hunk finds them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from patchkit.model.diff import split_lines
 from patchkit.model.outcome import FileOutcome
@@ -18,8 +19,7 @@ from patchkit.model.patch import FileChange, Hunk, Kind
 BASE = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """Patch `number` needs patch `on`: in file `path`, for `lines` of its lines (0: the file)."""
 
     number: int
@@ -28,8 +28,7 @@ class Need:
     lines: int
 
 
-@dataclass(slots=True)
-class _File:
+class _File(Struct):
     """A file while patches go over it.
 
     `owners` has a patch per line; `struck` the patches that removed lines before each line, and at
@@ -42,8 +41,7 @@ class _File:
     toucher: int = BASE
 
 
-@dataclass(slots=True)
-class Attribution:
+class Attribution(Struct):
     """The files that a stack touches, as of the last patch that was added.
 
     `read` gives a file of the base, None where there is none.

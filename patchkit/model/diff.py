@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError
 from patchkit.model.binary import BadPayloadError, read_binary_hunk
@@ -32,8 +33,7 @@ _COMBINED = (b"diff --cc ", b"diff --combined ")
 _CORRUPT_HINT = "regenerate the patch, or correct the counts in the @@ line"
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLines:
+class DiffLines(Struct, frozen=True):
     """The changes in some lines, and the indices between which they stand there.
 
     `start` is where the first change (with what announces it: `Index: x`, `diff -u a b`) begins,

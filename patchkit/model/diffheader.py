@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from patchkit.errors import Problem
 from patchkit.model import diffnames
@@ -20,8 +21,7 @@ _HEX = re.compile(rb"[0-9a-f]+")
 _MODE = re.compile(rb"([0-7]+)[ \t\r\n]")
 
 
-@dataclass(slots=True)
-class Offences:
+class Offences(Struct):
     """What is wrong with a diff; lines are given by index, and told by their number in the file."""
 
     name: str
@@ -39,8 +39,7 @@ class Offences:
         self.problems.append(Problem(what, where=where, hint=hint))
 
 
-@dataclass(slots=True)
-class HeaderDraft:
+class HeaderDraft(Struct):
     """A file change while its header is read; `line` as in FileChange."""
 
     line: int
@@ -143,8 +142,7 @@ def read_git_header(
     return (reader.draft if sound else None), reader.at
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     """Takes in a git header line by line; `at` is the index of the line."""
 
     draft: HeaderDraft

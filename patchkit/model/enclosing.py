@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _OPENING = re.compile(rb"[ \t]*(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)")
 _NAME = re.compile(rb"[A-Za-z_]\w{3,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Enclosure:
+class Enclosure(Struct, frozen=True):
     """A function or class by its qualified name, and its lines from `def` or `class` on."""
 
     name: str

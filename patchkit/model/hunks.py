@@ -10,8 +10,9 @@ bytes: git's image is the original with some ranges replaced, and only original 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from patchkit.model.patch import Hunk
 
@@ -21,8 +22,7 @@ _MINUS = 45
 _BLANKS = b" \t\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(Struct, frozen=True):
     """A hunk that has no place.
 
     `number` is its 1-based place among the hunks, `found` the lines of the file that stand where
@@ -35,8 +35,7 @@ class Misfit:
     found_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """What came of placing hunks.
 
     `data` is the new contents, None if a hunk has no place. `offsets` has one entry per hunk that
@@ -69,8 +68,7 @@ def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> P
     return Placement(None if misfits else image.contents(), tuple(offsets), tuple(misfits))
 
 
-@dataclass(slots=True)
-class _Span:
+class _Span(Struct):
     """A replaced range of the original bytes; `line` is its first line there, 0-based."""
 
     start: int
@@ -81,8 +79,7 @@ class _Span:
     text: bytes
 
 
-@dataclass(slots=True)
-class _Image:
+class _Image(Struct):
     """The file while hunks are put in; `spans` are in its order, `grown` is by how many lines."""
 
     data: bytes

@@ -8,7 +8,8 @@ often for that, the shortest edit script decides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # A line that stands more often than this on the old side anchors nothing (git's own limit).
 _COMMON = 64
@@ -16,8 +17,7 @@ _COMMON = 64
 _DEAREST = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Old lines start..end become new lines new_start..new_end; counted from 0, ends excluded."""
 
     start: int

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from patchkit.model.diff import read_diff, split_lines
 from patchkit.model.patch import FileChange, Header, Hunk, Kind, PatchFile
@@ -46,8 +47,7 @@ class Severity(str, Enum):
     NOTE = "note"  # worth knowing, never a reason to fail
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing that was found.
 
     `code` is a stable word for machines ("header-reason"); `where` a file with its line, a patch

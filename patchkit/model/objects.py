@@ -6,8 +6,9 @@ The rules are git's object format (gitformat-pack, git-hash-object); SHA-1 repos
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha1
+
+from msgspec import Struct
 
 from patchkit.model.patch import Identity
 
@@ -23,8 +24,7 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 NO_OBJECT = "0" * 40
 
 
-@dataclass(frozen=True, slots=True)
-class GitObject:
+class GitObject(Struct, frozen=True):
     """An object to write: its kind ("blob", "tree", "commit"), id and payload.
 
     `like` is the id of an object that it resembles: stored together, it takes less room.
@@ -36,8 +36,7 @@ class GitObject:
     like: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(Struct, frozen=True):
     """One name in a tree."""
 
     mode: int

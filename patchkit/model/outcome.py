@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Status(str, Enum):
@@ -43,8 +44,7 @@ class Reason(str, Enum):
     UNSAFE = "unsafe"  # the path leaves the tree, enters .git, or goes through a symlink
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(Struct, frozen=True):
     """One place where a patch does not fit.
 
     `line` is the line in the patch file; `hunk` the 1-based number of the hunk in its file change
@@ -62,8 +62,7 @@ class Clash:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FileOutcome:
+class FileOutcome(Struct, frozen=True):
     """What became of one file change; `offsets` has one entry per hunk, 0: its recorded place.
 
     A carried file says more: `confidence`, from 0 to 1, with the `reasons` for it; `review` asks a
@@ -83,8 +82,7 @@ class FileOutcome:
     remembered: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PatchOutcome:
+class PatchOutcome(Struct, frozen=True):
     """What became of one patch; `commit` and `tree` (after it) are None unless it applies."""
 
     name: str

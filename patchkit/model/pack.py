@@ -10,8 +10,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from hashlib import sha1
+
+from msgspec import Struct, field
 
 from patchkit.model.objects import GitObject
 
@@ -28,8 +29,7 @@ _SMALL = 512
 _STORED_BLOCK = 0xFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(Struct, frozen=True):
     """A pack, its index, and the name that git would give them."""
 
     name: str
@@ -48,16 +48,14 @@ def make_pack(objects: Collection[GitObject]) -> Pack:
     return Pack(digest.hexdigest(), body + digest.digest(), writer.index(digest.digest()))
 
 
-@dataclass(slots=True)
-class _Written:
+class _Written(Struct):
     offset: int
     payload: bytes
     crc: int
     depth: int
 
 
-@dataclass(slots=True)
-class _Writer:
+class _Writer(Struct):
     chunks: list[bytes] = field(default_factory=list)
     size: int = 0
     written: dict[str, _Written] = field(default_factory=dict)

@@ -6,8 +6,9 @@ Paths are `str` decoded with `surrogateescape`, so that any byte sequence surviv
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Kind(str, Enum):
@@ -20,8 +21,7 @@ class Kind(str, Enum):
     COPY = "copy"
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """One `@@` hunk.
 
     `lines` keep their marker (` `, `-`, `+`) and their newline; a line that the patch marks with
@@ -55,8 +55,7 @@ class BinaryMethod(str, Enum):
     DELTA = "delta"
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryHunk:
+class BinaryHunk(Struct, frozen=True):
     """One direction of a `GIT binary patch`; `data` is inflated, `size` the length it declares."""
 
     method: BinaryMethod
@@ -64,8 +63,7 @@ class BinaryHunk:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """What a patch does to one path.
 
     `old_path` is None for an added file, `new_path` None for a deleted one. Modes are git's octal
@@ -99,8 +97,7 @@ class FileChange:
         return path
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """An author; `date` is in git's raw form ("1700000000 +0100"), empty if unknown."""
 
     name: str
@@ -108,8 +105,7 @@ class Identity:
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """What stands above the diff, understood.
 
     `message` is the whole commit message (subject, blank line, body with trailers), without a
@@ -125,8 +121,7 @@ class Header:
         return self.message.split("\n", 1)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchFile:
+class PatchFile(Struct, frozen=True):
     """A parsed patch file.
 
     `preamble` is every byte above the diff, `diff` every byte from the first file change on
@@ -139,7 +134,7 @@ class PatchFile:
     diff: bytes
     signature: bytes
     header: Header | None
-    changes: tuple[FileChange, ...] = field(repr=False)
+    changes: tuple[FileChange, ...]
     strip: int = 1
 
     @property

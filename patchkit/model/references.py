@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 #: Values that no manifest needs to declare.
 ALWAYS_THERE = ("workspace",)
@@ -17,8 +18,7 @@ VALUE_NAME = re.compile("[a-z][a-z0-9_]*")
 _TOKEN = re.compile(r"\$\$\{|\$\{(?P<name>[^{}]*)\}?")
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A place where a site value goes."""
 
     name: str

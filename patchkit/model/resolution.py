@@ -16,8 +16,9 @@ that conflict alone, on any machine. The diff is empty where the result is upstr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.mail import parse_patch
@@ -32,8 +33,7 @@ _ENTRY = re.compile(r"(?P<mode>100644|100755|120000) (?P<oid>[0-9a-f]{40})")
 _HINT = "delete it, and resolve the conflict again"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """What a conflict came to: `changes` make `result` of the file `upstream`; None for no file.
 
     `where` is the file that says so.

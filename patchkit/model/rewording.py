@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 # A name with its parts, or any other run of signs.
 _TOKEN = re.compile(r"\.*[A-Za-z_]\w*(?:[./]\w+)*|\d+|\s+|[^\w\s]")
@@ -23,8 +24,7 @@ _RELATIVE = re.compile(r"^(\s*from\s+)(\.+)([\w.]*)(\s+import\b)")
 _ALIKE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A line that the patch expects and the one that stands in its place, in the file `path`."""
 
     path: str
@@ -32,8 +32,7 @@ class Pair:
     found: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Rewording:
+class Rewording(Struct, frozen=True):
     """The patch says `expected` where the file says `found`, in `lines` lines of `files`."""
 
     expected: str

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.names import is_patch_name
@@ -19,8 +21,7 @@ _COMMENT = re.compile(r"(?:^|[ \t]+)#.*", re.DOTALL)
 _STRIP = re.compile(r"-p[ \t]*([0-9]{1,2})")
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesEntry:
+class SeriesEntry(Struct, frozen=True):
     """One patch of a series; `strip` is None where the component's applies, `line` is 1-based."""
 
     name: str
@@ -28,8 +29,7 @@ class SeriesEntry:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesLine:
+class SeriesLine(Struct, frozen=True):
     """One line with its line end, decoded with surrogateescape; `name` is None for a comment."""
 
     text: str
@@ -37,8 +37,7 @@ class SeriesLine:
     strip: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """The lines of a series file; edit with the methods, write `data`."""
 
     lines: tuple[SeriesLine, ...] = ()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from patchkit.model.objects import (
     EMPTY_TREE,
@@ -46,8 +47,7 @@ class ObstructedError(Exception):
         self.by = by
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(Struct):
     """A folder; never changed once another folder or a Tree refers to it.
 
     `rows` maps a name to its row in the tree object; a name whose folder is open is in `open`, and

@@ -10,13 +10,14 @@ Versions are numbered from 0, the base's; version k is the file after the k-th p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.model.diff import split_lines
 
 
-@dataclass(frozen=True, slots=True)
-class Strand:
+class Strand(Struct, frozen=True):
     """One line, with its newline: in every version from `born` up to, not including, `died`."""
 
     text: bytes
@@ -28,8 +29,7 @@ class Strand:
         return self.born <= version and (self.died is None or version < self.died)
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """The lines [start, end) of a version, counted from 0, become `lines`."""
 
     start: int
@@ -37,8 +37,7 @@ class Edit:
     lines: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(Struct, frozen=True):
     """What an edit of the last version meets; versions, 0 for lines of the base.
 
     `replaced`: where the lines that it removes or changes came from. `before` and `after`: where
@@ -52,8 +51,7 @@ class Touched:
     struck: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Weave:
+class Weave(Struct, frozen=True):
     """The versions of one file."""
 
     strands: tuple[Strand, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.adopt import Found, Incoming, with_free_names
 from patchkit.errors import ExitCode, Problem
@@ -28,16 +29,14 @@ from patchkit.store import Store
 from patchkit.transaction import write_set
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptOptions:
+class AdoptOptions(Struct, frozen=True):
     """How to import: `force` takes what does not apply."""
 
     force: bool = False
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptedPatch:
+class AdoptedPatch(Struct, frozen=True):
     """One patch: where it came from, its file in the project, and whether it applies there."""
 
     name: str
@@ -46,8 +45,7 @@ class AdoptedPatch:
     status: Status
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptReport:
+class AdoptReport(Struct, frozen=True):
     """What was taken in, in order, from a source of that `kind`.
 
     `series` is the series file; `written` is false for a dry run, and where a patch does not apply

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
 from patchkit.explain.values import PatchExplanation
@@ -66,8 +69,7 @@ class Result(str, Enum):
 _ATTEMPTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyOptions:
+class ApplyOptions(Struct, frozen=True):
     """How to apply.
 
     `force`: save the user's work under a ref and go on. `dry_run`: write nothing. `update_lock`:
@@ -82,16 +84,14 @@ class ApplyOptions:
     jobs: int = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A patch that does not apply: why, and what to do next."""
 
     explanation: PatchExplanation
     next_steps: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedComponent:
+class AppliedComponent(Struct, frozen=True):
     """What became of one component.
 
     `base` and `tip` are the commits of the stack, `tree` the tree it results in; None where it was
@@ -103,6 +103,8 @@ class AppliedComponent:
     was finished first. `before` is the checkout as it was found. `problems` keep the component
     from being done, `warnings` do not.
     """
+
+    not_in_json: ClassVar = frozenset({"lock"})
 
     name: str
     checkout: Path
@@ -122,11 +124,10 @@ class AppliedComponent:
     before: Snapshot | None = None
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    lock: LockedComponent | None = field(default=None, metadata={"json": False})
+    lock: LockedComponent | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyReport:
+class ApplyReport(Struct, frozen=True):
     """What became of the components, in the manifest's order.
 
     `lock` is the lock file, `lock_written` whether this run wrote it. With `dry_run` nothing was
@@ -178,8 +179,7 @@ def apply_components(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Applying:
+class _Applying(Struct, frozen=True):
     manifest: Manifest
     store: Store
     workspace: Path

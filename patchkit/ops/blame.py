@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import UsageError
 from patchkit.manifest.values import Component, Manifest
@@ -15,8 +16,7 @@ from patchkit.store import Store
 from patchkit.workspace import checkout_of
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """A file of a component's patched tree, and lines of it: first and last, both included."""
 
     path: str
@@ -24,8 +24,7 @@ class Spot:
     last: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BlamedLine:
+class BlamedLine(Struct, frozen=True):
     """One line: its number, the patch that it comes from (None: upstream), and its text."""
 
     number: int
@@ -33,8 +32,7 @@ class BlamedLine:
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class BlamedPatch:
+class BlamedPatch(Struct, frozen=True):
     """A patch that lines come from: its place in the stack from 1, subject and author."""
 
     name: str
@@ -44,8 +42,7 @@ class BlamedPatch:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class BlameReport:
+class BlameReport(Struct, frozen=True):
     """The lines asked for, and the patches that they come from."""
 
     component: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from patchkit.errors import PatchkitError
 from patchkit.gitcmd.touching import that_touched, touches_of

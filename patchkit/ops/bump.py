@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.edit import set_pin
@@ -125,8 +127,7 @@ def resume_bump(
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bumping:
+class _Bumping(Struct, frozen=True):
     manifest: Manifest
     component: Component
     store: Store

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.model.lint import Finding
@@ -27,8 +28,7 @@ class Attention(str, Enum):
     UNCHANGED = "unchanged"  # not a byte
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPin:
+class NamedPin(Struct, frozen=True):
     """A pin (a commit id, a version, a hash) and the tag or branch that it is known by, or "".
 
     A tag is `lasting`: it names the pin later, too.
@@ -47,8 +47,7 @@ class NamedPin:
         return self.pin[:12] if len(self.pin) == 40 else self.pin
 
 
-@dataclass(frozen=True, slots=True)
-class BumpedPatch:
+class BumpedPatch(Struct, frozen=True):
     """A patch on the new pin: the verdict, what it asks of a reviewer, and why, file by file."""
 
     name: str
@@ -62,8 +61,7 @@ class BumpedPatch:
         return any(each.review or each.reasons for each in self.files)
 
 
-@dataclass(frozen=True, slots=True)
-class BumpedComponent:
+class BumpedComponent(Struct, frozen=True):
     """What became of a component that was to move from pin `old` to `new`.
 
     `where` is the place of the pin, `link` compares the two upstream ("" where nobody is known to
@@ -102,8 +100,7 @@ class BumpedComponent:
         return self.result is Result.CARRIED
 
 
-@dataclass(frozen=True, slots=True)
-class BumpReport:
+class BumpReport(Struct, frozen=True):
     """What became of components of a manifest, in its order; each is moved whole or not at all.
 
     `untracked` are those that were passed over, as they have no `track`. `notes` are what nobody

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.errors import Problem, UsageError
 from patchkit.gitcmd.urls import readable_url
@@ -31,8 +32,7 @@ _OFFLINE = "run it without --offline; or name a commit that was fetched before: 
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The pin to move to, with the names by which both pins are known."""
 
     pin: Pin

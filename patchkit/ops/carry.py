@@ -6,8 +6,9 @@ Nothing in the repository changes; what comes of it goes into a folder of its ow
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.atomic import replace_file
 from patchkit.carry import CarryReport, carry_stack
@@ -28,8 +29,7 @@ from patchkit.reading import LARGEST_PATCH, read_plain
 from patchkit.stack import SeriesPatch, Stack, build_stack
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedFileRow:
+class CarriedFileRow(Struct, frozen=True):
     """What became of one file of a patch.
 
     `path` is where the patch has it, `carried_to` where it is on the new base if that is another
@@ -46,8 +46,7 @@ class CarriedFileRow:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedPatchRow:
+class CarriedPatchRow(Struct, frozen=True):
     """What became of one patch; `written` is its file for the new base, None if there is none."""
 
     name: str
@@ -58,8 +57,7 @@ class CarriedPatchRow:
     written: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlainCarryReport:
+class PlainCarryReport(Struct, frozen=True):
     """A carry between two commits; `tree` is what the carried patches give on the new base."""
 
     old_base: str
@@ -70,8 +68,7 @@ class PlainCarryReport:
     exit_code: ExitCode = ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class CarryWish:
+class CarryWish(Struct, frozen=True):
     """What to carry, and where to: `out` None writes nothing.
 
     `tree`: write the resulting files, too. `careful`: flag nothing, leave it in conflict.

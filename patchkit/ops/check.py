@@ -8,8 +8,10 @@ manifests share. Components are checked at once; one's trouble stops no other.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError
 from patchkit.explain.origin import Results, find_origin, results_of
@@ -31,8 +33,7 @@ from patchkit.stack import Stack, build_stack, patch_changes
 from patchkit.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(Struct, frozen=True):
     """A component to check; `series` is the error if its patches could not be read."""
 
     manifest: Manifest
@@ -40,8 +41,7 @@ class _Task:
     series: LoadedSeries | PatchkitError
 
 
-@dataclass(frozen=True, slots=True)
-class _Tools:
+class _Tools(Struct, frozen=True):
     """What every component's check needs; `results` name patches by the keys of `patches`."""
 
     store: Store

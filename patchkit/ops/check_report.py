@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.explain.values import Origin, PatchExplanation
@@ -11,8 +11,7 @@ from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.ops.sharing import SharedPatch
 
 
-@dataclass(frozen=True, slots=True)
-class PatchCheck:
+class PatchCheck(Struct, frozen=True):
     """One patch: `where` its file is, what became of it, and why if it does not apply.
 
     `origin` says for which base it was made, where that is another one; `next_steps` what to do if
@@ -33,8 +32,7 @@ class PatchCheck:
         return self.outcome.status
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentCheck:
+class ComponentCheck(Struct, frozen=True):
     """One component of one manifest.
 
     `pin` is the manifest's, `base` the commit that it is; `tree` is what the stack comes to, None
@@ -58,8 +56,7 @@ class ComponentCheck:
         return (*self.findings, *(f for patch in self.patches for f in patch.findings))
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenManifest:
+class BrokenManifest(Struct, frozen=True):
     """A manifest that could not be read, and all that is wrong with it."""
 
     manifest: str
@@ -67,8 +64,7 @@ class BrokenManifest:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """Every component of every manifest, and the patches that several of them share.
 
     `strict`: whether warnings and style count as findings.

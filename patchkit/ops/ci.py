@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, worst
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import DriftReport
 
 
-@dataclass(frozen=True, slots=True)
-class CiReport:
+class CiReport(Struct, frozen=True):
     """A check and a drift of the same manifests.
 
     With `drift_allowed` what the tracked branches did is told, and fails nothing.

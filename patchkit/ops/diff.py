@@ -7,8 +7,9 @@ index.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.diffs import diff_trees
@@ -29,8 +30,7 @@ from patchkit.workspace import (
 _COMPARABLE = (State.PRISTINE, State.APPLIED, State.EDITED, State.AHEAD, State.CONFLICTED)
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
+class FileStat(Struct, frozen=True):
     """A changed file: lines added and removed; `kind` "add", "delete", "modify" or "rename"."""
 
     path: str
@@ -40,8 +40,7 @@ class FileStat:
     binary: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentDiff:
+class ComponentDiff(Struct, frozen=True):
     """What one checkout has beyond its stack; `state` is the checkout's.
 
     `diff` is in git's form, with paths from the checkout's top folder.
@@ -49,14 +48,13 @@ class ComponentDiff:
 
     component: str
     state: State
-    diff: bytes = field(default=b"", repr=False)
+    diff: bytes = b""
     files: tuple[FileStat, ...] = ()
     problems: tuple[Problem, ...] = ()
     exit_code: ExitCode = ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class DiffReport:
+class DiffReport(Struct, frozen=True):
     """The differences of the components asked for."""
 
     manifest: str

@@ -6,8 +6,9 @@ Changes nothing and asks no network: of components, only what is in the cache is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError
 from patchkit.explain.terrain import Overlay, Terrain
@@ -35,8 +36,7 @@ from patchkit.stack import build_stack
 from patchkit.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class MachineView:
+class MachineView(Struct, frozen=True):
     """How to look at this machine: the Python, the shell's variables, where Ascend's software is.
 
     `npu_smi` is the program's path, if there is one; `workspace` where the checkouts are.
@@ -49,8 +49,7 @@ class MachineView:
     npu_smi: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorReport:
+class DoctorReport(Struct, frozen=True):
     """What was looked at, in order; `python` is the Python whose packages were.
 
     A diagnosis says what the manifest wants and what was found; `uncertain` is what could not be
@@ -59,7 +58,7 @@ class DoctorReport:
 
     manifest: str
     python: str
-    diagnoses: tuple[Diagnosis, ...] = field(default=())
+    diagnoses: tuple[Diagnosis, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:

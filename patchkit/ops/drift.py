@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.drift.along import Along, Bring
 from patchkit.drift.bisecting import bisect_history
@@ -49,8 +52,7 @@ from patchkit.store import Store
 _JOBS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentDrift:
+class ComponentDrift(Struct, frozen=True):
     """One component along the branch that it tracks.
 
     `ref` is the branch, tag or commit looked at; from `fork`, the newest commit that the pin and it
@@ -63,6 +65,8 @@ class ComponentDrift:
     what changed without a conflict: code that rules name and no patch covers, and functions that
     other components replace; `unseen` says what of that could not be looked at.
     """
+
+    not_in_json: ClassVar = frozenset({"line"})
 
     manifest: str
     name: str
@@ -79,7 +83,7 @@ class ComponentDrift:
     patches: tuple[PatchDrift, ...] = ()
     skipped: str = ""
     problems: tuple[Problem, ...] = ()
-    line: tuple[Landed, ...] = field(default=(), metadata={"json": False})
+    line: tuple[Landed, ...] = ()
     trend: tuple[TrendPoint, ...] = ()
     since: Since | None = None
     sites: tuple[NewSite, ...] = ()
@@ -87,8 +91,7 @@ class ComponentDrift:
     unseen: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DriftReport:
+class DriftReport(Struct, frozen=True):
     """Every component that was looked at, and the manifests that could not be read.
 
     With --since-last, `unchanged` components are left out.
@@ -139,8 +142,7 @@ def look_for_drift(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Tools:
+class _Tools(Struct, frozen=True):
     store: Store
     progress: Progress
     to: str | None
@@ -168,8 +170,7 @@ def _look(
         return _judged(blank, _Looking(manifest, component, series, history, reader, tools))
 
 
-@dataclass(frozen=True, slots=True)
-class _Looking:
+class _Looking(Struct, frozen=True):
     manifest: Manifest
     component: Component
     series: LoadedSeries

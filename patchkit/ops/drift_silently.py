@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from patchkit.drift.along import Along
 from patchkit.drift.newsites import FoundSite, find_new_sites, made_by
@@ -26,8 +27,7 @@ from patchkit.series import LoadedPatch
 from patchkit.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class SilentDrift:
+class SilentDrift(Struct, frozen=True):
     """What changed upstream without a conflict; `unseen` says what could not be looked at."""
 
     sites: tuple[NewSite, ...] = ()
@@ -35,8 +35,7 @@ class SilentDrift:
     unseen: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(Struct, frozen=True):
     """A component and its patches."""
 
     manifest: Manifest

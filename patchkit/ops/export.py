@@ -7,9 +7,10 @@ one before, whatever the files' own form, strip level or place (files of other r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.atomic import replace_file, write_folder
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
@@ -36,8 +37,7 @@ class Form(str, Enum):
     MBOX = "mbox"  # one file, a mail per patch
 
 
-@dataclass(frozen=True, slots=True)
-class ExportReport:
+class ExportReport(Struct, frozen=True):
     """What was written to `target`: the names of the `patches`, in order.
 
     `tree` is the tree that they give on `base`. `skipped` are patches that change no file.
@@ -53,8 +53,7 @@ class ExportReport:
     exit_code: ExitCode = ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class _Exported:
+class _Exported(Struct, frozen=True):
     name: str
     commit: str
     deed: Deed

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
@@ -22,8 +23,7 @@ class FetchStatus(str, Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedComponent:
+class FetchedComponent(Struct, frozen=True):
     """What became of one component.
 
     `commit` and `tree` are the base's, null if it failed; `files` counts the published patches that
@@ -44,8 +44,7 @@ class FetchedComponent:
     exit_code: ExitCode = ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class FetchReport:
+class FetchReport(Struct, frozen=True):
     """What became of every component of a manifest; `cache` is the folder that holds it all."""
 
     manifest: str

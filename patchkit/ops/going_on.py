@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import PatchkitError, Problem
 from patchkit.gitcmd.objects import reading
@@ -25,8 +26,7 @@ _NO_BUMP = "there is no bump to take back"
 _BY_GIT = "only the last one can be, and once; git knows the project's files"
 
 
-@dataclass(frozen=True, slots=True)
-class BackReport:
+class BackReport(Struct, frozen=True):
     """What was taken back of a component's bump.
 
     `files` are the project's files that have their old bytes again, `at` where the checkout is now:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest
@@ -13,8 +14,7 @@ from patchkit.ops.stacks import built_stack, require_clean
 from patchkit.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Dependency:
+class Dependency(Struct, frozen=True):
     """A patch needs `on`: for how many `lines` (0: only for a file as a whole), in which files."""
 
     on: str
@@ -22,8 +22,7 @@ class Dependency:
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchNode:
+class PatchNode(Struct, frozen=True):
     """A patch of the stack and what it needs; what it needs through others is left out."""
 
     name: str
@@ -31,8 +30,7 @@ class PatchNode:
     needs: tuple[Dependency, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentGraph:
+class ComponentGraph(Struct, frozen=True):
     """The patches of a component in the order of its series, or why there is no graph."""
 
     component: str
@@ -41,8 +39,7 @@ class ComponentGraph:
     exit_code: ExitCode = ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class GraphReport:
+class GraphReport(Struct, frozen=True):
     """The graphs of the components asked for."""
 
     manifest: str

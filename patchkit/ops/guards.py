@@ -6,8 +6,9 @@ Each guard is loaded where a component has it: most have none, and a check shoul
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from patchkit.explain.terrain import Overlay
 from patchkit.manifest.values import Component, Manifest, RunStep
@@ -19,8 +20,7 @@ from patchkit.store import Store
 from patchkit.verify.parsing import parse_findings
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded:
+class Guarded(Struct, frozen=True):
     """A component and its stack, whose objects `source` reads all.
 
     `generated` are the patches whose recipes are in order: only these are looked for elsewhere.

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
@@ -41,8 +43,7 @@ class CannotGoOnError(PatchkitError):
     exit_code = ExitCode.FINDING
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """What a halt is about.
 
     `pin` is to be written with the patches, None if it was edited by hand; `old_base` is the base
@@ -74,8 +75,7 @@ class Waiting:
         return GitPin(self.pin["commit"]) if "commit" in self.pin else IndexPin(**self.pin)
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Struct, frozen=True):
     """A halt from which to go on: with which decisions, and where the user left the checkout."""
 
     halt: Halt
@@ -84,8 +84,7 @@ class Resumed:
     saved: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
 
     found: Found
@@ -268,6 +267,6 @@ def _reason(message: str) -> str:
 
 
 def _text(waiting: Waiting) -> dict[str, Any]:
-    text = asdict(waiting)
+    text: dict[str, Any] = to_builtins(waiting)
     text["marked"] = list(waiting.marked)
     return text

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.gitcmd.remote import run_network
@@ -48,8 +49,7 @@ from patchkit.transaction import write_set
 _SCHEMA = "manifest.schema.json"
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamOptions:
+class UpstreamOptions(Struct, frozen=True):
     """What was asked for, as typed; `index` is PROJECT==VERSION, `ref` a branch or tag."""
 
     git: str | None = None
@@ -60,8 +60,7 @@ class UpstreamOptions:
     sha256: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Upstream:
+class Upstream(Struct, frozen=True):
     """An upstream with its pin; `name` is a component name made of it, empty if none can be."""
 
     name: str
@@ -70,8 +69,7 @@ class Upstream:
     track: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewProject:
+class NewProject(Struct, frozen=True):
     """What the first manifest is to say; `name` is the manifest's, without an ending."""
 
     name: str
@@ -80,8 +78,7 @@ class NewProject:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(Struct, frozen=True):
     """`manifest` is the new manifest's path, `files` everything that was written, in order.
 
     Paths start from the project's folder. `component` is the manifest's only component.

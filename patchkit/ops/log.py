@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest
@@ -18,8 +19,7 @@ from patchkit.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedPatch:
+class LoggedPatch(Struct, frozen=True):
     """A patch of a stack.
 
     `status` is the verdict on it, `checkout` whether the checkout has it: "applied", "changed" (as
@@ -40,16 +40,14 @@ class LoggedPatch:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCommit:
+class OwnCommit(Struct, frozen=True):
     """A commit of the checkout that no patch file has."""
 
     commit: str
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentLog:
+class ComponentLog(Struct, frozen=True):
     """A component: its base, its patches in order, commits on top, or what kept us from looking."""
 
     component: str
@@ -61,8 +59,7 @@ class ComponentLog:
     exit_code: ExitCode = ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class LogReport:
+class LogReport(Struct, frozen=True):
     """The stacks of the components asked for."""
 
     manifest: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, ExitCode, Problem
 from patchkit.manifest.load import inspect_manifest
@@ -13,8 +15,7 @@ from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifes
 from patchkit.model.series import parse_series
 
 
-@dataclass(frozen=True, slots=True)
-class LintedManifest:
+class LintedManifest(Struct, frozen=True):
     """What was found in one manifest and the parts that it extends.
 
     `path` is the manifest, `components` how many it has (0 if it cannot be loaded). A problem keeps
@@ -27,8 +28,7 @@ class LintedManifest:
     warnings: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LintReport:
+class LintReport(Struct, frozen=True):
     """Every manifest that was looked at, in order; `strict`: warnings count as problems."""
 
     manifests: tuple[LintedManifest, ...]
@@ -44,18 +44,19 @@ class LintReport:
         return ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class ShownManifest:
+class ShownManifest(Struct, frozen=True):
     """A manifest with its parts merged, local URLs absolute and defaults of folders filled in.
 
     `path` is its file, `files` all files that it is made of, `manifest` its contents in the keys of
     the format (docs/manifest.md).
     """
 
+    not_in_json: ClassVar = frozenset({"text"})
+
     path: str
     files: tuple[str, ...]
     manifest: Mapping[str, object]
-    text: str = field(metadata={"json": False})
+    text: str
 
 
 def lint_manifests(paths: Iterable[Path], *, strict: bool = False) -> LintReport:

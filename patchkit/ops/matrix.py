@@ -6,8 +6,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, Problem, worst
 from patchkit.manifest.find import FOLDER
@@ -21,8 +23,7 @@ MOST_JOBS = 200
 _CACHE_FORM = "patchkit-1"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A part of the work: one component of one manifest, or several whole manifests.
 
     `name` is unique and fit for a file's name; `options` are those of `patchkit ci`. `looks_at` has
@@ -40,8 +41,7 @@ class Job:
     cache_like: str
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixReport:
+class MatrixReport(Struct, frozen=True):
     """All jobs, and the manifests that could not be read: no job looks at these."""
 
     jobs: tuple[Job, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, ExitCode, Problem
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck
@@ -13,8 +14,7 @@ from patchkit.ops.drift import DriftReport
 from patchkit.ops.sharing import SharedPatch, find_shared
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """One run's result, by the name of its file; a run that ended in an error has none."""
 
     name: str

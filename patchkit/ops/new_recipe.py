@@ -7,9 +7,10 @@ the next refresh, as every later one is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
 from patchkit.manifest.blocks import block_yaml
@@ -30,8 +31,7 @@ from patchkit.store import Store
 from patchkit.transaction import write_set
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeStart:
+class RecipeStart(Struct, frozen=True):
     """What the first rule of a recipe is to do.
 
     `pattern` is code to be found in `language`, or `find` text; `fix` takes its place, None removes
@@ -47,8 +47,7 @@ class RecipeStart:
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NewRecipe:
+class NewRecipe(Struct, frozen=True):
     """A recipe that was written: `written` are the files, relative to the project's root."""
 
     component: str

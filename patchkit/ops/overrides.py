@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from difflib import unified_diff
+from typing import ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.gitcmd.objects import reading
@@ -23,8 +26,7 @@ from patchkit.store import Store
 from patchkit.transaction import write_set
 
 
-@dataclass(frozen=True, slots=True)
-class OverridesOptions:
+class OverridesOptions(Struct, frozen=True):
     """What to look at.
 
     `names` are globs over targets, () for all. `since`: compare with that commit of the target
@@ -39,16 +41,14 @@ class OverridesOptions:
     accept: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TargetDiff:
+class TargetDiff(Struct, frozen=True):
     """How a target's code changed since it was reviewed, as a unified diff."""
 
     name: str
     diff: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentOverrides:
+class ComponentOverrides(Struct, frozen=True):
     """What `component` replaces in `target` while it runs.
 
     `commit` is the target's that was looked at, `since` the one it is compared with, "" for what
@@ -56,6 +56,8 @@ class ComponentOverrides:
     calls whose argument is not plain to see, `elsewhere` how many names are in other packages.
     `accepted`: how many were recorded as reviewed.
     """
+
+    not_in_json: ClassVar = frozenset({"recorded"})
 
     component: str
     target: str
@@ -67,7 +69,7 @@ class ComponentOverrides:
     elsewhere: int = 0
     diffs: tuple[TargetDiff, ...] = ()
     accepted: int = 0
-    recorded: Reviewed = field(default_factory=dict, metadata={"json": False}, repr=False)
+    recorded: Reviewed = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -75,8 +77,7 @@ class ComponentOverrides:
         return any(verdict.is_open for verdict in self.counts)
 
 
-@dataclass(frozen=True, slots=True)
-class OverridesReport:
+class OverridesReport(Struct, frozen=True):
     """Every pair of components of which one replaces code of the other."""
 
     manifest: str
@@ -116,8 +117,7 @@ def review_overrides(
     return OverridesReport(manifest.name, report)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reviewing:
+class _Reviewing(Struct, frozen=True):
     manifest: Manifest
     options: OverridesOptions
     store: Store

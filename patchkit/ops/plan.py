@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.drift.telling import landed_of
 from patchkit.drift.values import Landed
@@ -50,8 +52,7 @@ _DAY = 24 * 60 * 60
 _ENVIRONMENT = "environment"
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentPlan:
+class ComponentPlan(Struct, frozen=True):
     """One component along the branch that it tracks.
 
     `ref` is the branch, tag or commit looked at; from `fork`, the newest commit that the pin and it
@@ -74,13 +75,12 @@ class ComponentPlan:
     version: str = ""
     tip_version: str = ""
     reaches: tuple[Reach, ...] = ()
-    stretches: tuple[Stretch, ...] = field(default=(), repr=False)
+    stretches: tuple[Stretch, ...] = ()
     skipped: str = ""
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PlanReport:
+class PlanReport(Struct, frozen=True):
     """What each component can do, and the newest combinations of several.
 
     `clashes` are requirements that today's pins do not meet either, so that they stop nothing.
@@ -97,8 +97,7 @@ class PlanReport:
         return worst(each.exit_code for each in self.components)
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
+class _Planned(Struct, frozen=True):
     """A component's plan, and what a combination is chosen from."""
 
     plan: ComponentPlan
@@ -139,8 +138,7 @@ def plan_components(
     return PlanReport(manifest.name, plans, together, unmet)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tools:
+class _Tools(Struct, frozen=True):
     store: Store
     progress: Progress
     to: str | None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
 from patchkit.explain.terrain import Overlay
@@ -30,8 +31,7 @@ from patchkit.store import Store
 from patchkit.transaction import write_set
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeTest:
+class RecipeTest(Struct, frozen=True):
     """The examples of one recipe; `untested` are the rules without any."""
 
     recipe: str
@@ -41,8 +41,7 @@ class RecipeTest:
     exit_code: ExitCode = ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeTestReport:
+class RecipeTestReport(Struct, frozen=True):
     """What became of the recipes' examples."""
 
     recipes: tuple[RecipeTest, ...]
@@ -53,8 +52,7 @@ class RecipeTestReport:
         return worst(each.exit_code for each in self.recipes)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleCount:
+class RuleCount(Struct, frozen=True):
     """How many sites a rule has; `expect` as the recipe says it."""
 
     rule: str
@@ -65,8 +63,7 @@ class RuleCount:
     holds: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSite:
+class ShownSite(Struct, frozen=True):
     """A site: where, in which function or class ("" for none), and why it stays, if it does."""
 
     rule: str
@@ -77,8 +74,7 @@ class ShownSite:
     allowed: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeTrial:
+class RecipeTrial(Struct, frozen=True):
     """What a recipe would do to a component.
 
     `place` is the patch that it was tried in the place of, "" for the end of the series; `diff` the
@@ -92,7 +88,7 @@ class RecipeTrial:
     rules: tuple[RuleCount, ...]
     sites: tuple[ShownSite, ...]
     findings: tuple[Finding, ...]
-    diff: bytes = field(repr=False)
+    diff: bytes
 
     @property
     def exit_code(self) -> ExitCode:
@@ -101,8 +97,7 @@ class RecipeTrial:
         return ExitCode.FINDING if errors else ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class InducedRecipe:
+class InducedRecipe(Struct, frozen=True):
     """A recipe that regenerates a patch to the byte.
 
     `name` is what its file must be called, `text` what is in it; `written` are the files that were

@@ -6,8 +6,10 @@ The checkout has no say in it: it holds nothing of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.carry.values import CarryReport
 from patchkit.errors import SurroundingsError
@@ -60,8 +62,7 @@ from patchkit.workspace.halting import read_halt
 UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Struct, frozen=True):
     """What became of the patches: new ones in `draft`; else the report says why not.
 
     `stop` is a conflict to put into the checkout, `resumed` the one from which it went on;
@@ -75,8 +76,7 @@ class Carried:
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Carry:
+class Carry(Struct, frozen=True):
     """Patches that are to go from the base `old`, a commit, to that of `found`.
 
     `pin` is the edit of the manifest that goes with it, None if that is made already. `blank` is
@@ -102,8 +102,7 @@ class Carry:
         return self.store.repository(self.component)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
+class _Tried(Struct, frozen=True):
     """What carrying came to with the decisions so far: a draft, or the first conflict.
 
     `conflict` is None, too, where it is not one for a person to resolve.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from patchkit.manifest.values import Pin
 from patchkit.ops.bump_report import NamedPin
@@ -11,8 +12,7 @@ from patchkit.ops.halting import Step
 from patchkit.refresh.drafting import Request
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshOptions:
+class RefreshOptions(Struct, frozen=True):
     """How to refresh.
 
     `request`: where ambiguous edits go. `fork`: give a component whose series is shared one of its
@@ -32,8 +32,7 @@ class RefreshOptions:
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PinEdit:
+class PinEdit(Struct, frozen=True):
     """A pin that is written together with the patches for it.
 
     `file` holds `before`, and will hold `after`, with `pin` in it; `old_base` is the base that the

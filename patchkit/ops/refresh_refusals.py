@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem
 from patchkit.lock import LockedComponent
@@ -20,8 +22,7 @@ from patchkit.stack import Stack
 from patchkit.workspace import Checkout, Snapshot, State
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a component starts from."""
 
     project: Project

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.model.lint import Finding
@@ -28,8 +29,7 @@ class Result(str, Enum):
     FAILED = "failed"  # something cannot be read or written, or the wish cannot be met
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshedPatch:
+class RefreshedPatch(Struct, frozen=True):
     """One patch of the series: its name, its file, how it differs from before, and that as a diff.
 
     `diff` compares the two patch files without blob ids and line numbers.
@@ -41,8 +41,7 @@ class RefreshedPatch:
     diff: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class HaltedFile:
+class HaltedFile(Struct, frozen=True):
     """A file in conflict: why, and whether it holds conflict markers (else: decide by git add)."""
 
     path: str
@@ -51,8 +50,7 @@ class HaltedFile:
     upstream: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Halted:
+class Halted(Struct, frozen=True):
     """The conflict that a checkout holds now.
 
     `subject` and `reason` are the patch's own words. `later` are patches of the series behind it
@@ -68,8 +66,7 @@ class Halted:
     unknown: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshedComponent:
+class RefreshedComponent(Struct, frozen=True):
     """What became of one component.
 
     `edits` says where each uncommitted edit goes, `patches` what becomes of each patch, in the
@@ -100,11 +97,10 @@ class RefreshedComponent:
     halted: Halted | None = None
     left_out: tuple[str, ...] = ()
     resolved: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshReport:
+class RefreshReport(Struct, frozen=True):
     """What became of the components, in the manifest's order; `dry_run`: nothing was written."""
 
     manifest: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.objects import write_objects
@@ -22,8 +24,7 @@ from patchkit.workspace.move import Target, settle
 from patchkit.workspace.save import free_saved_ref
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """The branch of a checkout goes to a stack; `keep` is a stack that a ref must save first.
 
     With `source`, which has the stack's base, its files go there, too.
@@ -36,8 +37,7 @@ class Move:
     source: Repository | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """A component thought through: its report, and what is still to be done.
 
     `writes` are files with their new bytes (None: removed), `locks` what lock files say then;

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
@@ -24,8 +25,7 @@ from patchkit.rendering.versions import version_table
 VALUES_FILE = "values.yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class RenderRequest:
+class RenderRequest(Struct, frozen=True):
     """What is asked for; empty `kinds`: all that the manifest says enough for.
 
     `into` are Markdown files with a place for the version table. `force` writes over what somebody
@@ -40,8 +40,7 @@ class RenderRequest:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedFile:
+class RenderedFile(Struct, frozen=True):
     """A file, how it stood to what the manifest says, and whether it was written.
 
     `condition` is fresh, stale (as patchkit made it, from something older), edited (changed by hand
@@ -55,8 +54,7 @@ class RenderedFile:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderReport:
+class RenderReport(Struct, frozen=True):
     """Every file of a manifest; `check`: nothing was to be written.
 
     `manifest` is the manifest's path from the project's folder.
@@ -75,8 +73,7 @@ class RenderReport:
         return ExitCode.FINDING if wrong else ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """A file as it ought to be; None: gone."""
 
     path: Path

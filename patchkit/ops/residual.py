@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
 from patchkit.manifest.values import Component, LocalSeries, Manifest
@@ -32,8 +34,7 @@ from patchkit.store import Store
 from patchkit.transaction import write_set
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualOptions:
+class ResidualOptions(Struct, frozen=True):
     """What to look at, and what to record.
 
     `paths` are globs, `rules` ids of rules; () for all. `accept`: record the chosen sites, with
@@ -51,8 +52,7 @@ class ResidualOptions:
     prune: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentResidual:
+class ComponentResidual(Struct, frozen=True):
     """The sites of one component that no patch covers.
 
     `rules` are the ids of all that was looked for in `files` files; `sites` those that were asked
@@ -78,8 +78,7 @@ class ComponentResidual:
         return ExitCode.FINDING if self.new or self.expired else ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualReport:
+class ResidualReport(Struct, frozen=True):
     """Every component that has rules to look for."""
 
     manifest: str
@@ -124,8 +123,7 @@ def find_residual(
     return ResidualReport(manifest.name, found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scanning:
+class _Scanning(Struct, frozen=True):
     """Collects what is to be written, and what was read before."""
 
     manifest: Manifest

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.model.outcome import Status
 
 
-@dataclass(frozen=True, slots=True)
-class PatchUse:
+class PatchUse(Struct, frozen=True):
     """One component's use of a patch file; `status` is None where it could not be tried."""
 
     patch: str
@@ -20,8 +20,7 @@ class PatchUse:
     status: Status | None
 
 
-@dataclass(frozen=True, slots=True)
-class SharedPatch:
+class SharedPatch(Struct, frozen=True):
     """A patch, by its bytes, that is used at different pins; `fits`: it applies at all of them."""
 
     patch: str

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.drift.changes import Since, compare
 from patchkit.drift.record import KEPT, Line, Seen, SeenPatch, append_seen, read_record
@@ -16,8 +18,7 @@ from patchkit.model.outcome import Status
 from patchkit.ops.drift import ComponentDrift, DriftReport
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPlace:
+class RecordPlace(Struct, frozen=True):
     """Where records are: one file that the user named, or one for each manifest in a folder."""
 
     file: Path | None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.explain.terrain import Overlay, Terrain
@@ -17,8 +18,7 @@ from patchkit.stack import Stack, build_stack, patch_changes
 from patchkit.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltStack:
+class BuiltStack(Struct, frozen=True):
     """A component's series and the stack that it makes; `source` reads all its objects."""
 
     component: Component

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.lock import Lock, LockedComponent, load_lock, recorded_in
@@ -18,8 +20,7 @@ from patchkit.workspace import Snapshot, State, checkout_of, inspect
 _AT_ONCE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentStatus:
+class ComponentStatus(Struct, frozen=True):
     """One component's checkout.
 
     `checkout` is the folder's path; `state` and the rest of `snapshot` are what was found in it.
@@ -41,8 +42,7 @@ class ComponentStatus:
         return self.snapshot.state
 
 
-@dataclass(frozen=True, slots=True)
-class StatusReport:
+class StatusReport(Struct, frozen=True):
     """The components' checkouts, in the manifest's order; `locked`: there is a lock file."""
 
     manifest: str

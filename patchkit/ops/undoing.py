@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.atomic import replace_file
 from patchkit.errors import ExitCode, PatchkitError, Problem
@@ -28,8 +29,7 @@ class CannotUndoError(PatchkitError):
     exit_code = ExitCode.FINDING
 
 
-@dataclass(frozen=True, slots=True)
-class Undo:
+class Undo(Struct, frozen=True):
     """A bump that can be undone.
 
     `files`: path below the root -> (bytes before, SHA-256 after), None for no file. `before` and

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """`from module import name`, or `import module` where `name` is ""; `level` counts dots."""
 
     module: str
@@ -23,8 +23,7 @@ class Imported:
 Meaning = FunctionNode | ast.ClassDef | Imported | ast.expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """One place where a name is bound; `certain`: whenever the code around it runs."""
 
     meaning: Meaning
@@ -32,8 +31,7 @@ class Binding:
     line: int
 
 
-@dataclass(slots=True)
-class Namespace:
+class Namespace(Struct):
     """The names of a module or class, each with its bindings in order.
 
     `stars` are modules all of whose names are imported; `foreign` holds names that are given to

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.overrides.constants import Reader
@@ -19,8 +20,7 @@ from patchkit.recipes.values import CodeRule, Recipe
 VARIABLE = "TARGET"
 
 
-@dataclass(frozen=True, slots=True)
-class CallSite:
+class CallSite(Struct, frozen=True):
     """A call that replaces something; `within` is the function around it, `text` the argument."""
 
     path: str
@@ -34,8 +34,7 @@ class CallSite:
         return f"{self.path}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Replacements:
+class Replacements(Struct, frozen=True):
     """What the calls name.
 
     `targets` maps each dotted name to the calls that give it; `uncertain` are calls whose argument
@@ -44,7 +43,7 @@ class Replacements:
 
     targets: Mapping[str, tuple[CallSite, ...]]
     uncertain: tuple[CallSite, ...] = ()
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
 
     def below(self, packages: Collection[str]) -> Mapping[str, tuple[CallSite, ...]]:
         """The targets in some packages."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice, product
+
+from msgspec import Struct, field
 
 from patchkit.overrides.assignments import (
     EACH,
@@ -37,16 +38,14 @@ _DEEPEST = 24
 _SAME_ELEMENTS = ("list", "tuple", "set", "frozenset", "sorted", "reversed", "dict")
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(Struct, frozen=True):
     """What an expression can be; `complete`: nothing else."""
 
     values: frozenset[str]
     complete: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spot:
+class Spot(Struct, frozen=True, eq=False):
     """An expression and the definitions around it, innermost first."""
 
     node: ast.expr
@@ -54,8 +53,7 @@ class Spot:
     around: tuple[FunctionNode | ast.ClassDef, ...]
 
 
-@dataclass(slots=True)
-class Reader:
+class Reader(Struct):
     """Evaluates expressions in the modules of one tree."""
 
     resolver: Resolver

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from patchkit.overrides.bindings import (
     Binding,
@@ -28,8 +29,7 @@ _OF_EVERY_OBJECT = frozenset(dir(object))
 _BARE = frozenset({"abc", "typing", "typing_extensions"})
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """A definition or a value in the tree; `owner` is the class or "" around it."""
 
     module: Module
@@ -44,30 +44,26 @@ class Code:
         return f"{self.owner}.{self.name}" if self.owner else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Inherited:
+class Inherited(Struct, frozen=True):
     """What a class has by itself: a dataclass' `__init__`, or what `object` gives to all."""
 
     owner: Code
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(Struct, frozen=True):
     """Something that is imported from elsewhere, by its dotted name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """Nothing: `why` says where the way ends."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unclear:
+class Unclear(Struct, frozen=True):
     """Perhaps there, perhaps not: `why` syntax does not show it."""
 
     why: str
@@ -76,8 +72,7 @@ class Unclear:
 Thing = Module | Code | Inherited | Outside | Absent | Unclear
 
 
-@dataclass(slots=True)
-class Resolver:
+class Resolver(Struct):
     """Follows names through the modules of one tree."""
 
     modules: Modules

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from patchkit.lock import Reviewed, ReviewedTarget
 from patchkit.manifest.values import AbsentTarget
@@ -31,8 +32,7 @@ class Verdict(str, Enum):
         return self not in (Verdict.DECLARED, Verdict.SAME)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A name that is replaced: the calls that name it, what it is now and what was reviewed.
 
     `reason` is the manifest's for one that need not be there.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.overrides.bindings import Imported, Namespace, read_namespace
 
@@ -13,8 +14,7 @@ from patchkit.overrides.bindings import Imported, Namespace, read_namespace
 Read = Callable[[str], bytes | None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Module:
+class Module(Struct, frozen=True, eq=False):
     """A module; `path` is "" for a folder without `__init__.py`.
 
     `problem` says why it could not be read: then nothing is known of its names.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from patchkit.overrides.bindings import FunctionNode
 from patchkit.overrides.fingerprint import (
@@ -44,8 +45,7 @@ class Kind(str, Enum):
         return self not in (Kind.ABSENT, Kind.UNCLEAR)
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What a target stands for.
 
     `place` is path:line of its definition, "" where there is none in the tree; `signature` how it

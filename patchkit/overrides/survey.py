@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.explain.terrain import Terrain
@@ -20,8 +21,7 @@ from patchkit.recipes.load import load_recipe
 from patchkit.recipes.trees import read_scope
 
 
-@dataclass(frozen=True, slots=True)
-class TreeAt:
+class TreeAt(Struct, frozen=True):
     """A tree and where its objects are read; `commit` is the base commit it belongs to."""
 
     source: ObjectSource
@@ -29,8 +29,7 @@ class TreeAt:
     commit: str
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """Every target of one declaration, judged.
 
     `uncertain` are calls whose argument is not plain to see, `elsewhere` how many names are in no

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
@@ -23,8 +23,7 @@ _MORE = ".0.0.1"  # a version right above another one
 _PATIENCE = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """A commit that a component could go to; `position` None: the pin as it is.
 
     `age` is how much older than the tip it is, in seconds.
@@ -36,8 +35,7 @@ class Option:
     declaration: Declaration
 
 
-@dataclass(frozen=True, slots=True)
-class Combined:
+class Combined(Struct, frozen=True):
     """One option for each component, and the work that they take together."""
 
     effort: Effort
@@ -120,8 +118,7 @@ def _worthwhile(options: Sequence[Option]) -> list[Option]:
     return kept
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """Depth first, one component after the other, newest options first."""
 
     names: Sequence[str]

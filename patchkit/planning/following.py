@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 from patchkit.drift.along import Bring
 from patchkit.gitcmd.firstparent import (
@@ -38,16 +39,14 @@ _MOST = 0.5  # of these must have gone to one other folder
 State = dict[str, TreeEntry | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A commit of the line that changes watched files; positions count from 1."""
 
     position: int
     landing: Landing
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """What a branch does to some paths; `start` is their state before its first commit.
 
     `homes` says for a path where its file went, with the position of the commit that moved it.
@@ -94,8 +93,7 @@ def follow(
     return Route(history.repository, line, start, follower.steps(), follower.homes(), folders)
 
 
-@dataclass(slots=True)
-class RoutePast:
+class RoutePast(Struct):
     """What a route knows of upstream's past, as the carry engine asks for it, for one state."""
 
     route: Route
@@ -147,8 +145,7 @@ class RoutePast:
         return ()
 
 
-@dataclass(slots=True)
-class _Follower:
+class _Follower(Struct):
     history: History
     bring: Bring
     line: Line

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from patchkit.carry.engine import is_contained, names_a_path_twice
 from patchkit.carry.files import Ground, carry_file
@@ -31,8 +32,7 @@ _State = Mapping[str, TreeEntry | None]
 _WEIGHT = (Status.CONFLICTED, Status.MERGED, Status.SHIFTED, Status.UNCHANGED, Status.ABSORBED)
 
 
-@dataclass(slots=True)
-class _Layer:
+class _Layer(Struct):
     """A patch: its changes, and the old stack before and after it (None: not applying there)."""
 
     name: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
+
+from msgspec import Struct
 
 from patchkit.drift.values import Landed
 from patchkit.model.objects import TreeEntry
@@ -22,8 +24,7 @@ class Grade(str, Enum):
     CONFLICTS = "conflicts"  # files are left in conflict
 
 
-@dataclass(frozen=True, slots=True)
-class FileVerdict:
+class FileVerdict(Struct, frozen=True):
     """What became of one change of a patch; `after` is what stands at its paths then."""
 
     path: str
@@ -32,8 +33,7 @@ class FileVerdict:
     after: Mapping[str, TreeEntry | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchForecast:
+class PatchForecast(Struct, frozen=True):
     """What carrying would make of a patch: files left in conflict, files to look at."""
 
     name: str
@@ -42,8 +42,7 @@ class PatchForecast:
     review: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Effort:
+class Effort(Struct, frozen=True, order=True):
     """The hand work that a stack takes on a commit: files in conflict, files to look at.
 
     `changed` counts the patches that would be written anew.
@@ -68,18 +67,18 @@ class Effort:
         return list(Grade).index(self.grade) + max(0, self.conflicts - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Commits `first` to `last` of the line, on all of which the same becomes of the stack."""
+
+    not_in_json: ClassVar = frozenset({"patches"})
 
     first: int
     last: int
     effort: Effort
-    patches: tuple[PatchForecast, ...] = field(default=(), repr=False, metadata={"json": False})
+    patches: tuple[PatchForecast, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """The newest commit that takes no more than so much work.
 
     `commit` is at `position` of the line, `behind` commits before the tip. `patches` are those that
@@ -110,8 +109,7 @@ def stays(patch: PatchForecast) -> bool:
     return patch.status in _AS_IT_IS and not patch.review
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """A requirement of a component's metadata: `name` in normal form, and the file that says it."""
 
     name: str
@@ -119,8 +117,7 @@ class Need:
     file: str
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """What a component says of itself in its metadata: its distribution, version ("" unknown)."""
 
     distribution: str
@@ -128,8 +125,7 @@ class Declaration:
     needs: tuple[Need, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(Struct, frozen=True):
     """A requirement of `component` that another component, or what that asks for, does not meet.
 
     `other` has `subject` at `found`, or asks for it by `found`.
@@ -143,8 +139,7 @@ class Clash:
     found: str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A component's commit in a combination; `commit` is None where the pin stays what it is."""
 
     component: str
@@ -155,8 +150,7 @@ class Choice:
     behind: int
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
+class Combination(Struct, frozen=True):
     """The newest commits of several components with no more than `effort` of hand work in all.
 
     `days` is how old the choices are, counted from their tips, all together.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.errors import PatchkitError
 from patchkit.export import canonical_diffs, layout_of
@@ -24,8 +25,7 @@ from patchkit.series import LoadedPatch, named_recipe
 _AGAIN = "patchkit refresh makes it anew"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a patch stands: `before` is the tree there.
 
     `source` reads the whole stack; `made` are those of its objects that `repository` lacks.

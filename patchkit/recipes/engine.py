@@ -10,8 +10,10 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import ClassVar
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.lint import Finding, Severity
@@ -23,15 +25,16 @@ from patchkit.recipes.values import CodeRule, Recipe, Rule
 FATAL = frozenset({"recipe-overlap", "recipe-not-idempotent", "recipe-does-not-parse"})
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeRun:
+class RecipeRun(Struct, frozen=True):
     """What a recipe did: path -> new contents of each file that it changed.
 
     `sites` are all that the rules named, in the order of the rules, allowed ones included;
     `looked_at` is the number of files in scope.
     """
 
-    changed: Mapping[str, bytes] = field(metadata={"json": False}, repr=False)
+    not_in_json: ClassVar = frozenset({"changed"})
+
+    changed: Mapping[str, bytes]
     sites: tuple[Site, ...]
     findings: tuple[Finding, ...]
     looked_at: int

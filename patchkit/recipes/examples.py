@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.recipes.engine import run_recipe
 from patchkit.recipes.languages import LANGUAGES
@@ -14,8 +16,7 @@ from patchkit.recipes.values import CodeRule, Example, Expect, Recipe, Rule
 _ANY = Expect(0, exact=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleResult:
+class ExampleResult(Struct, frozen=True):
     """An example of the rule `rule`: `wrong` says what is not as it should be, "" if all is.
 
     `expected` and `got` are the texts after, where they differ.
@@ -24,8 +25,8 @@ class ExampleResult:
     rule: str
     where: str
     wrong: str = ""
-    expected: bytes = field(default=b"", repr=False)
-    got: bytes = field(default=b"", repr=False)
+    expected: bytes = b""
+    got: bytes = b""
 
 
 def run_examples(recipe: Recipe) -> Iterator[ExampleResult]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.explain.terrain import Overlay
@@ -80,8 +82,7 @@ def with_headers(
     return tuple(patch if patch.data else _first_header(patch, author()) for patch in patches)
 
 
-@dataclass(slots=True)
-class Generator:
+class Generator(Struct):
     """Puts generated patches onto a stack that is being built: see carry.Generate.
 
     `recipes` are by the patch's name. `runs` and `problems` are what came of it: a patch with a

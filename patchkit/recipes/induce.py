@@ -11,10 +11,12 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
 from patchkit.manifest.blocks import block_yaml
@@ -45,8 +47,7 @@ class NoRecipeError(PatchkitError):
     exit_code = ExitCode.FINDING
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(Struct, frozen=True):
     """Neighbouring lines that a patch takes out and puts in.
 
     `line` is the first one's in the old file, `place` the hunk's in the patch.
@@ -69,8 +70,7 @@ def _language(path: str) -> str:
     return endings.get(PurePosixPath(path).suffix, "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """What one rule would do at one place: `matcher` becomes `new`; None: its lines are removed.
 
     `kind` is the kind of node where that is known.
@@ -83,8 +83,7 @@ class _Piece:
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Induced:
+class Induced(Struct, frozen=True):
     """A recipe that was found: the text of its file, and what running it did."""
 
     text: bytes

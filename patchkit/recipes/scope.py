@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from patchkit.manifest.shapes import Complaint
 
 _TOKENS = re.compile(r"\*\*/|/\*\*$|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The paths that one of `files` matches and none of `ignores`.
 
     With `endings`, only those that end so, and what `files` names in full: a glob may well reach

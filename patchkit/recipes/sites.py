@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.recipes.languages import HASH_COMMENTS
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A place that a rule names: `text[start:end]`, at a 1-based line and column.
 
     `within` is the qualified name of the function or class around it ("Outer.method"; of a
@@ -50,8 +50,7 @@ class Site:
         return f"{self.path}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A file's text; trees are parsed once per language."""
 
     path: str
@@ -96,8 +95,7 @@ def find_sites(rule: Rule, source: Source) -> list[Site]:
     return sorted(found, key=lambda site: (site.start, site.end))
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Struct, frozen=True):
     """What a variable stands for at a site: `text[start:end]`, characters of the file."""
 
     site: Site

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from patchkit.explain.terrain import Terrain
 from patchkit.model.objects import (
@@ -21,14 +22,13 @@ from patchkit.recipes.values import Recipe
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
+class Rewritten(Struct, frozen=True):
     """The tree that a recipe makes of another; `objects` are its new blobs and trees."""
 
     run: RecipeRun
-    tree: Tree = field(repr=False)
+    tree: Tree
     tree_id: str
-    objects: tuple[GitObject, ...] = field(repr=False)
+    objects: tuple[GitObject, ...]
 
 
 def read_scope(source: ObjectSource, tree: str, recipe: Recipe) -> dict[str, bytes]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from patchkit.manifest.values import Location
 from patchkit.recipes.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(Struct, frozen=True):
     """How many sites a rule must find: `minimum`, or at least so many."""
 
     minimum: int
@@ -26,8 +26,7 @@ class Expect:
         return f"{self.minimum}" if self.exact else f">= {self.minimum}"
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(Struct, frozen=True):
     """Sites that a rule leaves alone, with the reason.
 
     `files` are the paths; `within` the qualified name of what the site stands in and `text` a part
@@ -41,8 +40,7 @@ class Allowance:
     where: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """A piece of code and what the rule makes of it; `sites`: how many it finds, None: any number.
 
     `after` is None where only `sites` is told.
@@ -54,8 +52,7 @@ class Example:
     where: Location
 
 
-@dataclass(frozen=True, slots=True)
-class CodeRule:
+class CodeRule(Struct, frozen=True):
     """A rule on syntax; `rule`, `constraints` and `utils` are ast-grep's own, as plain data.
 
     `fix` is the template that takes the place of a match; None: only looked for, never changed.
@@ -81,8 +78,7 @@ class CodeRule:
         return self.fix is not None or self.whole_lines
 
 
-@dataclass(frozen=True, slots=True)
-class TextRule:
+class TextRule(Struct, frozen=True):
     """A rule on text: `find` as it is, or a regular expression if `is_regex`.
 
     In a regular expression `^` and `$` match at every line, and `replace` may name groups.
@@ -107,8 +103,7 @@ class TextRule:
 Rule = CodeRule | TextRule
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """A recipe's file, understood; `description` is the message of the patch that it makes."""
 
     path: Path

@@ -16,7 +16,8 @@ Everything else is ambiguous, and left to the user.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from patchkit.gitcmd.diffs import diff_trees
 from patchkit.model.diff import parse_diff
@@ -33,8 +34,7 @@ from patchkit.refresh.history import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One piece of what was edited: some lines, a mode, or a whole file.
 
     `edit` is set for lines, `mode` for a change of mode; for a whole file neither. `owner` is the
@@ -42,7 +42,7 @@ class Change:
     those it has to do with. `floor` is the earliest commit that could take it.
     """
 
-    history: FileHistory = field(repr=False)
+    history: FileHistory
     owner: int | None
     reason: str
     candidates: tuple[int, ...] = ()

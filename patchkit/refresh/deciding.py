@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from patchkit.carry.values import Generate
 from patchkit.model.outcome import PatchOutcome, Status
@@ -11,8 +12,7 @@ from patchkit.model.tree import Tree
 from patchkit.stack import SeriesPatch, StackBuilder
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """A patch makes `tree` of the tree `onto`; or, where `tree` is None, it is left out.
 
     `offered` is the tree with the conflict, `keys` tell the conflict of each path from others.
@@ -24,8 +24,7 @@ class Decision:
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Deciding:
+class Deciding(Struct, frozen=True):
     """Puts patches as they were decided; everything else is for `otherwise`.
 
     A decision about another tree than the one that is there is none.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import UsageError
 from patchkit.export import Deed, canonical_diffs
@@ -31,8 +33,7 @@ from patchkit.series import LoadedPatch
 from patchkit.stack import Stack, StackCommit
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What the user wants done with edits that belong to no patch for certain.
 
     At most one of `patch` (a patch of the series) and `new` (the name of a new one, with `message`
@@ -48,8 +49,7 @@ class Request:
     canonical: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RoutedEdit:
+class RoutedEdit(Struct, frozen=True):
     """One piece of what was edited, and the patch that it goes to.
 
     `line` is the first line concerned in the stack's last tree, 0 for a file as a whole; `removed`
@@ -66,8 +66,7 @@ class RoutedEdit:
     candidates: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """What a draft starts from: the series as it is, and the checkout's commits and files."""
 
     repository: Repository
@@ -77,11 +76,10 @@ class Start:
     stack: Stack
     commits: tuple[StackCommit, ...]
     worktree: str
-    taken: frozenset[str] = field(default=frozenset())
+    taken: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """What a refresh would do; `plan` is None while an edit has no patch to go to.
 
     `series` are the names that the series file lists; `emptied` are patches that change nothing any

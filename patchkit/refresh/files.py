@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.edit import add_patch, set_series
@@ -17,8 +18,7 @@ from patchkit.refresh.drafting import Draft
 from patchkit.refresh.planning import Home
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """A component in its manifest: what file names are made from."""
 
     manifest: Manifest

@@ -7,8 +7,9 @@ and the last tree is exactly the edited one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.model.objects import GitObject, TreeEntry, make_object

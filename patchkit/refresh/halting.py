@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.carry import CarryReport
 from patchkit.carry.values import CarriedFile
@@ -18,8 +19,7 @@ from patchkit.stack import patch_changes
 _MARKERS = (b"<<<<<<< upstream ", b"||||||| base ")
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictedFile:
+class ConflictedFile(Struct, frozen=True):
     """A file of the conflict: why, and whether it holds markers.
 
     `lines` are those that upstream added or took away there, without the blanks around them;
@@ -33,8 +33,7 @@ class ConflictedFile:
     upstream: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """The first patch that could not be carried, and the tree in which to resolve it.
 
     `tip` and `onto` are the commit and tree of what came before it. `worktree` is that tree with

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct
 
 from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.repository import Repository
@@ -26,8 +27,7 @@ class Reader(Protocol):
         """The entries of a tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """One commit's change of the file; `number` counts the stack's commits from 1.
 
     `old` is None where the commit adds the file, `new` None where it removes it; `edits` is None
@@ -42,8 +42,7 @@ class Passage:
     edits: tuple[Edit, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class FileHistory:
+class FileHistory(Struct, frozen=True):
     """A file of the tip with everything that the stack did to it, oldest first.
 
     `weave` holds its versions as lines, None where one of them is not made of lines.
@@ -52,7 +51,7 @@ class FileHistory:
     path: str
     entry: TreeEntry | None
     passages: tuple[Passage, ...]
-    weave: Weave | None = field(repr=False)
+    weave: Weave | None
 
     @property
     def numbers(self) -> frozenset[int]:
@@ -85,8 +84,7 @@ class FileHistory:
         return self.passages[0].old if self.passages else self.entry
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(Struct, frozen=True):
     """The stack that histories are read from: `trees[0]` is the base's, `trees[n]` after n."""
 
     repository: Repository

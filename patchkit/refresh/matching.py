@@ -8,14 +8,14 @@ at the same place and touches the same files. What is left is a new patch, named
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.model.names import new_name
 from patchkit.stack import StackCommit
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """A patch of the series as it was applied: its diff in canonical form, "" unless it applied."""
 
     name: str
@@ -24,8 +24,7 @@ class Known:
     files: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Struct, frozen=True):
     """`names[i]` is the patch of commit i, in `added` if it is a new one; `dropped` have none."""
 
     names: tuple[str, ...]
@@ -33,8 +32,7 @@ class Matching:
     dropped: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """What a commit without a name does."""
 
     diff: bytes

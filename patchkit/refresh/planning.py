@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.export import Deed, Layout, Original, Wanted, export_patches, layout_of
@@ -19,8 +21,7 @@ from patchkit.series import LoadedPatch
 from patchkit.stack import Stack, build_stack, parse_commit
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """A place in the new stack: what its commit does, and the patch that it comes from, if any."""
 
     name: str
@@ -28,18 +29,16 @@ class Slot:
     loaded: LoadedPatch | None
 
 
-@dataclass(frozen=True, slots=True)
-class Revised:
+class Revised(Struct, frozen=True):
     """One patch before and after; `old` or `new` is None where there is none."""
 
     name: str
     revision: Revision
-    old: LoadedPatch | None = field(repr=False)
-    new: LoadedPatch | None = field(repr=False)
+    old: LoadedPatch | None
+    new: LoadedPatch | None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The new series, not written yet: its patches in order, and the stack that they build."""
 
     patches: tuple[LoadedPatch, ...]
@@ -58,8 +57,7 @@ class NotReproducedError(PatchkitError):
     exit_code = ExitCode.FINDING
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(Struct, frozen=True):
     """Where new patches go: the series' folder, and how their paths are to be read."""
 
     root: Path
@@ -77,8 +75,7 @@ class Home:
         return f"{folder}/{name}" if folder else name
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """What a plan is made against.
 
     `repository` has all objects of the old and the new stack, `source` reads them. `old` are the

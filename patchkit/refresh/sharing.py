@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import PatchkitError, Problem
 from patchkit.gitcmd.objects import reading
@@ -20,8 +22,7 @@ from patchkit.stack import build_stack
 from patchkit.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class OtherUse:
+class OtherUse(Struct, frozen=True):
     """A component, of this manifest or another, that takes one of the changed files."""
 
     manifest: Manifest
@@ -31,8 +32,7 @@ class OtherUse:
         return f"{self.component.name} of {self.manifest.path.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Consequences:
+class Consequences(Struct, frozen=True):
     """What a change does to the others: why it must not be, or what their locks say then."""
 
     problems: tuple[Problem, ...]

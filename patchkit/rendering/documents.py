@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from patchkit import __version__
 from patchkit.errors import Problem, UsageError
@@ -46,8 +47,7 @@ _NEEDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One file to be made: its name, its template's, the site values it needs, the context."""
 
     kind: Kind
@@ -58,8 +58,7 @@ class Document:
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where the files go, as they need to know it.
 
     `root` is the project's folder seen from there: a relative path for files in the project, else

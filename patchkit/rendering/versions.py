@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.manifest.values import Component, Environment, LocalSeries, Manifest
 from patchkit.rendering import notation
 from patchkit.series import read_series
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentRow:
+class ComponentRow(Struct, frozen=True):
     """A line of the table, each cell as Markdown."""
 
     name: str
@@ -21,8 +21,7 @@ class ComponentRow:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class VersionTable:
+class VersionTable(Struct, frozen=True):
     """The components in order, what they run in, and what does not work; cells as Markdown."""
 
     rows: tuple[ComponentRow, ...]

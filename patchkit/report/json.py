@@ -1,13 +1,13 @@
-"""Results as JSON: one envelope for all commands, shapes that follow the result dataclasses.
+"""Results as JSON: one envelope for all commands, shapes that follow the results' classes.
 
 ```json
 {"schema": "patchkit/apply/1", "patchkit": "0.1.0", "exit_code": 0, ...fields of the result...}
 ```
 
-A dataclass becomes an object with its fields in order, a mapping an object, a sequence an array,
-an enum its value, a path its POSIX form. Bytes and paths are text; a byte that is not UTF-8 is
-written as `\\xNN`. A field with `metadata={"json": False}` is left out. The number in `schema` goes
-up when a field goes away or changes its meaning; new fields may come at any time.
+A value becomes an object with its fields in order, a mapping an object, a sequence an array, an
+enum its value, a path its POSIX form. Bytes and paths are text; a byte that is not UTF-8 is
+written as `\\xNN`. The number in `schema` goes up when a field goes away or changes its meaning;
+new fields may come at any time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.errors import ExitCode, PatchkitError
@@ -28,7 +29,7 @@ _STEERING = re.compile("[\x7f-\x9f]")
 
 
 def envelope(command: str, result: object, code: ExitCode) -> str:
-    """The JSON text of a command's result, a dataclass; without a final newline."""
+    """The JSON text of a command's result; without a final newline."""
     head = {
         "schema": f"patchkit/{command.replace(' ', '-')}/{SCHEMA_VERSION}",
         "patchkit": __version__,
@@ -71,15 +72,20 @@ def plain(value: object) -> object:
     return _container(value)
 
 
+def fields_in_json(kind: type[Struct]) -> list[str]:
+    """The fields that the JSON has, in order: all but what the class names in `not_in_json`."""
+    left_out = getattr(kind, "not_in_json", ())
+    return [name for name in kind.__struct_fields__ if name not in left_out]
+
+
 def text(data: bytes) -> str:
     """Bytes as text that every JSON reader takes."""
     return data.decode("utf-8", "backslashreplace")
 
 
 def _container(value: object) -> object:
-    if is_dataclass(value) and not isinstance(value, type):
-        shown = [each for each in fields(value) if each.metadata.get("json", True)]
-        return {each.name: plain(getattr(value, each.name)) for each in shown}
+    if isinstance(value, Struct):
+        return {name: plain(getattr(value, name)) for name in fields_in_json(type(value))}
     if isinstance(value, Mapping):
         return {str(plain(key)): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple | frozenset | set):

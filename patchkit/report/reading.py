@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from msgspec import Struct
+from msgspec.structs import fields
+
 from patchkit.errors import BadInputError, ExitCode, Problem
-from patchkit.report.json import SCHEMA_VERSION
+from patchkit.report.json import SCHEMA_VERSION, fields_in_json
 
 Result = TypeVar("Result")
 
-# The types of a dataclass' fields: looked up once, as it takes longer than reading a value.
+# The types of a value's fields: looked up once, as it takes longer than reading a value.
 _KNOWN_HINTS: dict[type[Any], dict[str, Any]] = {}
 
 _HINT = "merge what `patchkit ci`, `check` or `drift` writes with --format json"
@@ -63,7 +65,7 @@ def _read(kind: Any, data: Any, place: str) -> Any:
         return _either(kind, data, place)
     if origin is not None:
         return _container(origin, get_args(kind), data, place)
-    if is_dataclass(kind) and isinstance(kind, type):
+    if isinstance(kind, type) and issubclass(kind, Struct):
         return _record(kind, data, place)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _enum(kind, data, place)
@@ -87,21 +89,18 @@ def _container(origin: Any, inner: tuple[Any, ...], data: Any, place: str) -> An
     return {_read(key, k, place): _read(value, v, f"{place}.{k}") for k, v in data.items()}
 
 
-def _record(kind: type[Any], data: Any, place: str) -> Any:
+def _record(kind: type[Struct], data: Any, place: str) -> Any:
     _expect(isinstance(data, dict), place, "is no object")
     hints = _hints(kind)
     values = {}
+    in_json = fields_in_json(kind)
     for each in fields(kind):
         at = f"{place}.{each.name}".removeprefix(".")
-        if each.name in data and each.metadata.get("json", True):
+        if each.name in data and each.name in in_json:
             values[each.name] = _read(hints[each.name], data[each.name], at)
         else:
-            _expect(_has_default(each), at, "is missing")
+            _expect(not each.required, at, "is missing")
     return kind(**values)
-
-
-def _has_default(field: Field[Any]) -> bool:
-    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 def _hints(kind: type[Any]) -> dict[str, Any]:

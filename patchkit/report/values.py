@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from patchkit.drift.values import Landed
 
@@ -16,8 +17,7 @@ class Level(str, Enum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One thing that was found; `rule` is a stable word, `path` a file of the project ("": none).
 
     `subject` names what it is about in a way that stays the same from run to run.
@@ -41,8 +41,7 @@ class Verdict(str, Enum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One patch, or a component as a whole, below its `suite`."""
 
     suite: str

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.checking import check_shape
@@ -42,8 +44,7 @@ _HEAD = """\
 """
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Fingerprint:
+class Fingerprint(Struct, frozen=True, order=True):
     """What a site is known by."""
 
     path: str
@@ -52,8 +53,7 @@ class Fingerprint:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewedSite:
+class ReviewedSite(Struct, frozen=True):
     """`count` sites of one fingerprint; `until` is None where the reason holds for ever."""
 
     site: Fingerprint
@@ -63,8 +63,7 @@ class ReviewedSite:
     where: Location | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewedArea:
+class ReviewedArea(Struct, frozen=True):
     """All sites of a rule ("*": any) in the files of a glob."""
 
     rule: str
@@ -78,8 +77,7 @@ class ReviewedArea:
         return self.rule in ("*", site.rule) and Scope((self.path,)).covers(site.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """What was reviewed."""
 
     sites: tuple[ReviewedSite, ...] = ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from patchkit.explain.terrain import Overlay
 from patchkit.memory import memory_path, recall, remember
@@ -28,7 +29,7 @@ def scan_once(cache: Path, source: Overlay, tree: str, rules: Sequence[Rule]) ->
         return kept
     scan = scan_tree(source, tree, rules)
     if not scan.lacking:  # what is not here may be here the next time
-        remember(path, asdict(scan))
+        remember(path, to_builtins(scan))
     return scan
 
 

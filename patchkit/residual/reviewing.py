@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+
+from msgspec import Struct
 
 from patchkit.recipes.sites import Site
 from patchkit.residual.baseline import (
@@ -26,8 +27,7 @@ class State(str, Enum):
     REVIEWED = "reviewed"
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualSite:
+class ResidualSite(Struct, frozen=True):
     """A site that no patch covers, and the reason why it may stay (or might)."""
 
     rule: str
@@ -44,8 +44,7 @@ class ResidualSite:
         return f"{self.path}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """Every site, judged, and the entries that match none (any more)."""
 
     sites: tuple[ResidualSite, ...]

@@ -8,8 +8,10 @@ says by `files` where to look.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.explain.terrain import Overlay, Terrain
@@ -26,8 +28,7 @@ from patchkit.recipes.values import CodeRule, Rule
 from patchkit.series import LoadedPatch
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """What was found: sites in the order of paths and lines; those that a recipe allows are not.
 
     `rules` are the ids of all that was looked for, `files` counts the files that were read,

@@ -15,9 +15,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
+
+from msgspec import Struct, field
 
 from patchkit.errors import SurroundingsError
 from patchkit.sources.http import Access
@@ -31,8 +32,7 @@ _STEERING = ("PIP_", "UV_", "HOME", "XDG_CONFIG", "VIRTUAL_ENV", "PATH")
 _LOCK = Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class IndexConfiguration:
+class IndexConfiguration(Struct, frozen=True):
     """Index URLs (PEP 503), places of plain files (`--find-links`), and the way to them."""
 
     indexes: tuple[str, ...]

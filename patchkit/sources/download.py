@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.urls import readable_url
@@ -69,8 +70,7 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Download:
+class _Download(Struct, frozen=True):
     """One file from one URL."""
 
     http: Http

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.model.progress import Progress
 from patchkit.model.stop import Stop
 
 
-@dataclass(frozen=True, slots=True)
-class Fetching:
+class Fetching(Struct, frozen=True):
     """What every way of fetching needs: where to put things, whom to tell, when to give up."""
 
     name: str

@@ -8,7 +8,8 @@ then for the blobs that it still has.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.partial import (
@@ -65,8 +66,7 @@ def fetch_commit(
     raise SurroundingsError(*problems)
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """A URL to fetch from, into a throw-away repository."""
 
     url: str

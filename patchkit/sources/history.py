@@ -7,9 +7,10 @@ blobs where the server allows that, and what is then looked at is asked for by i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeVar
+
+from msgspec import Struct
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.partial import make_partial, note_absent
@@ -27,8 +28,7 @@ Answer = TypeVar("Answer")
 _ALL = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
 
 
-@dataclass(frozen=True, slots=True)
-class Tip:
+class Tip(Struct, frozen=True):
     """Where a tracked branch is now: its full ref name ("" for a commit id), and the commit."""
 
     ref: str

@@ -14,11 +14,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
+
+from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.errors import Problem, SurroundingsError
@@ -53,8 +54,7 @@ class HttpError(SurroundingsError):
         super().__init__(Problem(f"{readable_url(url)}: {what}", hint=hint))
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """How the user reaches the network; empty fields: as the system says.
 
     `certificates` is a file or folder of authorities, `client_certificate` a PEM file with its
@@ -68,8 +68,7 @@ class Access:
     timeout: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A document; `url` is where it was found after all redirects."""
 
     url: str

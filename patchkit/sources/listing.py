@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
+
+from msgspec import Struct
 
 from patchkit.sources.http import Http, HttpError, Page
 from patchkit.sources.identity import normal_project
@@ -21,8 +22,7 @@ _ACCEPT = (
 _SDIST = re.compile(r"(?P<stem>.+)\.(?:tar\.gz|tgz|tar\.bz2|tar\.xz|tar|zip)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedFile:
+class ListedFile(Struct, frozen=True):
     """A file of a project; `sha256` is "" where the index does not tell it."""
 
     name: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import Problem, SurroundingsError, UsageError
 from patchkit.gitcmd.remote import RemoteError, run_network
@@ -23,8 +24,7 @@ _HEADS, _TAGS = "refs/heads/", "refs/tags/"
 _SHOWN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Refs:
+class Refs(Struct, frozen=True):
     """What `url` has: full ref name -> commit; a tag's is the commit that it stands for."""
 
     url: str

@@ -15,25 +15,24 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from lzma import LZMAError
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
 from patchkit.model.paths import unsafe_path
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What no source tree reaches; an archive that does is refused before it fills the memory."""
 
     size: int = 2 << 30  # bytes, unpacked
     members: int = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A file or a symbolic link (then `data` is its target) in an archive; `mode` is git's."""
 
     path: str

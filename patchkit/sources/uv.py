@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class UvOptions:
+
+class UvOptions(Struct, frozen=True):
     """The main index ("" if none is set), further ones, places of files, hosts trusted as is."""
 
     first: str = ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import PatchkitError
 from patchkit.explain.terrain import Overlay
@@ -21,8 +23,7 @@ from patchkit.stack import Stack
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Verifying:
+class Verifying(Struct, frozen=True):
     """A stack to look at; `root` is the project's folder, `source` reads all of its objects."""
 
     root: Path

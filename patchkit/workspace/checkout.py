@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository
@@ -30,8 +31,7 @@ OWN_FOLDER = ".patchkit"
 _PATIENCE = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(Struct, frozen=True):
     """The place of a component's checkout; nothing need be there yet. `path` is absolute.
 
     `purpose` is what it is to be, None if anything will do.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.model.objects import decode_path, encode_path
 
@@ -19,8 +20,7 @@ SPECIAL = "special"
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """The kind of thing at a path, and the blob id of its bytes ("" but for files and links)."""
 
     kind: str

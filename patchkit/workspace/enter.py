@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import write_objects
@@ -45,8 +47,7 @@ class Cause(str, Enum):
     UNSAVABLE = "unsavable"  # in the way, and no commit can hold it: a repository, a socket
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why a checkout was left alone: the cause, and the paths or words that say more."""
 
     cause: Cause
@@ -54,8 +55,7 @@ class Refusal:
     paths: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
+class Entered(Struct, frozen=True):
     """What became of a checkout.
 
     `before` is what was found; `changed` counts the files written or removed; `left_out` are
@@ -73,8 +73,7 @@ class Entered:
     finished: bool = False  # a move that was killed earlier was finished first
 
 
-@dataclass(frozen=True, slots=True)
-class Stacked:
+class Stacked(Struct, frozen=True):
     """A stack to enter: its commits, the objects that are new with them, where the rest is."""
 
     base: str

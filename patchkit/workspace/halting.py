@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.objects import ObjectReader, reading, write_objects
@@ -42,8 +43,7 @@ _FOLDER, _FILE = 0o040000, 0o100644
 Rows = Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a checkout is: on which stack, what its files hold, what its index says of them."""
 
     base: str
@@ -52,8 +52,7 @@ class Place:
     index: Rows = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Halt:
+class Halt(Struct, frozen=True):
     """What a checkout waits for.
 
     `place` is the checkout as patchkit left it. `left` is where it was when the step before was

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from patchkit.atomic import replace_file
 from patchkit.errors import SurroundingsError
@@ -26,8 +27,7 @@ from patchkit.workspace.contents import Contents
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One path of a move, relative to the checkout: what stands there and what shall stand."""
 
     path: str
@@ -35,8 +35,7 @@ class Step:
     new: Contents | None
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """A move of a checkout from `head` to `tip`, a stack on `base`.
 
     `branch`, `applied`, `base_before` and `halt_before` are what the refs say before it, None where
@@ -71,7 +70,7 @@ def journal_path(own_folder: Path) -> Path:
 
 def write_journal(own_folder: Path, journal: Journal) -> None:
     """Put the journal on disk, whole and synced, by one rename."""
-    text = json.dumps({"version": _VERSION, **asdict(journal)})
+    text = json.dumps({"version": _VERSION, **to_builtins(journal)})
     replace_file(journal_path(own_folder), text.encode("ascii"))
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.objects import write_objects
@@ -43,8 +44,7 @@ from patchkit.workspace.staging import (
 from patchkit.workspace.state import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where a move goes: `tip`, a stack on `base`. Their objects are in the checkout.
 
     With `halt`, the commit of what it waits for, the worktree gets `worktree` in place of the tip's
@@ -58,8 +58,7 @@ class Target:
     index: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """How many files were written or removed, and which were left out: no server has their blob."""
 
     changed: int = 0

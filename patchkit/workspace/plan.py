@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.repository import Repository
@@ -18,8 +19,7 @@ from patchkit.workspace.contents import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TreeChange:
+class TreeChange(Struct, frozen=True):
     """A path that differs between two trees; None where it is not in that tree."""
 
     path: str

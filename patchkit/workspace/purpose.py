@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct, to_builtins
 
 from patchkit.atomic import replace_file
 from patchkit.errors import SurroundingsError
@@ -17,8 +18,7 @@ from patchkit.errors import SurroundingsError
 _FILE = "made-for.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
+class Purpose(Struct, frozen=True):
     """A manifest by its name, an upstream by its key (`sources.identity.upstream_key`)."""
 
     manifest: str
@@ -47,4 +47,4 @@ def write_purpose(own_folder: Path, purpose: Purpose | None) -> None:
         return
     with suppress(SurroundingsError, OSError):  # a checkout is no worse without
         own_folder.mkdir(exist_ok=True)
-        replace_file(own_folder / _FILE, json.dumps(asdict(purpose)).encode())
+        replace_file(own_folder / _FILE, json.dumps(to_builtins(purpose)).encode())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+
+from msgspec import Struct
 
 from patchkit.gitcmd.objects import write_objects
 from patchkit.gitcmd.process import GitFailureError
@@ -31,16 +32,14 @@ _HEADS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Struct, frozen=True):
     """Saved work: the ref that holds it, and the shell command that brings it back."""
 
     ref: str
     restore: str
 
 
-@dataclass(frozen=True, slots=True)
-class Worktree:
+class Worktree(Struct, frozen=True):
     """The tracked files of a worktree as they are on disk: a tree, and an index of it."""
 
     tree: str

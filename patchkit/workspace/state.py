@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import CommitRef, Repository
@@ -69,8 +71,7 @@ class State(str, Enum):
         return self in (State.ABSENT, State.PRISTINE, State.APPLIED)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """What was found in a checkout.
 
     `head` is the commit checked out; `branch` the full name of the branch it is on; `base` and
@@ -80,6 +81,8 @@ class Snapshot:
     `dropped` those of the stack that are not in `head`. `manifest` names the one that the checkout
     was last made for.
     """
+
+    not_in_json: ClassVar = frozenset({"applied_tree", "halt", "ours"})
 
     state: State
     detail: str = ""
@@ -95,10 +98,10 @@ class Snapshot:
     saved: tuple[str, ...] = ()
     manifest: str | None = None
     # the tree of `applied`
-    applied_tree: str | None = field(default=None, metadata={"json": False})
+    applied_tree: str | None = None
     # what it waits for
-    halt: str | None = field(default=None, metadata={"json": False})
-    ours: bool = field(default=False, metadata={"json": False})  # a repository that patchkit made
+    halt: str | None = None
+    ours: bool = False  # a repository that patchkit made
 
 
 def inspect(checkout: Checkout) -> Snapshot:
@@ -136,8 +139,7 @@ def _without_git(checkout: Checkout) -> Snapshot | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Status:
+class _Status(Struct, frozen=True):
     head: str | None
     branch: str | None
     edited: tuple[str, ...]

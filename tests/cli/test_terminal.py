@@ -9,9 +9,9 @@ import os
 import pty
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import pytest
+from msgspec import Struct
 
 from patchkit.cli.progress import showing_progress
 from patchkit.cli.terminal import Terminal, colour_wanted
@@ -21,8 +21,7 @@ from patchkit.model.outcome import Status
 from tests.support.commands import run_process
 
 
-@dataclass(frozen=True)
-class _Result:
+class _Result(Struct, frozen=True):
     name: str
 
 

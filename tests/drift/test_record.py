@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import patchkit.drift.record as record_module
 from patchkit.drift.changes import compare

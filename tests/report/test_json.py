@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.errors import ExitCode
@@ -17,12 +18,13 @@ from patchkit.model.outcome import Clash, Reason, Status
 from patchkit.report.json import envelope, plain
 
 
-@dataclass(frozen=True)
-class _Result:
+class _Result(Struct, frozen=True):
+    not_in_json: ClassVar = frozenset({"inner"})
+
     status: Status
     clashes: tuple[Clash, ...]
     places: Mapping[str, Path | None]
-    inner: object = field(default=None, metadata={"json": False})
+    inner: object = None
 
 
 def test_the_envelope_and_nested_values() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.partial import note_absent

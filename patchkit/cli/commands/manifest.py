@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
 from patchkit.cli.command import command
 from patchkit.cli.options import JsonOption, ManifestOption, QuietOption
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from patchkit.ops.manifest import LintedManifest, LintReport, ShownManifest
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaReport:
+class SchemaReport(Struct, frozen=True):
     """The JSON Schema itself, under `json_schema`."""
 
     json_schema: dict[str, object]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 import sys
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.cli.command import command
@@ -13,8 +14,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Struct, frozen=True):
     """What runs: `git` is "major.minor", `python` the full version, `platform` a name."""
 
     git: str

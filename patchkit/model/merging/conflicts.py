@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.model.merging.file import FileMerge
 from patchkit.model.merging.regions import Region
@@ -14,8 +15,7 @@ _LABELLED = re.compile(rb"(?:<{7}|\|{7}|>{7})(?: |$)")
 _SEPARATOR = b"======="
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(Struct, frozen=True):
     """What the three sides are called behind the markers."""
 
     upstream: str = "upstream"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.model.diff import split_lines
 from patchkit.model.linediff import Edit as LineEdit
@@ -23,8 +25,7 @@ from patchkit.model.merging.values import Doubt, Resolution, Rule, edited
 _NUL = b"\x00"
 
 
-@dataclass(frozen=True, slots=True)
-class FileMerge:
+class FileMerge(Struct, frozen=True):
     """What became of one file.
 
     `data` is the result, None if a region is left in conflict. `steps` has one entry per region

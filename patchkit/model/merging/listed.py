@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from textwrap import dedent
+
+from msgspec import Struct
 
 Lines = Sequence[bytes]
 
@@ -20,8 +21,7 @@ _WIDTH = 88  # a new statement that is longer is written over several lines
 _EXPORTS = "__all__"
 
 
-@dataclass(slots=True)
-class _Statement:
+class _Statement(Struct):
     """One statement: its lines as they are, and which of them has which name.
 
     `rows` maps names to lines where each has one of its own, between `head` and `tail`; without

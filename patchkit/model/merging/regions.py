@@ -7,15 +7,15 @@ region. Where only one side changed, or both alike, there is nothing to decide.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from patchkit.model.linediff import Edit, diff_lines
 
 Lines = Sequence[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """A stretch of the base that at least one side changed; all ranges count from 0.
 
     `start`..`end` are its lines in the base. `upstream` and `patch` are the lines that the sides
@@ -41,13 +41,12 @@ class Region:
         return self.patch if not self.upstream_edits else None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreeWay:
+class ThreeWay(Struct, frozen=True):
     """Three texts as lines, the edits of both sides, and their regions in order."""
 
-    base: Lines = field(repr=False)
-    upstream: Lines = field(repr=False)
-    patch: Lines = field(repr=False)
+    base: Lines
+    upstream: Lines
+    patch: Lines
     upstream_edits: tuple[Edit, ...]
     patch_edits: tuple[Edit, ...]
     regions: tuple[Region, ...]

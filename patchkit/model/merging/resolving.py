@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import product
+
+from msgspec.structs import replace
 
 from patchkit.model.linediff import Edit as LineEdit
 from patchkit.model.merging.checking import added_lines

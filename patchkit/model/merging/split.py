@@ -7,7 +7,8 @@ than anywhere else, is it taken for the same code.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.model.diff import split_lines
 from patchkit.model.linediff import Edit as LineEdit
@@ -21,8 +22,7 @@ _ENOUGH = 4
 _NUL = b"\x00"
 
 
-@dataclass(frozen=True, slots=True)
-class SplitMerge:
+class SplitMerge(Struct, frozen=True):
     """Path -> the file with the edits that belong there; `names` are used there and not known."""
 
     files: Mapping[str, bytes]

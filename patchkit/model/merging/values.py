@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Rule(str, Enum):
@@ -36,8 +37,7 @@ class Doubt(str, Enum):
         return self in (Doubt.DOES_NOT_PARSE, Doubt.DEFINED_TWICE, Doubt.LINES_LOST)
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Lines start..end of upstream's file (from 0, end excluded) that become `lines`."""
 
     start: int
@@ -58,8 +58,7 @@ def edited(lines: Sequence[bytes], edits: Sequence[Edit]) -> list[bytes] | None:
     return [*result, *lines[at:]]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """How one region was settled: what it does to upstream's file, by which rule.
 
     `detail` says in a few words what a reviewer should know. `doubts` lower the confidence.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from patchkit.explain.saying import edited_files, file_words, hunk_words, renamed_words
 from patchkit.explain.values import (
@@ -27,24 +28,21 @@ _LONGEST = 1000
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A piece of a line; `differs` from what stands on the other side."""
 
     text: str
     differs: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """A line of one side with its number; none: there is nothing there."""
 
     number: int | None = None
     parts: tuple[Part, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What a hunk expects beside what stands there; `gap`: lines that agree lie before it."""
 
     expects: Side
@@ -52,8 +50,7 @@ class Row:
     gap: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HunkClash:
+class HunkClash(Struct, frozen=True):
     """A hunk without a place; `left_out` rows are too many to show."""
 
     title: str
@@ -62,8 +59,7 @@ class HunkClash:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FileClash:
+class FileClash(Struct, frozen=True):
     """A file that does not fit; `says` is to be read after its path."""
 
     path: str
@@ -72,8 +68,7 @@ class FileClash:
     hunks: tuple[HunkClash, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(Struct, frozen=True):
     """Why a patch does not apply: `reasons` hold for all of it."""
 
     files: tuple[FileClash, ...]

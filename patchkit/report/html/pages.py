@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
+from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.drift.saying import forecast_words
@@ -33,8 +33,7 @@ _BETWEEN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PatchView:
+class PatchView(Struct, frozen=True):
     """A patch along a branch: `ahead` says what a bump would do, `since` what put it as it is."""
 
     drift: PatchDrift
@@ -45,8 +44,7 @@ class PatchView:
     attention: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentView:
+class ComponentView(Struct, frozen=True):
     """A component along its branch; no `timeline`: there are no patches to draw."""
 
     drift: ComponentDrift
@@ -61,8 +59,7 @@ class ComponentView:
         return sum(patch.attention for patch in self.patches)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckView:
+class CheckView(Struct, frozen=True):
     """A patch that does not apply to its pin."""
 
     component: str

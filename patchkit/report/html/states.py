@@ -6,7 +6,7 @@ less than a pixel wide: no pattern survives that. Height does: the worse, the ta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from patchkit.model.outcome import Status
 
@@ -14,8 +14,7 @@ from patchkit.model.outcome import Status
 ROW = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """`key` names the colour in the style sheet; `bands` are the filled parts of a row's height."""
 
     key: str

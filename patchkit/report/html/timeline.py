@@ -7,8 +7,9 @@ commits there are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from patchkit.drift.values import Interval, Landed, PatchDrift
 from patchkit.ops.drift import ComponentDrift, needs_attention
@@ -23,8 +24,7 @@ _GUESSED = 120
 _LISTED = 3000
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Cells `first` to `last` in one state; `since` brought it, `files` are those that clash."""
 
     look: Look
@@ -39,8 +39,7 @@ class Run:
         return self.last - self.first + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(Struct, frozen=True):
     """A patch's row: `shapes` is path data by the key of a state, `words` says the same."""
 
     name: str
@@ -56,8 +55,7 @@ class Track:
         return self.name.removesuffix(".patch") or self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Month:
+class Month(Struct, frozen=True):
     """Where a month begins: `at` is a cell, `left` that in hundredths of the width.
 
     `wide`: whether there is room for its label on a desk; `narrow` is its label on a phone, "" for
@@ -71,8 +69,7 @@ class Month:
     narrow: str
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """`cells` commits, the start included; `legend` has the states that occur."""
 
     cells: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from patchkit.drift.values import TrendPoint
 
@@ -11,8 +12,7 @@ from patchkit.drift.values import TrendPoint
 _DRAWN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """One state: `counts` for each report, `shape` as path data, `word` and `sample` its legend."""
 
     key: str
@@ -22,8 +22,7 @@ class Band:
     sample: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(Struct, frozen=True):
     """A column for each report, `height` patches high, with the bands from the bottom up.
 
     Bands are of different widths, so that they are told apart without their colours.
