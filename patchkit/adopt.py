@@ -164,10 +164,15 @@ def _file(source: Path) -> tuple[str, list[Incoming]]:
     if not starts or starts[0] != 0:
         return "patch", [Incoming(source.name, data, str(source))]
     ends = [*starts[1:], len(data)]
-    mails = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+    mails = [_sent(data[start:end]) for start, end in zip(starts, ends, strict=True)]
     return "mailbox", [
         Incoming("", mail, f"{source} (mail {number})") for number, mail in enumerate(mails, 1)
     ]
+
+
+def _sent(mail: bytes) -> bytes:
+    """A mail without the line ends of its transport: CRLF throughout is none of the patch's."""
+    return mail.replace(b"\r\n", b"\n") if mail.count(b"\r\n") == mail.count(b"\n") else mail
 
 
 def _folder(folder: Path, order: Sequence[str] | None) -> list[Incoming]:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.corpora.judging import BOTH, NEITHER
+from bench.corpora.suites import git_scripts
 from patchkit.errors import BadInputError
 from patchkit.model.mail import parse_patch
 from patchkit.model.patch import FileChange
@@ -80,6 +82,14 @@ def test_every_patch_of_gits_tests(tmp_path: Path) -> None:
         if ours != theirs:
             differ.append((name, strip, ours, theirs))
     assert differ == []
+
+
+@pytest.mark.parametrize("script", ["t4133", "t4135", "t4139", "t4122"])
+def test_names_and_traversal(tmp_path: Path, script: str) -> None:
+    """What git's own scripts give to `git apply`: its verdict and its tree."""
+    found = git_scripts(CLONE, tmp_path, match=f"{script}-*.sh", tell=str)
+    assert found.differ == []
+    assert found.total() == found.sum(BOTH) + found.sum(NEITHER) >= 4
 
 
 def _mails(folder: Path) -> Iterator[tuple[str, str, bytes]]:

@@ -111,6 +111,17 @@ def test_a_mailbox(empty: Project, tmp_path: Path, patches: dict[str, bytes]) ->
     _applies(empty)
 
 
+def test_a_mailbox_with_the_line_ends_of_its_transport(
+    empty: Project, tmp_path: Path, patches: dict[str, bytes]
+) -> None:
+    """CRLF in every line of a mail is not the patch's, as for git mailsplit."""
+    mails = [_mail(data, number) for number, data in enumerate(patches.values())]
+    (tmp_path / "all.mbox").write_bytes(b"".join(mails).replace(b"\n", b"\r\n"))
+    empty.run("import", str(tmp_path / "all.mbox")).ok()
+    assert _stored(empty) == mails
+    _applies(empty)
+
+
 @pytest.mark.parametrize("encoding", ["base64", "quoted-printable"])
 def test_a_mail_in_a_transfer_encoding_is_written_anew(
     empty: Project, tmp_path: Path, patches: dict[str, bytes], encoding: str

@@ -1,0 +1,77 @@
+"""The command: run what there are clones for, print what differs, write docs/corpora.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.corpora.applying import Found, judge_published
+from bench.corpora.judging import as_git
+from bench.corpora.page import slime_section, suite_section, write_section
+from bench.corpora.published import Clone
+from bench.corpora.recording import head
+from bench.corpora.suites import git_scripts, patch_scripts, version
+
+_SLIME = ("sglang", "megatron", "mindspeed")
+
+
+def main() -> int:
+    """Run; exits with 1 if a verdict differs from git's."""
+    parser = argparse.ArgumentParser(prog="python -m bench.corpora", description=__doc__)
+    parser.add_argument("--git", metavar="CLONE", help="of git: its scripts t41*")
+    parser.add_argument("--gnu-patch", metavar="CLONE", help="of GNU patch")
+    parser.add_argument("--slime", metavar="CLONE", help="of slime: every published patch")
+    for name in _SLIME:
+        parser.add_argument(f"--{name}", metavar="CLONE", action="append", help="for --slime")
+    parser.add_argument("--match", default="t41[0-4]*.sh", help="which scripts of git (t41[0-4]*)")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="write the figures there")
+    options = parser.parse_args()
+    differ = 0
+    with tempfile.TemporaryDirectory(prefix="patchkit-corpora-") as folder:
+        if options.git:
+            found = git_scripts(options.git, _below(folder, "git"), match=options.match, tell=_tell)
+            text = suite_section(found, f"git ({head(options.git)})", version("git", "version"))
+            differ += len(found.differ)
+            _done("git", text, options.write)
+        if options.gnu_patch:
+            found = patch_scripts(options.gnu_patch, _below(folder, "patch"), tell=_tell)
+            said = version("patch", "--version")
+            differ += sum(not as_git(case, strip) for case, strip, _, _ in found.differ)
+            text = suite_section(found, f"GNU patch ({head(options.gnu_patch)})", said)
+            _done("patch", text, options.write)
+        if options.slime:
+            sets = _published(options, Path(folder))
+            differ += len(sets.differ)
+            _done("slime", slime_section(sets, head(options.slime)), options.write)
+    return 1 if differ else 0
+
+
+def _published(options: argparse.Namespace, folder: Path) -> Found:
+    slime = Clone(options.slime)
+    clones = {name: [Clone(path) for path in getattr(options, name) or ()] for name in _SLIME}
+    upstreams = {name: found[0] for name, found in clones.items() if found} | {"slime": slime}
+    every = [slime, *(clone for found in clones.values() for clone in found)]
+    return judge_published(slime, upstreams, every, folder, tell=_tell)
+
+
+def _below(folder: str, name: str) -> Path:
+    path = Path(folder, name)
+    path.mkdir()
+    return path
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _done(name: str, text: Sequence[str], page: Path | None) -> None:
+    print("\n\n".join(text))
+    if page is not None:
+        write_section(page, name, text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

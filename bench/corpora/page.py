@@ -1,0 +1,81 @@
+"""The figures of a run as Markdown, put between the marks of docs/corpora.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from bench.corpora.applying import Found
+from bench.corpora.judging import BOTH, NEITHER, ORDER, Judged, as_git
+
+
+def write_section(page: Path, name: str, text: Sequence[str]) -> None:
+    """Replace what stands between the marks of that name."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    head, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, _, tail = rest.partition(end)
+    page.write_text("\n\n".join([head + begin, *text, end + tail]), encoding="utf-8")
+
+
+def suite_section(found: Judged, suite: str, program: str) -> list[str]:
+    """A suite: how many cases of how many scripts, and what differs."""
+    scripts = {script for script, _ in found.cases}
+    counts = ", ".join(f"{outcome} {found.sum(outcome)}" for outcome in ORDER if found.sum(outcome))
+    text = [
+        f"{_today()}, {suite}, {program}: **{found.total()} distinct cases** from {len(scripts)}"
+        f" scripts: {counts}.",
+    ]
+    if found.unheld:
+        text.append(f"Left out: {found.unheld} whose files git itself holds in no index.")
+    if found.differ:
+        text.append(_differences(found))
+    return text
+
+
+def _differences(found: Judged) -> str:
+    rows = Counter(
+        (outcome, why or "-", case.script, "yes" if as_git(case, strip) else "**no**")
+        for case, strip, outcome, why in found.differ
+    )
+    table = ["| | why | script | cases | as `git apply` |", "| --- | --- | --- | --- | --- |"]
+    for (outcome, why, script, same), count in sorted(rows.items()):
+        table.append(f"| {outcome} | {why} | {script} | {count} | {same} |")
+    return "\n".join(table)
+
+
+def slime_section(found: Found, clone: str) -> list[str]:
+    """Published sets: counts, and each one that does not apply at its pin."""
+    text = [
+        f"{_today()}, slime {clone}: **{found.total()} sets**, the same verdict and the same tree"
+        f" as `git apply` in {found.total() - len(found.differ)}.",
+    ]
+    table = ["| pin | sets | apply | refused |", "| --- | --- | --- | --- |"]
+    for source in ("recorded", "of that day"):
+        applied, refused = found.counts[source, BOTH], found.counts[source, NEITHER]
+        table.append(f"| {source} | {applied + refused} | {applied} | {refused} |")
+    text.append("\n".join(table))
+    text.append(
+        f"Not judged: {found.unpinned} without a pin that a clone has, {found.lacking} whose blobs"
+        f" the clones lack. {found.other} of those that apply were made against other files than"
+        " those at their pin; `check` says so."
+    )
+    text += ["Refused at a recorded pin:", _refusals(found, "recorded")]
+    text += ["Refused at the pin of that day:", _refusals(found, "of that day")]
+    if found.differ:
+        text += ["**Other than git:**", "\n".join(f"- {each}" for each in found.differ)]
+    return text
+
+
+def _refusals(found: Found, source: str) -> str:
+    table = ["| slime | date | folder | pin | why |", "| --- | --- | --- | --- | --- |"]
+    for each, why in found.refused:
+        if each.source == source:
+            pin = f"{each.component} {each.pin[:9]}"
+            table.append(f"| {each.commit} | {each.date} | {each.folder} | {pin} | {why} |")
+    return "\n".join(table)
+
+
+def _today() -> str:
+    return datetime.now(timezone.utc).date().isoformat()
