@@ -5,6 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_OPTIONS ?= -n auto
 
+# Where this is set, every start compiles all modules anew: 0.3 s of CPU time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test check format golden reference bench bench-full faults fuzz clean
 
 help:  ## what can be made
@@ -57,6 +60,7 @@ $(VENV)/.runs: pyproject.toml
 	@$(PYTHON) -m venv $(VENV) \
 		|| { echo "No virtual environment could be made; on Debian: apt install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m compileall -q patchkit  # as pip does for whoever installs it
 	@touch $@
 
 $(VENV)/.develops: $(VENV)/.runs

@@ -7,11 +7,13 @@ time (user and system, children too) is steadier than wall time on a busy machin
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from compileall import compile_dir
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
@@ -83,6 +85,12 @@ print(code, usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
 
 class FailedError(Exception):
     """A command that ended with another exit code than 0."""
+
+
+def use_bytecode() -> None:
+    """Let commands run from bytecode, as those that pip installs do, whatever the environment."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    compile_dir(Path(__file__).parent.parent / "patchkit", quiet=2)
 
 
 def compare(commands: Sequence[Command], rounds: int) -> list[Row]:

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.measure import Command, compare, slope
+from bench.measure import Command, compare, slope, use_bytecode
 from bench.page import Page, Table
 from bench.peers import appliers
 from bench.scenes import (
@@ -43,6 +43,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as name:
         folder = Path(name)
         _seal(folder)
+        use_bytecode()
         page = Page(options.rounds, _subject(options.repository))
         for table in _tables(folder, options):
             page.add(table)
