@@ -116,7 +116,7 @@ def _known(repository: Repository, ref: str, pin: str, *, fixed: bool) -> str | 
     if not repository.exists or repository.commit(_PINS + pin) is None:
         return None
     if COMMIT_ID.fullmatch(ref):
-        return repository.commit(_track(ref))
+        return repository.commit(ref)  # what is here is here with all that came before it
     return None if fixed else repository.commit(_track(ref))
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
+from shutil import get_terminal_size
+
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Paint, Painted
 from patchkit.cli.words import word
 from patchkit.model.outcome import FileOutcome, Status
 from patchkit.ops.carry import CarriedFileRow
+
+_NARROW = 40
 
 
 def print_carried(
@@ -27,4 +32,19 @@ def print_carried_file(terminal: Terminal, file: FileOutcome | CarriedFileRow) -
     place = f" -> {file.carried_to}" if file.carried_to else ""
     terminal.product(["    ", word(file.status), f"  {file.path}{place}{shift}{sure}"])
     for reason in file.reasons:
-        terminal.product(["        ", Painted(reason, Paint.FAINT)])
+        for line in _wrapped(reason):
+            terminal.product(
+                [line[: len(line) - len(line.lstrip())], Painted(line.lstrip(), Paint.FAINT)]
+            )
+
+
+def _wrapped(reason: str) -> list[str]:
+    """A reason below its file, in lines that the terminal has room for; paths stay whole."""
+    return textwrap.wrap(
+        reason,
+        max(_NARROW, get_terminal_size().columns),
+        initial_indent=" " * 8,
+        subsequent_indent=" " * 10,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -57,6 +57,8 @@ def _component(
         print_halted(terminal, component.halted)
     for finding in component.findings:
         terminal.warn(Problem(finding.what, finding.where, finding.hint))
+    for note in component.notes:
+        terminal.warn(note)
     if component.saved:
         terminal.say(f"{component.name}: the stack as it was is kept as {component.saved}")
     if component.untracked and component.result is not Result.UNCHANGED:

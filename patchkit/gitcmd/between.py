@@ -2,18 +2,21 @@
 
 Every answer costs a git process, so nothing is asked before it is wanted, and each only once. A
 repository without that stretch of history answers "unknown"; so it does of a commit without
-parents, or at which a shallow one was cut off: these seem to have brought everything.
+parents, or at which a shallow one was cut off: these seem to have brought everything. So the
+commits in between may come from another repository, which need not have any file.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct, field
 
 from patchkit.gitcmd.history import find_rename
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.staging import shallow_commits
+from patchkit.gitcmd.touching import touches_of
 from patchkit.model.objects import decode_path
 
 _FAILS = (0, 1, 128)
@@ -23,14 +26,22 @@ _MOST = 0.5  # of a folder's files must have gone to one other folder
 
 
 class Between(Struct):
-    """The range of commits from `old` (exclusive) to `new`."""
+    """The range of commits from `old` (exclusive) to `new`.
+
+    `repository` has these two. `history` gives the one that has those in between, by default the
+    same; it is called when that is first asked for. `bring` brings blobs there.
+    """
 
     repository: Repository
     old: str
     new: str
+    history: Callable[[], Repository] | None = None
+    bring: Callable[[Iterable[str]], object] = frozenset
+    _past: Repository | None = None
     _direct: dict[str, str] | None = None
     _known: dict[str, str | None] = field(default_factory=dict)
     _commits: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    _brought: set[str] = field(default_factory=set)
 
     def renamed(self, path: str) -> str | None:
         """Where a file of the old commit is at the new one.
@@ -66,19 +77,29 @@ class Between(Struct):
         if not commit:
             return ()
         arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AM", "--name-only"]
-        done = self.repository.git(*arguments, f"{commit}^", commit, accept=_FAILS)
+        done = self._with_past().git(*arguments, f"{commit}^", commit, accept=_FAILS)
         names = [decode_path(each) for each in done.out.split(b"\0") if each]
         return tuple(name for name in names if name.rpartition(".")[2] == path.rpartition(".")[2])
 
     def brought_by(self, path: str, line: bytes) -> str:
         """The first commit that brought the line into the file, as "ID subject"; "" if unknown."""
         text = line.strip().decode("utf-8", "surrogateescape")
+        if text and self.history is not None and path not in self._brought:
+            self._brought.add(path)
+            touches = touches_of(self._with_past(), self.old, self.new, path)
+            self.bring(blob for each in touches for blob in each.blobs)
         found = self._log("--no-renames", f"-S{text}", path=path) if text else ()
         return found[-1] if found else ""
 
     def changed_by(self, path: str) -> tuple[str, ...]:
         """The last commits that changed the file, newest first, as "ID subject"."""
         return self._log("-n", _SHOWN, "--no-renames", path=path)
+
+    def _with_past(self) -> Repository:
+        """The repository that has the commits in between, if there is one."""
+        if self._past is None:
+            self._past = self.history() if self.history is not None else self.repository
+        return self._past
 
     def _renames(self) -> dict[str, str]:
         if self._direct is None:
@@ -96,7 +117,7 @@ class Between(Struct):
         return {names[at + 1]: names[at + 2] for at in range(0, len(names) - 2, 3)}
 
     def _by_chain(self, path: str) -> str | None:
-        found = find_rename(self.repository, self.new, path)
+        found = find_rename(self._with_past(), self.new, path, self.bring)
         return found.path if found is not None and self._has(self.new, found.path) else None
 
     def _has(self, commit: str, path: str) -> bool:
@@ -105,7 +126,8 @@ class Between(Struct):
     def _log(self, *options: str, path: str) -> tuple[str, ...]:
         key = (*options, path)
         if key not in self._commits:
-            done = self.repository.git(
+            past = self._with_past()
+            done = past.git(
                 *(
                     "--literal-pathspecs",
                     "log",
@@ -117,7 +139,7 @@ class Between(Struct):
                 accept=_FAILS,
             )
             text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
-            cut = shallow_commits(self.repository.git_dir)
+            cut = shallow_commits(past.git_dir)
             rows = [line.partition("\0")[::2] for line in text.splitlines()]
             known = ((ids.split(), told) for ids, told in rows)
             # the first id is the commit's own, the others its parents'

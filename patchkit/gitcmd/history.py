@@ -6,7 +6,7 @@ None, never an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -39,11 +39,19 @@ class _Touch(Struct, frozen=True):
     new: str
 
 
-def find_rename(repository: Repository, commit: str, path: str) -> Rename | None:
-    """How the file `path`, gone at `commit`, left; follows several renames of it."""
+def find_rename(
+    repository: Repository,
+    commit: str,
+    path: str,
+    bring: Callable[[Iterable[str]], object] = frozenset,
+) -> Rename | None:
+    """How the file `path`, gone at `commit`, left; follows several renames of it.
+
+    `bring` is called with the blobs that have to be compared.
+    """
     found: Rename | None = None
     for _ in range(5):
-        step = _one_rename(repository, commit, found.path if found else path)
+        step = _one_rename(repository, commit, found.path if found else path, bring)
         if step is None or (found is not None and step.commit == found.commit):
             break
         found = step
@@ -68,12 +76,15 @@ def best_match(
     return Match(best[1], subject.decode("utf-8", "replace").strip(), best[0])
 
 
-def _one_rename(repository: Repository, tip: str, path: str) -> Rename | None:
+def _one_rename(
+    repository: Repository, tip: str, path: str, bring: Callable[[Iterable[str]], object]
+) -> Rename | None:
     arguments = ["log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", tip, "--", path]
     done = repository.git("--literal-pathspecs", *arguments, accept=_FAILS)
     commit = done.out.decode().strip()
     if not commit:
         return None
+    bring(_moved_blobs(repository, commit))
     raw = repository.git(
         "diff-tree", "-r", "-z", "-M40%", "-l5000", "--diff-filter=R", commit, accept=_FAILS
     ).out
@@ -83,6 +94,15 @@ def _one_rename(repository: Repository, tip: str, path: str) -> Rename | None:
         if each.startswith(":") and len(fields) > at + 2 and fields[at + 1] == path:
             return Rename(commit, fields[at + 2])
     return None
+
+
+def _moved_blobs(repository: Repository, commit: str) -> Iterator[str]:
+    """The blobs that a commit takes away, and those that it adds."""
+    arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", commit]
+    out = repository.git(*arguments, accept=_FAILS).out
+    rows = (row[1:].decode().split() for row in out.split(b"\0") if row.startswith(b":"))
+    for _, _, old, new, status in rows:
+        yield old if status == "D" else new
 
 
 def _touches(

@@ -267,7 +267,7 @@ def _told(
         halted=done.halted,
         saved=done.saved,
         files=done.files,
-        notes=tuple(_notes(edit, manifest)) if written and edit is not None else (),
+        notes=(*done.notes, *(_notes(edit, manifest) if written and edit is not None else ())),
         findings=done.findings,
         problems=(*done.problems, *given_up),
     )

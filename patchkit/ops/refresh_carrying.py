@@ -19,7 +19,7 @@ from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, GitPin
 from patchkit.model.progress import Progress
-from patchkit.ops.blaming import with_upstream
+from patchkit.ops.blaming import Upstream, with_upstream
 from patchkit.ops.bump_report import NamedPin
 from patchkit.ops.halting import (
     CannotGoOnError,
@@ -110,6 +110,7 @@ class _Tried(Struct, frozen=True):
 
     report: CarryReport
     decisions: Mapping[str, Decision]
+    upstream: Upstream
     draft: Draft | None = None
     conflict: Conflict | None = None
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)
@@ -129,7 +130,7 @@ def carry_patches(carry: Carry) -> Carried:
     except FixedPatchesError as error:
         return Carried(_fixed(blank, error))
     blank = with_findings(replace(blank, carried=tried.report.outcomes), found.generator)
-    blank = _with_steps(blank, tried.decisions, resumed)
+    blank = replace(_with_steps(blank, tried.decisions, resumed), notes=tried.upstream.note())
     if found.generator.problems:
         return Carried(cannot_generate(blank, found.generator.problems))
     if tried.draft is None:
@@ -153,6 +154,8 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     # a patch is left out only where `undo` can bring it back: it knows by the checkout
     may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
     home, patches = found.project.home, found.series.patches
+    upstream = Upstream(carry.store, carry.component, carry.old, carry.progress)
+    past = upstream.past()
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old), found.base)
         remembered = load_resolutions(home)
@@ -165,18 +168,18 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
                 home,
                 generator=found.generator,
                 careful=options.careful,
-                history=carry.cache,
+                past=past,
                 decisions=decisions,
                 remembered=remembered,
             )
             if draft is not None:
                 files = new_resolutions(trial, reader, home, decisions)
-                return _Tried(report, decisions, draft, resolutions=files)
+                return _Tried(report, decisions, upstream, draft, resolutions=files)
             conflict = None
             if not found.generator.problems:
                 conflict = first_conflict(reader, report, patches)
             if conflict is None or not may_leave_out:
-                return _Tried(report, decisions, conflict=conflict)
+                return _Tried(report, decisions, upstream, conflict=conflict)
             decisions[conflict.patch.name] = Decision(conflict.onto, None)
 
 
@@ -198,8 +201,9 @@ def _stopped(
         return Carried(not_ours(blank, found))
     if not may_stop:
         return Carried(halted(blank, _way_out(carry)))
-    conflict = with_upstream(conflict, carry.component, carry.old, carry.store, carry.progress)
+    conflict = with_upstream(conflict, tried.upstream)
     stop = Stop(found, carry.cache, conflict, _waiting(carry, conflict, resumed), resumed)
+    blank = replace(blank, notes=())  # the conflict tells
     return Carried(stopped(blank, found, halted_report(stop)), stop=stop, resumed=resumed)
 
 

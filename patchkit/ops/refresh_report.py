@@ -77,7 +77,7 @@ class RefreshedComponent(Struct, frozen=True):
     stack as it was, where patches left the series. `carried` are the verdicts on a new pin, or on
     recipes that were run again; `findings` are what their runs found. `halted` is the conflict that
     the checkout holds now; `left_out` are patches that a person took off the series on the way,
-    `resolved` those whose conflict a person resolved.
+    `resolved` those whose conflict a person resolved. `notes` is what it had to go without.
     """
 
     name: str
@@ -97,6 +97,7 @@ class RefreshedComponent(Struct, frozen=True):
     halted: Halted | None = None
     left_out: tuple[str, ...] = ()
     resolved: tuple[str, ...] = ()
+    notes: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.carry.values import Past
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.between import Between
 from patchkit.gitcmd.objects import ObjectReader, write_objects
@@ -45,7 +46,7 @@ def draft_carry(
     *,
     generator: Generator | None = None,
     careful: bool = False,
-    history: Repository | None = None,
+    past: Past | None = None,
     decisions: Mapping[str, Decision] | None = None,
     remembered: Mapping[str, Resolution] | None = None,
 ) -> tuple[Draft | None, CarryReport]:
@@ -53,14 +54,14 @@ def draft_carry(
 
     A patch that the new base contains leaves the series; one that `generator` has a recipe for is
     made from that. `repository` takes trial objects. `careful`: what is not certain is a conflict.
-    `history` has upstream's commits between the bases, as far as they are here. Raises
+    `past` is what is known of upstream between the bases. Raises
     FixedPatchesError where a patch that is no file of the series would have to change.
     `decisions` are a person's about single patches; `repository` has their trees. `remembered`
     are resolutions of conflicts, by their keys.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
-    past = Between(history or repository, old_base.commit, new_base.commit)
+    past = past or Between(repository, old_base.commit, new_base.commit)
     deciding = Deciding(decisions or {}, generator)
     report = carry_stack(
         reader,

@@ -187,6 +187,27 @@ def test_offline_only_a_commit_that_is_cached_will_do(stack: Stacked, upstream: 
     assert new in (stack.project.root / MANIFEST).read_text()
 
 
+def test_upstreams_history_is_followed(project: Project, upstream: Upstream) -> None:
+    """What the cache has are two commits; a file that went by way of two others is found."""
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    pin = upstream.commit(STATES[0])
+    project.component("demo", upstream, pin, small_patches())
+    text = {n: f"upstream {n}\n" for n in range(22, 34)}
+    first = {n: line for n, line in text.items() if n < 29}
+    upstream.commit({"a.txt": None, "middle.txt": lines(first)}, "Rename, and rewrite half")
+    upstream.commit({"middle.txt": None, "end.txt": lines(text)}, "Rename again")
+    more = {n: f"more {n}\n" for n in (1, 2, 8, 9, 10, 11, 12, 13, 14, 15)}
+    tip = upstream.commit({"end.txt": lines({**text, **more})}, "Rewrite")
+    ran = project.run("bump", "demo", "--to", tip, "--dry-run")
+    assert "upstream renamed a.txt to end.txt" in ran.out
+    assert "histor" not in ran.err
+    for folder in (project.root.parent).rglob("histories"):
+        folder.rename(folder.with_name("gone"))
+    ran = project.run("bump", "demo", "--to", tip, "--dry-run", "--offline")
+    assert "a.txt to end.txt" not in ran.out
+    assert "warning: demo: upstream's history is not known, so no renames" in ran.err
+
+
 # -- the package index ------------------------------------------------------------------------
 
 
