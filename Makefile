@@ -8,7 +8,8 @@ PYTEST_OPTIONS ?= -n auto
 # Where this is set, every start compiles all modules anew: 0.3 s of CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format golden reference bench bench-full faults fuzz clean
+.PHONY: help demo test check format golden reference bench bench-full faults fuzz
+.PHONY: coverage mutation clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -50,6 +51,16 @@ faults: $(VENV)/.develops  ## stop commands at 1200 points; writes docs/faults.m
 fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader
 	$(BIN)/python -m bench.fuzz --minutes 10
 
+coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes docs/testing.md
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	$(BIN)/python -m coverage run -m pytest $(PYTEST_OPTIONS)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m bench.coverage --write docs/testing.md
+
+mutation: $(VENV)/.measures  ## small mistakes in the core: does a test notice? About an hour
+	$(BIN)/python -m bench.mutation --sample 100 --write docs/testing.md
+
 clean:  ## away with everything made here
 	rm -rf $(VENV) .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
@@ -65,4 +76,8 @@ $(VENV)/.runs: pyproject.toml
 
 $(VENV)/.develops: $(VENV)/.runs
 	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.measures: $(VENV)/.develops
+	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[measure]'
 	@touch $@

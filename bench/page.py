@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from bench.measure import Row
 
@@ -54,7 +55,7 @@ class Page:
 
     def add(self, table: Table) -> None:
         if not self.tables:
-            print(f"{self.subject[0].upper()}{self.subject[1:]}. {_machine()}.", flush=True)
+            print(f"{self.subject[0].upper()}{self.subject[1:]}. {machine()}.", flush=True)
         self.tables.append(table)
         _print(table)
 
@@ -63,7 +64,7 @@ class Page:
         head = _HEAD.format(
             command="python -m bench.run " + " ".join(_arguments()),
             subject=self.subject[0].upper() + self.subject[1:],
-            machine=_machine(),
+            machine=machine(),
             date=datetime.datetime.now(datetime.timezone.utc).date(),
             rounds=self.rounds,
         )
@@ -95,7 +96,18 @@ def _markdown(table: Table) -> Iterator[str]:
     yield ""
 
 
-def _machine() -> str:
+def put_between_marks(page: Path, name: str, text: str) -> None:
+    """Replace what stands between `<!-- NAME -->` and `<!-- end of NAME -->` in a page."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    head, mark, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, closing, tail = rest.partition(end)
+    if not (mark and closing):
+        raise SystemExit(f"{page}: there is no {begin} with its {end}")
+    page.write_text(f"{head}{begin}\n{text}\n{end}{tail}", encoding="utf-8")
+
+
+def machine() -> str:
+    """What the figures were taken on."""
     git = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
     return f"{os.cpu_count()} cores, Python {platform.python_version()}, {git.strip()}"
 

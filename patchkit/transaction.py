@@ -91,7 +91,7 @@ def _stage(root: Path, targets: Mapping[Path, bytes | None]) -> tuple[list[_Step
                 continue
             name, beside = _relative(root, path), None
             if data is not None:
-                made += _make_folders(path.parent)
+                _make_folders(path.parent, made)
                 beside = _relative(root, write_beside(path, data))
             steps.append(_Step(name, beside, old, new))
         _sync(root, steps, made)
@@ -226,15 +226,15 @@ def _discard(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
             folder.rmdir()
 
 
-def _make_folders(folder: Path) -> list[Path]:
-    """Make `folder` and what is above it; returns what was made, outermost first."""
+def _make_folders(folder: Path, made: list[Path]) -> None:
+    """Make `folder` and what is above it; adds to `made` what was made, outermost first."""
     missing = []
     while not folder.exists():
         missing.append(folder)
         folder = folder.parent
     for each in reversed(missing):
         each.mkdir()
-    return missing[::-1]
+        made.append(each)
 
 
 def _require_as_seen(root: Path, seen: Mapping[Path, bytes | None]) -> None:

@@ -80,6 +80,14 @@ def test_merging_keeps_what_is_not_named() -> None:
             LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "4" * 40),
             [f"the resulting tree is {'4' * 12}, the lock says {'2' * 12}"],
         ),
+        (
+            LockedComponent("a" * 40, "c" * 40, (ONE, TWO), "4" * 40),
+            [f"the base's tree is {'c' * 12}, the lock says {'b' * 12}"],
+        ),
+        (
+            LockedComponent("a" * 40, "b" * 40, (ONE, TWO, ONE), "1" * 40),
+            ["one.patch is not in the lock"],
+        ),
     ],
 )
 def test_differences_name_what_is_there_and_what_the_lock_says(
@@ -93,7 +101,13 @@ def test_differences_name_what_is_there_and_what_the_lock_says(
     [
         (lambda d: d.update(version=2), "version 2 of the lock; this patchkit knows 1"),
         (lambda d: d.pop("version"), "keys components, version"),
+        (lambda d: d.update(components=[]), "components is not an object"),
         (lambda d: d["components"].update(demo=[]), "demo is not an object"),
+        (lambda d: d["components"]["demo"].update(patches={}), r"demo.patches is not an array"),
+        (
+            lambda d: d["components"]["demo"]["patches"][0].update(name=1),
+            r"demo.patches\[0\].name is not a string",
+        ),
         (
             lambda d: d["components"]["demo"]["patches"][1].update(sha256="x"),
             r"demo.patches\[1\].sha256 is not 64 lower-case hex digits",
@@ -116,6 +130,15 @@ def test_a_torn_file_is_refused_with_its_line(tmp_path: Path) -> None:
     path.write_bytes(lock_bytes(Lock({"demo": DEMO}))[:-20])
     with pytest.raises(BadInputError, match=r"demo\.lock\.json:\d+: not JSON"):
         load_lock(path)
+
+
+@pytest.mark.parametrize("text", ['{"version": ' + "9" * 5000 + "}", "[" * 100_000, "\udcff"])
+def test_what_json_cannot_read_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "demo.lock.json"
+    path.write_text(text, errors="surrogateescape")
+    with pytest.raises(BadInputError) as error:
+        load_lock(path)
+    assert error.value.problems[0].where == str(path)
 
 
 REVIEWED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -15,7 +16,7 @@ import pytest
 
 from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.transaction import JOURNAL, recover, write_set
-from tests.workspace.killing import killed_at
+from tests.workspace.killing import failing_at, killed_at
 
 OLD = {"patches/a/one.patch": b"1\n", "patches/a/two.patch": b"2\n", "patches/a/series": b"s\n"}
 NEW = {
@@ -110,11 +111,69 @@ def test_a_kill_while_recovering_is_recovered_from(tmp_path: Path) -> None:
         assert _files(root) == NEW
 
 
+def test_whatever_fails_the_set_is_old_or_new(tmp_path: Path) -> None:
+    """A failure is no kill: what stands half-way is taken back, unless it can be finished."""
+    outcomes = set()
+    for point in range(1, 200):
+        root = tmp_path / str(point)
+        root.mkdir()
+        _fill(root)
+        failed = failing_at(point, partial(_write, root), OSError(errno.ENOSPC, "no space"))
+        if failed in (True, False):
+            assert _files(root) == NEW
+            assert not (root / JOURNAL).exists()
+            if failed:
+                continue
+            break
+        assert isinstance(failed, (OSError, SurroundingsError))
+        waits = (root / JOURNAL).exists()
+        if not waits:
+            assert _files(root) == OLD, f"not taken back after a failure at {point}"
+            assert not list(root.rglob("*.patchkit-tmp"))
+            assert not (root / "patches/b").exists()
+        assert recover(root) == waits
+        assert _files(root) == (NEW if waits else OLD)
+        outcomes.add(waits)
+    assert outcomes == {False, True}
+
+
 def test_the_same_bytes_are_not_written(root: Path) -> None:
     path = root / "patches/a/series"
     before = path.stat().st_ino
     write_set(root, {path: b"s\n"}, {path: b"s\n"})
     assert path.stat().st_ino == before
+
+
+def test_nothing_outside_of_the_project_is_written(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "file").write_bytes(b"theirs\n")
+    (root / "folder").symlink_to(outside)
+    (root / "file").symlink_to(outside / "file")
+    inside = root / "patches/a/series"
+    for path in (outside / "file", root / "../outside/file", root / "folder/file", root / "file"):
+        with pytest.raises(BadInputError, match="is outside of the project"):
+            write_set(
+                root, {inside: b"new\n", path: b"ours\n"}, {inside: b"s\n", path: b"theirs\n"}
+            )
+    with pytest.raises(BadInputError, match="is outside of the project"):
+        write_set(root, {root / "folder/file": None}, {root / "folder/file": b"theirs\n"})
+    assert (outside / "file").read_bytes() == b"theirs\n"
+    assert inside.read_bytes() == b"s\n"
+    write_set(root, {root / "file": None}, {root / "file": b"theirs\n"})  # the link is ours
+    assert (outside / "file").exists()
+
+
+def test_what_a_killed_writer_left_is_swept_away_after_a_minute(root: Path) -> None:
+    names = (".one.patch.0123456789ab.patchkit-tmp", ".two.patch.0123456789ab.patchkit-tmp")
+    old, young = (root / "patches/a" / name for name in names)
+    mine = root / "patches/a/mine.patchkit-tmp"
+    for path in (old, young, mine):
+        path.write_bytes(b"")
+    for path in (old, mine):
+        os.utime(path, (path.stat().st_mtime - 61,) * 2)
+    _write(root)
+    assert [path.exists() for path in (old, young, mine)] == [False, True, True]
 
 
 def test_modes_and_links_stay(root: Path) -> None:

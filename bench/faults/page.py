@@ -9,16 +9,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from bench.faults.running import Found
-
-_BEGIN, _END = "<!-- figures -->", "<!-- end of figures -->"
+from bench.page import put_between_marks
 
 
 def write_page(page: Path, found: Found) -> None:
-    """Replace what stands between the marks of a page."""
-    text = page.read_text(encoding="utf-8")
-    head, _, rest = text.partition(_BEGIN)
-    _, _, tail = rest.partition(_END)
-    page.write_text(f"{head}{_BEGIN}\n{figures(found)}\n{_END}{tail}", encoding="utf-8")
+    """Replace the figures of a page."""
+    put_between_marks(page, "figures", figures(found))
 
 
 def figures(found: Found) -> str:

@@ -31,8 +31,7 @@ def _link(checkout: Checkout, draft: Path, lock: Path) -> None:
         # by a link, so that the lock is never seen without its contents
         os.link(draft, lock)
     except FileExistsError:
-        if lock.read_bytes() != _OURS:
-            raise _taken(checkout) from None
+        _require_ours(checkout, lock)
     except OSError:
         _create(checkout, lock)  # a file system without hard links
 
@@ -51,7 +50,8 @@ def _create(checkout: Checkout, lock: Path) -> None:
     try:
         descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
-        raise _taken(checkout) from None
+        _require_ours(checkout, lock)
+        return
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(_OURS)
@@ -60,11 +60,11 @@ def _create(checkout: Checkout, lock: Path) -> None:
         raise
 
 
-def _taken(checkout: Checkout) -> SurroundingsError:
-    lock = checkout.git_dir / "index.lock"
-    return SurroundingsError(
-        Problem(
-            f"{checkout.path} is locked by git: {lock} exists",
-            hint=f"wait for the git command there to end; if none runs: rm {lock}",
+def _require_ours(checkout: Checkout, lock: Path) -> None:
+    if lock.read_bytes() != _OURS:
+        raise SurroundingsError(
+            Problem(
+                f"{checkout.path} is locked by git: {lock} exists",
+                hint=f"wait for the git command there to end; if none runs: rm {lock}",
+            )
         )
-    )

@@ -86,6 +86,8 @@ def add(path: str, text: str, mode: str = "100644") -> bytes:
         (add("link/x", "new"), False),
         (delete("link", "a") + add("link/x", "new"), False),
         (add("n", "a", "120000") + add("n/x", "new"), False),
+        (add("n", "a", "120000") + add("d/x", "new") + add("e/f/x", "new"), True),
+        (add("e/n", "a", "120000") + add("e/x", "new"), True),
         (add("x", "a", "120777"), True),
         (add("x", "a", "100600"), True),
         (add("x", "Subproject commit " + "3" * 40, "160000"), True),
@@ -174,3 +176,32 @@ def test_the_blob_that_a_change_was_made_against(index: bytes, preimage: Preimag
 def test_an_added_file_matches_where_there_is_none() -> None:
     patch = add("n", "1").replace(b"--- ", b"index 0000000..1234567\n--- ", 1)
     assert apply_to(BASE, patch).files[0].preimage is Preimage.MATCHES
+
+
+@pytest.mark.parametrize("path", ["n/l/x", "n/l/deep/x"])
+def test_nothing_is_written_through_a_symlink_that_the_same_patch_makes(path: str) -> None:
+    for patch in (add("n/l", "a", "120000") + add(path, "x"), add(path, "x") + add("n/l", "a")):
+        assert not both(patch)
+    (_, outcome) = apply_to(BASE, add("n/l", "a", "120000") + add(path, "x")).files
+    assert outcome.clashes[0].reason is Reason.UNSAFE
+    assert outcome.clashes[0].detail == "n/l becomes a symlink by this patch"
+
+
+def test_a_file_that_holds_more_than_is_deleted_is_told() -> None:
+    patch = b"diff --git a/d/c b/d/c\ndeleted file mode 100644\n"
+    ((clash,),) = (outcome.clashes for outcome in apply_to(BASE, patch).files)
+    assert (clash.reason, clash.found_at) == (Reason.CONTEXT, 1)
+    assert clash.found == tuple(b"%d\n" % number for number in range(8))
+
+
+@pytest.mark.parametrize(
+    ("patch", "detail"),
+    [
+        (b"100644\nnew mode 120000\n", "the patch turns a file into a symlink in one step"),
+        (b"120000\nnew mode 100644\n", "the patch expects a symlink, it is a file"),
+        (b"160000\nnew mode 100644\n", "the patch expects a submodule, it is a file"),
+    ],
+)
+def test_kinds_of_files_are_told_in_words(patch: bytes, detail: str) -> None:
+    (outcome,) = apply_to(BASE, b"diff --git a/a b/a\nold mode " + patch).files
+    assert [(each.reason, each.detail) for each in outcome.clashes] == [(Reason.MODE, detail)]

@@ -43,7 +43,7 @@ def seal(monkeypatch: pytest.MonkeyPatch, home: Path, *, keep_index: bool) -> No
     (home / ".gitconfig").touch()
     for name in list(os.environ):
         reaches_index = keep_index and name.startswith(_INDEX)
-        if name not in _KEEPS and not name.startswith("PYTEST") and not reaches_index:
+        if name not in _KEEPS and not name.startswith(("PYTEST", "COVERAGE")) and not reaches_index:
             monkeypatch.delenv(name)
     for name, value in _SETS.items():
         monkeypatch.setenv(name, value)

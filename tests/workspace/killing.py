@@ -1,7 +1,7 @@
-"""Kill a piece of work at the n-th thing that it does to the disk.
+"""Kill a piece of work at the n-th thing that it does to the disk, or let that thing fail.
 
-The work runs in a forked child. An audit hook counts what Python does to files and processes, and
-kills the child without any clean-up (SIGKILL) just before the n-th.
+An audit hook counts what Python does to files and processes. Work to be killed runs in a forked
+child, which ends without any clean-up (SIGKILL) just before the n-th.
 """
 
 from __future__ import annotations
@@ -66,3 +66,43 @@ def _die_at(point: int, once: Callable[[], bool]) -> None:
 def _opens_to_write(arguments: tuple[object, ...]) -> bool:
     flags = arguments[2]
     return isinstance(flags, int) and bool(flags & _WRITES)
+
+
+def failing_at(
+    point: int, work: Callable[[], object], error: BaseException
+) -> BaseException | bool:
+    """Run `work`, whose `point`-th event raises the error; False if there were not so many.
+
+    Returns what `work` raised then; True if it went on as if nothing had happened.
+    """
+    left = point
+
+    def count(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal left
+        if event in _EVENTS or (event == "open" and _opens_to_write(arguments)):
+            left -= 1
+            if left == 0:
+                raise error
+
+    _hooks.append(count)
+    try:
+        work()
+    except BaseException as raised:
+        if left > 0:
+            raise
+        return raised
+    finally:
+        _hooks.remove(count)
+    return left <= 0
+
+
+_hooks: list[Callable[[str, tuple[object, ...]], None]] = []
+
+
+def _ask_hooks(event: str, arguments: tuple[object, ...]) -> None:
+    for hook in _hooks:
+        hook(event, arguments)
+
+
+# an audit hook stays for good: one for all
+sys.addaudithook(_ask_hooks)

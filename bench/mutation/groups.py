@@ -1,0 +1,72 @@
+"""What is mutated, and the tests that have to notice: those of the same part, to be quick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Group:
+    """Modules (patterns of files) and the tests that are run for them (arguments of pytest)."""
+
+    name: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+    leaves_out: tuple[str, ...] = ()
+
+
+_PLACING = ("hunks", "apply", "tree")
+_READING = ("diff", "diffheader", "diffnames", "mail", "binary", "trailers", "names", "paths")
+
+
+def _model(*names: str) -> tuple[str, ...]:
+    return tuple(f"patchkit/model/{name}.py" for name in names)
+
+
+GROUPS = (
+    Group(
+        "placing",
+        _model(*_PLACING),
+        (
+            *(f"tests/model/test_{name}.py" for name in ("hunks", "apply", "like_git", "tree")),
+            "tests/test_stack.py",
+            "tests/hostile/test_numbers.py",
+        ),
+    ),
+    Group(
+        "reading",
+        _model(*_READING),
+        (
+            *(f"tests/model/test_{name}.py" for name in ("diff", "mail", "names", "like_git")),
+            "tests/fuzz",
+            "tests/hostile/test_numbers.py",
+        ),
+    ),
+    Group(
+        "model",
+        ("patchkit/model/*.py",),
+        ("tests/model", "tests/test_stack.py"),
+        (*_model(*_PLACING, *_READING, "reverse"), "patchkit/model/merging/*.py"),
+    ),
+    Group(
+        "merging",
+        ("patchkit/model/merging/*.py",),
+        ("tests/model/merging", "tests/carry"),
+    ),
+    Group(
+        "carry",
+        ("patchkit/carry/*.py", "patchkit/model/reverse.py"),
+        ("tests/carry", "tests/ops/test_carry.py"),
+    ),
+    Group(
+        "stack",
+        ("patchkit/stack.py", "patchkit/export.py"),
+        ("tests/test_stack.py", "tests/test_export.py"),
+    ),
+    Group("workspace", ("patchkit/workspace/*.py",), ("tests/workspace",)),
+    Group(
+        "transaction",
+        ("patchkit/transaction.py", "patchkit/atomic.py", "patchkit/lock.py"),
+        ("tests/test_transaction.py", "tests/test_atomic.py", "tests/test_lock.py"),
+    ),
+)

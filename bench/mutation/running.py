@@ -1,0 +1,145 @@
+"""Run mutmut on a group, in a copy of the tree, with a sample of its mutants."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mutmut.stats import status_by_exit_code
+
+from bench.mutation.groups import Group
+from bench.mutation.mutants import Mutant, mutants_of
+
+#: Results and copies of the tree; a folder that git does not track.
+FOLDER = Path("build/mutation")
+
+#: Added to [tool.mutmut] of pyproject.toml.
+_OF_GROUP = """\
+only_mutate = {modules}
+do_not_mutate = {leaves_out}
+pytest_add_cli_args_test_selection = {tests}
+"""
+#: What tests read from the tree, besides themselves.
+_NEEDED = ("patchkit", "tests", "docs", "manifests", "patches", "bench", "demo", "rendered", "ci")
+#: mutmut's words; all but these are a mutant that was not noticed.
+_NOTICED = ("killed", "timeout", "segfault", "suspicious")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A mutant, and what became of it: killed, survived, timeout, no tests."""
+
+    mutant: Mutant
+    word: str
+
+    @property
+    def is_noticed(self) -> bool:
+        """Whether a test failed, or did not come to an end."""
+        return self.word in _NOTICED
+
+
+@dataclass(frozen=True)
+class Run:
+    """A group's last run: `available` mutants, of which these were tried, chosen by `seed`."""
+
+    group: str
+    seed: int
+    available: int
+    verdicts: tuple[Verdict, ...]
+
+    def save(self) -> None:
+        """For the page, and for `--again`."""
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        _stored(self.group).write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+
+
+def last_run(group: str) -> Run | None:
+    """What was saved, if anything was."""
+    if not _stored(group).exists():
+        return None
+    data = json.loads(_stored(group).read_text(encoding="utf-8"))
+    verdicts = tuple(Verdict(Mutant(**each["mutant"]), each["word"]) for each in data["verdicts"])
+    return Run(data["group"], data["seed"], data["available"], verdicts)
+
+
+def _stored(group: str) -> Path:
+    return FOLDER / f"{group}.json"
+
+
+def run_group(group: Group, *, sample: int | None, seed: int, again: bool, children: int) -> Run:
+    """Try a sample of a group's mutants, or `again` those that the last run left alive."""
+    tree = _copy_tree(group)
+    mutants = sorted(
+        (each for path in _modules(tree, group) for each in mutants_of(tree, path)),
+        key=lambda mutant: mutant.name,
+    )
+    before = last_run(group.name) if again else None
+    chosen = _again(mutants, before) if before else _sample(mutants, sample, seed)
+    words = _mutmut(tree, [mutant.name for mutant in chosen], children)
+    verdicts = [Verdict(mutant, words[mutant.name]) for mutant in chosen]
+    if before:
+        verdicts += [each for each in before.verdicts if each.is_noticed]
+        seed = before.seed
+    run = Run(group.name, seed, len(mutants), tuple(verdicts))
+    run.save()
+    return run
+
+
+def _sample(mutants: list[Mutant], sample: int | None, seed: int) -> list[Mutant]:
+    if sample is None or sample >= len(mutants):
+        return mutants
+    return random.Random(seed).sample(mutants, sample)
+
+
+def _again(mutants: list[Mutant], before: Run) -> list[Mutant]:
+    """Those that lived, found by what they change: mutmut's numbers move with the code."""
+    alive = {str(each.mutant) for each in before.verdicts if not each.is_noticed}
+    return [mutant for mutant in mutants if str(mutant) in alive]
+
+
+def _modules(tree: Path, group: Group) -> list[Path]:
+    found = {path for pattern in group.modules for path in tree.glob(pattern)}
+    found -= {path for pattern in group.leaves_out for path in tree.glob(pattern)}
+    return sorted(path.relative_to(tree) for path in found)
+
+
+def _copy_tree(group: Group) -> Path:
+    tree = FOLDER / group.name
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    for name in _NEEDED:
+        shutil.copytree(name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    words = {name: json.dumps(getattr(group, name)) for name in ("modules", "leaves_out", "tests")}
+    configuration = Path("pyproject.toml").read_text(encoding="utf-8")
+    head, mark, tail = configuration.partition("[tool.mutmut]\n")
+    (tree / "pyproject.toml").write_text(
+        head + mark + _OF_GROUP.format_map(words) + tail, encoding="utf-8"
+    )
+    return tree
+
+
+def _mutmut(tree: Path, names: list[str], children: int) -> dict[str, str]:
+    """What mutmut says of each of these mutants."""
+    if not names:
+        return {}
+    mutmut = Path(sys.executable).parent / "mutmut"
+    log = tree / "mutmut.log"
+    with log.open("w", encoding="utf-8") as output:
+        done = subprocess.run(
+            [mutmut.absolute(), "run", "--max-children", str(children), *names],
+            cwd=tree,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    if done.returncode:
+        sys.exit(f"mutmut failed: see {log}")
+    codes: dict[str, int | None] = {}
+    for meta in (tree / "mutants").rglob("*.meta"):
+        codes |= json.loads(meta.read_text(encoding="utf-8"))["exit_code_by_key"]
+    return {name: status_by_exit_code[codes[name]] for name in names}
