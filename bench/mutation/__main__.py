@@ -39,11 +39,11 @@ def main() -> int:
             print(f"{group.name}: {len(run.verdicts)} of {run.available} mutants", flush=True)
             for verdict in unexplained(run):
                 print(f"  {verdict.word}: {verdict.mutant.name}\n    {verdict.mutant}", flush=True)
-    runs = [run for name in names if (run := last_run(name))]
+    runs = [each for name in names if (each := last_run(name)) is not None]
     print(figures(runs))
     if options.write:
         write_page(Path(options.write), runs)
-    return 1 if any(unexplained(run) for run in runs) else 0
+    return 1 if any(list(unexplained(each)) for each in runs) else 0
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -80,8 +81,9 @@ def run_group(group: Group, *, sample: int | None, seed: int, again: bool, child
     )
     before = last_run(group.name) if again else None
     chosen = _again(mutants, before) if before else _sample(mutants, sample, seed)
-    words = _mutmut(tree, [mutant.name for mutant in chosen], children)
-    verdicts = [Verdict(mutant, words[mutant.name]) for mutant in chosen]
+    if chosen:
+        _mutmut(tree, [mutant.name for mutant in chosen], children)
+    verdicts = _verdicts(tree, chosen)
     if before:
         verdicts += [each for each in before.verdicts if each.is_noticed]
         seed = before.seed
@@ -123,10 +125,8 @@ def _copy_tree(group: Group) -> Path:
     return tree
 
 
-def _mutmut(tree: Path, names: list[str], children: int) -> dict[str, str]:
-    """What mutmut says of each of these mutants."""
-    if not names:
-        return {}
+def _mutmut(tree: Path, names: list[str], children: int) -> None:
+    """Let mutmut try these mutants; ^C ends it early, and what was tried by then counts."""
     mutmut = Path(sys.executable).parent / "mutmut"
     log = tree / "mutmut.log"
     with log.open("w", encoding="utf-8") as output:
@@ -139,7 +139,12 @@ def _mutmut(tree: Path, names: list[str], children: int) -> dict[str, str]:
         )
     if done.returncode:
         sys.exit(f"mutmut failed: see {log}")
+
+
+def _verdicts(tree: Path, chosen: Sequence[Mutant]) -> list[Verdict]:
+    """What mutmut noted of the mutants that it has tried."""
     codes: dict[str, int | None] = {}
     for meta in (tree / "mutants").rglob("*.meta"):
         codes |= json.loads(meta.read_text(encoding="utf-8"))["exit_code_by_key"]
-    return {name: status_by_exit_code[codes[name]] for name in names}
+    found = ((mutant, codes.get(mutant.name)) for mutant in chosen)
+    return [Verdict(each, status_by_exit_code[code]) for each, code in found if code is not None]
