@@ -37,7 +37,10 @@ GROUPS = (
         "reading",
         _model(*_READING),
         (
-            *(f"tests/model/test_{name}.py" for name in ("diff", "mail", "names", "like_git")),
+            *(
+                f"tests/model/test_{name}.py"
+                for name in ("diff", "mail", "names", "binary", "like_git")
+            ),
             "tests/fuzz",
             "tests/hostile/test_numbers.py",
         ),
@@ -56,7 +59,7 @@ GROUPS = (
     Group(
         "carry",
         ("patchkit/carry/*.py", "patchkit/model/reverse.py"),
-        ("tests/carry", "tests/ops/test_carry.py"),
+        ("tests/carry", "tests/ops/test_carry.py", "tests/model/test_reverse.py"),
     ),
     Group(
         "stack",

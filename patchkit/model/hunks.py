@@ -151,10 +151,6 @@ class _Image(Struct):
     ) -> tuple[int, int, int, int] | None:
         """The best place, as git's outward search would come upon it."""
         total = self._total()
-        if at_start:
-            wanted = 0
-        elif at_end:
-            wanted = total - lines
         if not 0 <= wanted <= total:
             wanted = total  # git compares unsigned: before the first line is behind the last
         best = None

@@ -92,6 +92,7 @@ def add(path: str, text: str, mode: str = "100644") -> bytes:
         (add("x", "a", "100600"), True),
         (add("x", "Subproject commit " + "3" * 40, "160000"), True),
         (add("x", "Subproject commit 3", "160000"), False),
+        (add("x", "Subproject commit " + "z" * 40, "160000"), False),
         (modify("sm", "Subproject commit " + "1" * 40, "Subproject commit " + "2" * 40), True),
         (modify("sm", "Subproject commit " + "3" * 40, "Subproject commit " + "2" * 40), False),
         (modify("link", "a", "b"), False),
@@ -187,11 +188,22 @@ def test_nothing_is_written_through_a_symlink_that_the_same_patch_makes(path: st
     assert outcome.clashes[0].detail == "n/l becomes a symlink by this patch"
 
 
+@pytest.mark.parametrize(
+    "patch",
+    [delete(".git/x", "a"), modify(".git/x", "a", "b"), move("rename", ".git/x", "x")],
+)
+def test_a_path_of_gits_own_is_unsafe_whatever_is_done_to_it(patch: bytes) -> None:
+    assert not both(patch)
+    (outcome,) = apply_to(BASE, patch).files
+    assert [clash.reason for clash in outcome.clashes] == [Reason.UNSAFE]
+
+
 def test_a_file_that_holds_more_than_is_deleted_is_told() -> None:
     patch = b"diff --git a/d/c b/d/c\ndeleted file mode 100644\n"
     ((clash,),) = (outcome.clashes for outcome in apply_to(BASE, patch).files)
     assert (clash.reason, clash.found_at) == (Reason.CONTEXT, 1)
     assert clash.found == tuple(b"%d\n" % number for number in range(8))
+    assert clash.detail == "the file to delete holds more than the patch removes"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,23 @@ def test_hunks_may_come_out_of_order() -> None:
     assert placed.offsets == (0, 0)
 
 
+def test_hunks_out_of_order_in_a_file_that_begins_with_an_empty_line() -> None:
+    late = b"@@ -20,3 +20,3 @@\n 19\n-20\n+x\n 21\n"
+    early = b"@@ -5,3 +5,3 @@\n 4\n-5\n+y\n 6\n"
+    placed = place(b"\n" + NUMBERS, late, early)
+    assert placed.data == b"\n" + NUMBERS.replace(b"\n20", b"\nx").replace(b"\n5\n", b"\ny\n")
+    assert placed.offsets == (0, 0)
+
+
+@pytest.mark.parametrize("new_start", [0, 1, 2, 9, 16, 17, 400])
+def test_only_the_new_line_number_says_which_place_is_nearest(new_start: int) -> None:
+    """The old one says whether it is the first line that is meant."""
+    block = b"a\nb\na\n"
+    files = {"f": (0o100644, b"1\n" + block + b"x\n" * 10 + block + b"2\n")}
+    patch = b"diff --git a/f b/f\n" + diff(b"@@ -5,3 +%d,3 @@\n a\n-b\n+B\n a\n" % new_start)
+    assert our_verdict(files, patch) == git_verdict(files, patch) is not None
+
+
 def test_blanks_count() -> None:
     hunk = b"@@ -2,3 +2,3 @@\n a\n-b\n+c\n d\n"
     assert place(b"1\na\nb\nd\n", hunk).data == b"1\na\nc\nd\n"
@@ -75,6 +92,10 @@ def test_what_stands_at_the_place_is_told() -> None:
     assert (placed.data, placed.offsets) == (None, (2,))
     (misfit,) = placed.misfits
     assert (misfit.number, misfit.found_at, misfit.found) == (2, 22, (b"22\n", b"23\n", b"24\n"))
+    (second,) = place(
+        NUMBERS, b"@@ -1,2 +1,2 @@\n-1\n+x\n 2\n", b"@@ -4,3 +4,3 @@\n 4\n-zz\n+y\n 6\n"
+    ).misfits
+    assert (second.found_at, second.found) == (4, (b"4\n", b"5\n", b"6\n"))
     (beyond,) = place(b"a\n", b"@@ -20,3 +20,3 @@\n a\n-b\n+c\n d\n").misfits
     assert beyond.found == ()
 
