@@ -32,24 +32,33 @@ def full_path(root: Path, path: str) -> Path:
     return root / os.fsdecode(encode_path(path))
 
 
+def _on_disk(root: Path, path: str) -> bytes:
+    """The same as what the system takes; a move asks six times for each file."""
+    return os.fsencode(root) + b"/" + encode_path(path)
+
+
 def contents_at(root: Path, path: str) -> Contents | None:
     """What stands at `path` below `root`; None for nothing, or if a parent is no real folder."""
     if blocking_parent(root, path) is not None:
         return None
-    return contents_of(full_path(root, path))
+    return _contents(_on_disk(root, path))
 
 
 def contents_of(place: Path) -> Contents | None:
     """What stands at a place, symbolic links not followed."""
+    return _contents(os.fsencode(place))
+
+
+def _contents(place: bytes) -> Contents | None:
     try:
-        mode = place.lstat().st_mode
+        mode = os.lstat(place).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
     if stat.S_ISDIR(mode):
         return Contents(FOLDER)
     if stat.S_ISLNK(mode):
         # not Path.readlink, which tidies the target up
-        return Contents(LINK, blob_id(os.fsencode(os.readlink(place))))  # noqa: PTH115
+        return Contents(LINK, blob_id(os.readlink(place)))  # noqa: PTH115
     if stat.S_ISREG(mode):
         return Contents(EXECUTABLE if mode & stat.S_IXUSR else FILE, _file_id(place))
     return Contents(SPECIAL)
@@ -57,15 +66,17 @@ def contents_of(place: Path) -> Contents | None:
 
 def blocking_parent(root: Path, path: str) -> str | None:
     """The first parent of `path` that is there and is no real folder (a file, a link)."""
-    parts = path.split("/")
-    for end in range(1, len(parts)):
-        parent = "/".join(parts[:end])
+    place = _on_disk(root, path)
+    end = len(os.fsencode(root)) + 1
+    start = end
+    while (end := place.find(b"/", end)) >= 0:
         try:
-            mode = full_path(root, parent).lstat().st_mode
+            mode = os.lstat(place[:end]).st_mode
         except FileNotFoundError:
             return None
         if not stat.S_ISDIR(mode):
-            return parent
+            return decode_path(place[start:end])
+        end += 1
     return None
 
 
@@ -91,8 +102,8 @@ def blob_id(data: bytes) -> str:
     return sha1(b"blob %d\x00%s" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
-def _file_id(place: Path) -> str:
-    with place.open("rb") as stream:
+def _file_id(place: bytes) -> str:
+    with open(place, "rb", buffering=0) as stream:  # noqa: PTH123  no Path takes bytes
         digest = sha1(b"blob %d\x00" % os.fstat(stream.fileno()).st_size, usedforsecurity=False)
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)

@@ -34,6 +34,7 @@ from patchkit.workspace.staging import (
     bring_in,
     edited_in_secret,
     forget_files,
+    forms,
     leave_out,
     left_out_files,
     prepare_index,
@@ -86,7 +87,7 @@ def move_checkout(
         hold_index(checkout)
         start = index or checkout.git_dir / "index"
         prepare_index(checkout.repository, start, folder / "index", target.worktree or target.tip)
-        changes = [*changes, *_restyled(checkout, changes)]
+        changes = [*changes, *_restyled(checkout, start, changes)]
         absent, sparse = _stage(checkout, changes)
         leave_out(checkout.repository, folder / "index", absent)
         steps = _steps(checkout, changes, [*absent, *sparse], saved or {})
@@ -159,16 +160,22 @@ def _stage(checkout: Checkout, changes: Sequence[TreeChange]) -> tuple[list[str]
     return absent, sparse
 
 
-def _restyled(checkout: Checkout, changes: Sequence[TreeChange]) -> list[TreeChange]:
-    """The other files on disk, if attributes change: those may look different then, too."""
+def _restyled(checkout: Checkout, start: Path, changes: Sequence[TreeChange]) -> list[TreeChange]:
+    """The other files on disk that attributes give another form than they may have now."""
     known = {change.path for change in changes}
     if not any(path.rpartition("/")[2] == ".gitattributes" for path in known):
         return []
-    files = tracked_files(checkout.repository, move_folder(checkout.own_folder) / "index")
+    repository, index = checkout.repository, move_folder(checkout.own_folder) / "index"
+    files = tracked_files(repository, index)
+    paths = [path for path in files if path not in known]
+    coming = forms(repository, index, paths, cached=True)
+    # the file on disk may be edited, and then says little about when the others were written
+    present = [forms(repository, start, paths, cached=each) for each in (True, False)]
     return [
-        TreeChange(path, entry, entry)
-        for path, entry in files.items()
-        if path not in known and contents_at(checkout.path, path) is not None
+        TreeChange(path, files[path], files[path])
+        for path in paths
+        if any(each[path] != coming[path] for each in present)
+        and contents_at(checkout.path, path) is not None
     ]
 
 

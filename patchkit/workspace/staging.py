@@ -22,6 +22,9 @@ from patchkit.workspace.contents import (
 )
 from patchkit.workspace.plan import TreeChange
 
+# What `git checkout` goes by when it writes a file.
+_FORM = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
+
 
 def prepare_index(repository: Repository, start: Path, index: Path, tree: str) -> None:
     """Make `index` an index of `tree` that keeps what `start` knows of files that stay."""
@@ -98,6 +101,22 @@ def tracked_files(repository: Repository, index: Path) -> dict[str, TreeEntry]:
         if int(mode, 8) != SUBMODULE_MODE:
             found[path] = TreeEntry(int(mode, 8), oid)
     return found
+
+
+def forms(
+    repository: Repository, index: Path, paths: Sequence[str], *, cached: bool
+) -> dict[str, tuple[str, ...]]:
+    """Path -> what attributes say of the form of a file in a worktree.
+
+    `cached`: as the index has the attributes, whatever the worktree's files say.
+    """
+    mode = ("--cached",) if cached else ()
+    command = ("check-attr", "-z", "--stdin", *mode, *_FORM)
+    fields = decode_path(_index_git(repository, index, *command, paths=paths)).split("\0")
+    step = 3 * len(_FORM)  # path, attribute, value
+    return {
+        fields[at]: tuple(fields[at + 2 : at + step : 3]) for at in range(0, len(fields) - 1, step)
+    }
 
 
 def refresh_index(repository: Repository, index: Path) -> None:

@@ -162,6 +162,20 @@ def test_line_ends_follow_the_attributes_of_the_new_tree(bench: Bench) -> None:
     assert disk_files(bench.path) == committed_files(bench.path, second.tip)
 
 
+def test_only_files_whose_form_changes_are_written_anew(bench: Bench) -> None:
+    paths = ["kept.txt", "docs/told.txt", "docs/x.bin", "lib/a.txt"]
+    base: Files = {".gitattributes": "*.txt text\n", **dict.fromkeys(paths, "1\n2\n")}
+    bench.enter(bench.stack(base, {"z.py": "3\n"}))
+    before = {path: (bench.path / path).stat().st_ino for path in paths}
+    change = {"docs/.gitattributes": "*.txt eol=crlf\n*.bin -diff\n"}
+    second = bench.stacked(bench.base, bench.upstream.commit(change))
+    bench.enter(second)
+    bench.assert_at(second)
+    after = {path: (bench.path / path).stat().st_ino for path in paths}
+    assert [path for path in paths if before[path] != after[path]] == ["docs/told.txt"]
+    assert disk_files(bench.path) == committed_files(bench.path, second.tip)
+
+
 @pytest.mark.parametrize("edit", ["worktree", "index", "deleted", "mode", "added"])
 def test_edits_are_refused_over_and_saved_by_force(bench: Bench, edit: str) -> None:
     bench.enter(bench.stack())
