@@ -29,6 +29,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "abort": "going_on:abort",
         "undo": "going_on:undo",
         "new": "new:new",
+        "take": "take:take",
         "export": "export:export",
         "carry": "carry:carry",
     },

@@ -25,6 +25,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'abort': 'Take back a bump that waits for a conflict to be resolved',
  'undo': 'Take back the last step of a bump, or the last bump',
  'new': 'Record the edits of a checkout as a new patch',
+ 'take': 'Take patches by reference into the series, to be your own',
  'export': 'Write a stack as a quilt series or a mailbox',
  'carry': 'Carry patches from one commit of a repository to another',
  'render': 'Make the files that a machine is set up from',
@@ -444,6 +445,20 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
          (('-q', '--quiet'), '', False, 'Print only what is wrong; the exit code says the rest')),
+ 'take': (((), 'PATCH', True, 'A patch by reference'),
+          (('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('-c', '--component'), 'COMPONENT', False, 'The component'),
+          (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'),
+           '',
+           False,
+           'Print only what is wrong; the exit code says the rest')),
  'export': ((('-m', '--manifest'),
              'MANIFEST',
              False,
@@ -716,6 +731,7 @@ Work with stacks:
   abort             Take back a bump that waits for a conflict to be resolved
   undo              Take back the last step of a bump, or the last bump
   new               Record the edits of a checkout as a new patch
+  take              Take patches by reference into the series, to be your own
   export            Write a stack as a quilt series or a mailbox
   carry             Carry patches from one commit of a repository to another
 
@@ -1678,6 +1694,47 @@ Exit codes:
   2  the command line is wrong
   4  the manifest, the series or a patch cannot be read
   5  git does not know who you are, or the disk is full
+"""
+
+PAGES['take'] = """\
+Usage: patchkit take [OPTIONS] [PATCH...]
+
+Take patches by reference into the series, to be your own.
+
+A patch of another repository is taken as it is and never rewritten. Taken over,
+it is a file of the component's series, in the same place of the stack: a bump
+can carry it, and a conflict in it can be resolved. An `Origin` line in its
+message says where it came from.
+
+Arguments:
+  PATCH...                A patch by reference. Default: all.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -n, --dry-run           Say what would be done, and change nothing.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Print only what is wrong; the exit code says the rest.
+
+Examples:
+  patchkit take -m slime-npu-official -c megatron-lm
+      all of the component
+  patchkit take npu-megatron.patch -c megatron-lm
+      one of them
+
+Exit codes:
+  0  the patches are in the series, or none was by reference
+  2  the command line is wrong
+  4  a file cannot be read, or the order of the patches could not stay
+  5  a patch cannot be fetched, or the disk is full
 """
 
 PAGES['export'] = """\

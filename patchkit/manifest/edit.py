@@ -8,7 +8,7 @@ result is read again before it is returned: an edit that cannot be made is refus
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -89,6 +89,23 @@ def add_patch(data: bytes, component: str, entry: Mapping[str, str | int], *, fi
     return _encode(data, apply_edits(text, [edit]), file)
 
 
+def fold_patches(
+    data: bytes, component: str, gone: Collection[int], series: str | None, *, file: Path
+) -> bytes:
+    """The manifest without the patch entries at the places `gone` of a component.
+
+    With `series`, an entry for that path comes in the place of the first one. Raises BadInputError
+    where the patches are not in this file.
+    """
+    text = decode(data, file)
+    patches = _component(parse(text, file), component, file).get("patches")
+    if not isinstance(patches, Items) or max(gone) >= len(patches.items):
+        raise _not_here(f"the patches of {component}", file)
+    entry = flow_mapping({"series": series}) if series is not None else None
+    fold = _folded_flow if patches.flow else _folded_block
+    return _encode(data, apply_edits(text, fold(text, patches, sorted(gone), entry)), file)
+
+
 def add_component(data: bytes, name: str, body: str, *, file: Path) -> bytes:
     """The manifest with a component after the others.
 
@@ -163,6 +180,29 @@ def _appended(text: str, patches: Items, entry: str) -> Edit:
         )
     dash = " " * (patches.where.column - 1) + "- "
     return _insert_line(text, _last_character(text, patches), dash + entry)
+
+
+def _folded_flow(
+    text: str, patches: Items, gone: Sequence[int], entry: str | None
+) -> Iterator[Edit]:
+    items = [text[each.start : _last_character(text, each)] for each in patches.items]
+    if entry is not None:
+        items[gone[0]], gone = entry, gone[1:]
+    kept = [each for number, each in enumerate(items) if number not in gone]
+    yield Edit(patches.start, patches.end, f"[{', '.join(kept)}]")
+
+
+def _folded_block(
+    text: str, patches: Items, gone: Sequence[int], entry: str | None
+) -> Iterator[Edit]:
+    for place in gone:
+        item = patches.items[place]
+        end = _last_character(text, item)
+        if entry is not None and place == gone[0]:
+            yield Edit(item.start, end, entry)
+        else:
+            line = text.rfind("\n", 0, item.start) + 1
+            yield Edit(line, text.find("\n", end) + 1 or len(text), "")
 
 
 def _new_patches(text: str, table: Table, entry: str, null: Node | None) -> Edit:

@@ -73,6 +73,13 @@ class Series(Struct, frozen=True):
         place = self._first() if after is None else self._index(after) + 1
         return Series((*lines[:place], self._new_line(name), *lines[place:]))
 
+    def with_strip(self, name: str, strip: int) -> Series:
+        """With `-pN` behind the patch `name`, which has no options yet."""
+        place = self._index(name)
+        text = self.lines[place].text.replace(name, f"{name} -p{strip}", 1)
+        line = replace(self.lines[place], text=text, strip=strip)
+        return Series((*self.lines[:place], line, *self.lines[place + 1 :]))
+
     def remove(self, name: str) -> Series:
         """Without the patch `name`; comments stay, they are the user's."""
         place = self._index(name)

@@ -44,6 +44,7 @@ from patchkit.ops.refresh_refusals import (
     not_ours,
     refused,
     stopped,
+    to_take,
     unknown_base,
     with_findings,
 )
@@ -128,7 +129,7 @@ def carry_patches(carry: Carry) -> Carried:
     try:
         tried = _try(carry, resumed)
     except FixedPatchesError as error:
-        return Carried(_fixed(blank, error))
+        return Carried(_fixed(found, blank, error))
     blank = with_findings(replace(blank, carried=tried.report.outcomes), found.generator)
     blank = replace(_with_steps(blank, tried.decisions, resumed), notes=tried.upstream.note())
     if found.generator.problems:
@@ -297,13 +298,15 @@ def regenerate_patches(found: Found, blank: RefreshedComponent, store: Store) ->
     return Carried(with_findings(blank, generator), draft)
 
 
-def _fixed(blank: RefreshedComponent, error: FixedPatchesError) -> RefreshedComponent:
+def _fixed(found: Found, blank: RefreshedComponent, error: FixedPatchesError) -> RefreshedComponent:
+    hint = to_take(found, error.rewritten)
+    problems = (replace(each, hint=each.hint or hint) for each in error.problems)
     return replace(
         blank,
         result=Result.CONFLICTED,
         exit_code=error.exit_code,
         carried=error.report.outcomes,
-        problems=error.problems,
+        problems=tuple(problems),
     )
 
 

@@ -233,11 +233,25 @@ def stopped(report: RefreshedComponent, found: Found, halted_at: Halted) -> Refr
 
 def not_ours(report: RefreshedComponent, found: Found) -> RefreshedComponent:
     """The report of a component of which a published patch, taken as it is, does not fit."""
-    patches = {each.name: each for each in found.series.patches}
-    name = next(each.name for each in report.carried if not each.status.applies)
-    problem = Problem(
-        f"{name} belongs to another repository, and does not fit the new pin",
-        patches[name].where,
-        "take it at another commit, or copy it into the series and make it yours",
+    unfit = {each.name for each in report.carried if not each.status.applies}
+    theirs = [each for each in found.series.patches if each.name in unfit and each.path is None]
+    names = [each.name for each in theirs]
+    problems = [
+        Problem(
+            f"{each.name} belongs to another repository, and does not fit the new pin", each.where
+        )
+        for each in theirs
+    ]
+    problems[-1] = replace(problems[-1], hint=to_take(found, names))
+    return replace(
+        report, result=Result.CONFLICTED, exit_code=ExitCode.HALTED, problems=tuple(problems)
     )
-    return replace(report, result=Result.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,))
+
+
+def to_take(found: Found, names: Sequence[str]) -> str:
+    """What to do about patches by reference that would have to change."""
+    ways = [
+        ("make it yours, then bump again", f"patchkit take {' '.join(names)} {found.target}"),
+        ("or take it at another commit", ""),
+    ]
+    return in_columns(ways)

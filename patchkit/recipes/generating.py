@@ -21,6 +21,7 @@ from patchkit.model.mail import format_header, parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.patch import Header, Identity
+from patchkit.model.trailers import subject_from, with_trailer
 from patchkit.recipes.engine import RecipeRun
 from patchkit.recipes.load import load_recipe
 from patchkit.recipes.trees import rewrite
@@ -55,21 +56,7 @@ def naming_recipe(patch: LoadedPatch) -> bytes:
     A raw diff gets a header with its name as the subject, which says no more than the name.
     """
     trailer = f"Recipe: {recipe_name(patch.name)}"
-    file = patch.file
-    if file.header is None:
-        subject = patch.name.removesuffix(".patch").replace("-", " ")
-        head = format_header(Header(f"{subject[:1].upper()}{subject[1:]}\n\n{trailer}"))
-        return head + file.preamble + file.diff + file.signature
-    break_line = re.search(rb"(?m)^---[ \t]*\r?$", file.preamble)
-    end = break_line.start() if break_line else len(file.preamble)
-    above, below = file.preamble[:end], file.preamble[end:]
-    text = above.rstrip(b"\r\n")
-    eol = b"\r\n" if b"\r\n" in above else b"\n"
-    last = re.split(r"\n[ \t]*\n", file.header.message)[-1]
-    is_body = last != file.header.message  # a subject may look like a trailer
-    gap = eol if is_body and _TRAILERS.fullmatch(last) else eol * 2
-    head = text + gap + trailer.encode() + (eol + below if below else eol * 2)
-    return head + file.diff + file.signature
+    return with_trailer(patch.file, trailer, subject_from(patch.name))
 
 
 def with_headers(

@@ -27,13 +27,16 @@ from patchkit.stack import build_stack
 class FixedPatchesError(PatchkitError):
     """Patches that would have to change, and that the manifest takes as they are.
 
-    `report` has the verdicts.
+    `report` has the verdicts; `rewritten` are patches that fit if they are. Their problems have no
+    hint.
     """
 
     exit_code = ExitCode.HALTED
 
-    def __init__(self, report: CarryReport, *problems: Problem) -> None:
-        self.report = report
+    def __init__(
+        self, report: CarryReport, rewritten: Sequence[str], problems: Sequence[Problem]
+    ) -> None:
+        self.report, self.rewritten = report, rewritten
         super().__init__(*problems)
 
 
@@ -76,7 +79,9 @@ def draft_carry(
     if not report.clean:
         return None, report
     if fixed := _fixed(report, patches, deciding.left_out):
-        raise FixedPatchesError(report, *fixed)
+        theirs = [each.name for each in patches if each.path is None]
+        merged = [each.name for each in report.outcomes if each.status is Status.MERGED]
+        raise FixedPatchesError(report, [name for name in merged if name in theirs], fixed)
     before = build_stack(reader, old_base, series, stop_at_conflict=False)
     write_objects(repository, (*before.objects, *report.stack.objects))
     # what a recipe makes is always written in canonical form, whatever the file said before
@@ -100,13 +105,13 @@ def _fixed(
     for outcome, patch in zip(report.outcomes, patches, strict=True):
         if outcome.status is Status.MERGED and patch.path is None:
             what = f"{patch.name} belongs to another repository, and fits only rewritten"
-            hint = "take it at another commit, or copy it into the series and make it yours"
-            problems.append(Problem(what, patch.where, hint))
+            problems.append(Problem(what, patch.where))
         elif outcome.status is Status.ABSORBED and not isinstance(patch.origin, LocalSeries):
             what = f"{patch.name} is in the new base already"
             if patch.name in left_out:
                 what = f"{patch.name} was left out, and stands in the manifest itself"
-            problems.append(Problem(what, patch.where, "take its entry off the manifest"))
+            entry = str(patch.origin.where)
+            problems.append(Problem(what, patch.where, f"take its entry off the manifest: {entry}"))
     return problems
 
 

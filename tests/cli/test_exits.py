@@ -136,6 +136,11 @@ class Scene:
         text = self.manifest.read_text()
         self.manifest.write_text(text[: text.index("patches:")] + f"patches: [{entry}]\n")
 
+    def pinned_nowhere(self) -> None:
+        """The same, and it cannot be reached."""
+        self.pinned_badly()
+        self.gone()
+
     def outside(self, *, fits: bool) -> None:
         """A folder `outside` has a patch to import."""
         end = {"other.txt": _OTHER.replace("line 20\n" if fits else "line 10\n", "the end\n")}
@@ -307,6 +312,9 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("new", 1, Scene.applied, ("new", "count-words")),
     ("new", 4, Scene.misspelt, ("new", "count-words")),
     ("new", 5, Scene.gone, ("new", "count-words")),
+    ("take", 0, _untouched, ("take",)),
+    ("take", 4, Scene.misspelt, ("take",)),
+    ("take", 5, Scene.pinned_nowhere, ("take",)),
     ("export", 0, _untouched, ("export", "--quilt", "out")),
     ("export", 4, Scene.conflicted, ("export", "--quilt", "out")),
     ("export", 5, Scene.gone, ("export", "--quilt", "out")),
@@ -426,6 +434,7 @@ _CHANGING = {
     "refresh",
     "bump",
     "new",
+    "take",
     "export",
     "apply",
     "fetch",

@@ -9,7 +9,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.manifest.edit import Edit, add_component, add_patch, apply_edits, set_pin, set_series
+from patchkit.manifest.edit import (
+    Edit,
+    add_component,
+    add_patch,
+    apply_edits,
+    fold_patches,
+    set_pin,
+    set_series,
+)
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.render import yaml_text
 from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, LocalSeries, Manifest, Pin
@@ -263,3 +271,49 @@ def test_every_git_pin_of_every_valid_manifest_can_be_set(path: Path, new: str) 
             edited = set_pin(data, component.name, GitPin(new), file=path)
             assert len(edited) == len(data)
             assert set_pin(edited, component.name, component.pin, file=path) == data
+
+
+_REFERENCES = b"""\
+version: 1
+components:
+  a:
+    patches:
+      # one
+      - component: x  # note
+        path: p
+      # two
+      - {series: s}   # mine
+      - path: q
+
+    install: []
+  b:
+    patches: [{path: p}, {path: q}, {series: s}]  # on one line
+"""
+
+
+@pytest.mark.parametrize(
+    ("component", "gone", "series", "old", "new"),
+    [
+        ("a", [0], None, b"      - component: x  # note\n        path: p\n", b""),
+        ("a", [2], None, b"      - path: q\n", b""),
+        ("a", [2], "t/series", b"- path: q", b"- {series: t/series}"),
+        ("a", [0], "t/series", b"component: x  # note\n        path: p", b"{series: t/series}"),
+        ("b", [0, 1], None, b"{path: p}, {path: q}, ", b""),
+        ("b", [0, 1], "t/series", b"{path: p}, {path: q}, ", b"{series: t/series}, "),
+        ("b", [1], None, b", {path: q}", b""),
+    ],
+)
+def test_entries_of_patches_are_folded(
+    component: str, gone: list[int], series: str | None, old: bytes, new: bytes
+) -> None:
+    for data in (_REFERENCES, _REFERENCES.replace(b"\n", b"\r\n")):
+        crlf = b"\r" in data
+        before, after = (each.replace(b"\n", b"\r\n") if crlf else each for each in (old, new))
+        assert data.count(before) >= 1
+        wanted = data.replace(before, after, 1)
+        assert fold_patches(data, component, gone, series, file=FILE) == wanted
+
+
+def test_patches_of_another_file_are_not_folded() -> None:
+    with pytest.raises(BadInputError, match="does not stand here"):
+        fold_patches(_REFERENCES, "c", [0], None, file=FILE)

@@ -1,0 +1,150 @@
+"""`patchkit take`: patches by reference become the component's own, and nothing else changes."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from patchkit.lock import load_lock
+from tests.ops.test_going_on import Bumping
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import NAMES, STATES, lines, small_patches
+
+
+@pytest.fixture
+def trainer(tmp_path: Path) -> tuple[str, str, dict[str, bytes]]:
+    """A repository that publishes the small stack's patches; two.patch is a raw diff."""
+    files = small_patches()
+    files["two.patch"] = files["two.patch"][files["two.patch"].index(b"diff --git ") :]
+    upstream = Upstream.create(tmp_path / "trainer.git")
+    return upstream.url, upstream.commit(dict(files)), files
+
+
+Published = tuple[str, str, dict[str, bytes]]
+
+
+def reference(trainer: Published, name: str) -> dict[str, str]:
+    url, commit, files = trainer
+    return {"git": url, "commit": commit, "path": name, "sha256": sha256(files[name]).hexdigest()}
+
+
+def locked(project: Project) -> tuple[object, ...]:
+    lock = load_lock(project.root / "manifests/demo.lock.json")
+    assert lock is not None
+    component = lock.components["demo"]
+    return component.result, [(each.name, each.tree) for each in component.patches]
+
+
+def test_they_become_files_of_a_series(
+    project: Project, upstream: Upstream, trainer: Published
+) -> None:
+    """The stack is what it was, and each message says where the patch came from."""
+    entries = [reference(trainer, name) for name in NAMES]
+    path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
+    project.run("apply").ok()
+    before, text = locked(project), path.read_text()
+    assert project.run("take", "--dry-run").ok().out.count("would take") == 3
+    assert path.read_text() == text
+    assert "patches/demo/series lists them" in project.run("take").ok().err
+    assert (project.root / "patches/demo/series").read_text().split() == list(NAMES)
+    assert "- {series: patches/demo/series}" in path.read_text()
+    assert "sha256" not in path.read_text()
+    for name in NAMES:
+        data = (project.root / "patches/demo" / name).read_bytes()
+        assert f"\nOrigin: {trainer[0]} {trainer[1]}\nOrigin-File: {name}\n".encode() in data
+        assert data.endswith(trainer[2][name][trainer[2][name].index(b"diff --git ") :])
+    assert b"Subject: Two\n" in (project.root / "patches/demo/two.patch").read_bytes()
+    assert b"For a test." in (project.root / "patches/demo/one.patch").read_bytes()
+    assert locked(project) == before
+    project.run("check").ok()
+    project.run("apply").ok()
+    assert "takes no patch by reference" in project.run("take").ok().err
+
+
+def test_a_conflict_in_one_can_be_resolved_then(
+    project: Project, upstream: Upstream, trainer: Published
+) -> None:
+    entries = [reference(trainer, "one.patch")]
+    project.component("demo", upstream, upstream.commit(STATES[0]), entries)
+    project.run("apply").ok()
+    stack = Bumping(project, project.checkout("demo"))
+    upstream.commit({"a.txt": lines({5: "upstream five\n"})})
+    ran = stack.bump()
+    hint = "make it yours, then bump again: patchkit take one.patch -m demo -c demo"
+    assert (ran.code, hint in ran.err) == (3, True)
+    stack.run("take", "one.patch", "-m", "demo", "-c", "demo").ok()
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    stack.run("continue").ok()
+    assert b"Origin: " in stack.patch("one.patch")
+    assert b"+upstream FIVE\n" in stack.patch("one.patch")
+    stack.settled()
+
+
+def test_the_order_of_the_stack_stays(
+    project: Project, upstream: Upstream, trainer: Published
+) -> None:
+    """Beside a series, in front of it and behind; not over one that stays where it is."""
+    project.series("demo", {"two.patch": small_patches()["two.patch"]})
+    series = {"series": "patches/demo/series"}
+    entries = [reference(trainer, "one.patch"), series, reference(trainer, "three.patch")]
+    path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
+    project.run("apply").ok()
+    before = locked(project)
+    project.run("take", "one.patch").ok()
+    assert path.read_text().count("sha256") == 1
+    project.run("take", "three.patch").ok()
+    assert (project.root / "patches/demo/series").read_text().split() == list(NAMES)
+    assert locked(project) == before
+    project.run("check").ok()
+
+
+def test_one_that_would_change_places_is_refused(
+    project: Project, upstream: Upstream, trainer: Published
+) -> None:
+    entries = [reference(trainer, name) for name in NAMES]
+    path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
+    before = path.read_bytes()
+    ran = project.run("take", "one.patch", "three.patch")
+    assert ran.code == 4
+    assert "two.patch stands between" in ran.err
+    assert "take it, too" in ran.err
+    assert path.read_bytes() == before
+    assert not (project.root / "patches").exists()
+
+
+def test_what_cannot_be_taken(project: Project, upstream: Upstream, trainer: Published) -> None:
+    pin = upstream.commit(STATES[0])
+    project.component("demo", upstream, pin, [reference(trainer, "one.patch")])
+    ran = project.run("take", "other.patch")
+    assert (ran.code, "hint: by reference: one.patch" in ran.err) == (2, True)
+    project.write({"manifests/heir.yaml": "version: 1\nextends: [demo.yaml]\n"})
+    ran = project.run("take", "-m", "heir")
+    assert (ran.code, "one.patch is inherited from here" in ran.err) == (4, True)
+    project.write({"patches/demo/one.patch": "mine\n"})
+    ran = project.run("take", "-m", "demo")
+    assert (ran.code, "patches/demo/one.patch: is there already" in ran.err) == (4, True)
+    assert (project.root / "patches/demo/one.patch").read_text() == "mine\n"
+
+
+def test_other_folders_to_strip_are_told_to_the_series(
+    project: Project, upstream: Upstream, trainer: Published
+) -> None:
+    files = {f"src/{name}": text for name, text in STATES[0].items()}
+    data = small_patches()["one.patch"].replace(b"a/a.txt", b"x/y/src/a.txt")
+    data = data.replace(b"b/a.txt", b"z/y/src/a.txt")
+    other = Upstream.create(project.root.parent / "other.git")
+    entry = {"git": other.url, "commit": other.commit({"p.patch": data}), "path": "p.patch"}
+    entry |= {"sha256": sha256(data).hexdigest()}
+    entry |= {"strip": "2"}
+    path = project.component("demo", upstream, upstream.commit(files), [entry])
+    path.write_text(
+        path.read_text().replace("strip: '2'", "strip: 2").replace('strip: "2"', "strip: 2")
+    )
+    project.run("check").ok()
+    project.run("take").ok()
+    assert (project.root / "patches/demo/series").read_text() == "p.patch -p2\n"
+    project.run("check").ok()
