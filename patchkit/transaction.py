@@ -16,7 +16,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -47,7 +47,11 @@ class _Step(Struct, frozen=True):
 
 
 def write_set(
-    root: Path, writes: Mapping[Path, bytes | None], seen: Mapping[Path, bytes | None]
+    root: Path,
+    writes: Mapping[Path, bytes | None],
+    seen: Mapping[Path, bytes | None],
+    *,
+    executable: Collection[Path] = (),
 ) -> None:
     """Give every path its new bytes, or remove it where they are None; all of them or none.
 
@@ -56,7 +60,8 @@ def write_set(
     now, or cannot be written (disk full, no permission).
 
     Folders are made as needed, and removed again where nothing is left in them. A symbolic link's
-    target is replaced; where it is to go, the link goes, as others may use its target.
+    target is replaced; where it is to go, the link goes, as others may use its target. What is new
+    of `executable` is made so.
     """
     root = Path(os.path.realpath(root))
     with _only_writer(root):
@@ -66,7 +71,8 @@ def write_set(
         for path in targets:
             _require_inside(root, path)
         _sweep({path.parent for path in targets})
-        steps, made = _stage(root, targets)
+        run = {_target(path, b"") for path in executable}
+        steps, made = _stage(root, targets, run)
         if steps:
             _publish(root, steps, made)
             _roll_forward(root)
@@ -81,7 +87,9 @@ def recover(root: Path) -> bool:
         return _roll_forward(root)
 
 
-def _stage(root: Path, targets: Mapping[Path, bytes | None]) -> tuple[list[_Step], list[Path]]:
+def _stage(
+    root: Path, targets: Mapping[Path, bytes | None], executable: Collection[Path]
+) -> tuple[list[_Step], list[Path]]:
     steps: list[_Step] = []
     made: list[Path] = []
     try:
@@ -92,7 +100,8 @@ def _stage(root: Path, targets: Mapping[Path, bytes | None]) -> tuple[list[_Step
             name, beside = _relative(root, path), None
             if data is not None:
                 _make_folders(path.parent, made)
-                beside = _relative(root, write_beside(path, data))
+                draft = write_beside(path, data, executable=path in executable)
+                beside = _relative(root, draft)
             steps.append(_Step(name, beside, old, new))
         _sync(root, steps, made)
     except BaseException:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from bench.faults.calls import REMOVES, Fault
 from bench.faults.sandbox import Sandbox
-from bench.faults.scenes import Scene
+from bench.faults.scene import Scene
 from bench.faults.tracing import Traced
 from patchkit.atomic import UNFINISHED
 from patchkit.transaction import JOURNAL

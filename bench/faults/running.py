@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from bench.faults.calls import FAULTS, Fault
 from bench.faults.laws import Laws, state_of
 from bench.faults.sandbox import Sandbox
-from bench.faults.scenes import SCENES, Scene
+from bench.faults.scene import Scene
+from bench.faults.scenes import SCENES
 from bench.faults.tracing import Traced, Tracer
 
 

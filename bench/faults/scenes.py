@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 
 import yaml
 
+from bench.faults.project_scenes import PROJECT_SCENES
 from bench.faults.sandbox import Sandbox
+from bench.faults.scene import Scene
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.archives import digest, make_tar
 from tests.support.projects import Project
 from tests.support.repos import Content, Files, Symlink, Upstream, executable, make_patch
 from tests.support.stacked import Stacked, lines, small_patches
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A command about to be run, in a project that `prepare` makes.
-
-    `mine` are files of the user's in the checkout `demo`, with their bytes: untracked or edited,
-    they must be there afterwards, or in a saved ref. `done` are exit codes that a second run may
-    end with when the first one did its work: `new` cannot make the same patch twice.
-    """
-
-    name: str
-    argv: tuple[str, ...]
-    prepare: Callable[[Sandbox], object]
-    mine: Mapping[str, bytes] = field(default_factory=dict)
-    done: frozenset[int] = frozenset()
-
 
 _OLD: Files = {
     "same.py": "same\n",
@@ -232,12 +215,6 @@ def _with_rules(box: Sandbox) -> None:
     )
 
 
-def _empty(box: Sandbox) -> None:
-    upstream = box.upstream("one")
-    if upstream.resolve("refs/heads/main") is None:
-        upstream.commit({"a.txt": lines()})
-
-
 SCENES = (
     Scene("fetch", ("fetch",), _cold),
     Scene("apply first", ("apply",), _cold),
@@ -262,4 +239,5 @@ SCENES = (
           done=frozenset({2, 4})),
     Scene("drift", ("drift",), _to_bump, _NOTES),
     Scene("residual", ("residual", "--accept", "--reason", "known"), _with_rules),
+    *PROJECT_SCENES,
 )  # fmt: skip

@@ -44,7 +44,7 @@ from patchkit.manifest.words import (
 from patchkit.model.names import is_component_name
 from patchkit.sources.index import sdist_hash
 from patchkit.templates import render_template
-from patchkit.transaction import write_set
+from patchkit.transaction import recover, write_set
 
 _SCHEMA = "manifest.schema.json"
 
@@ -96,6 +96,7 @@ def create_project(root: Path, new: NewProject) -> Created:
     there is never overwritten (UsageError). Raises BadInputError for values that no manifest takes.
     """
     require("the component's name", new.component, check_component_name)
+    recover(root)
     path = root / FOLDER / f"{_manifest_name(new.name)}.yaml"
     for ending in (".yaml", ".yml"):
         if path.with_suffix(ending).exists():

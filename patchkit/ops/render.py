@@ -8,7 +8,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
 from patchkit.manifest.environments import whole_environment
 from patchkit.manifest.find import absolute
@@ -20,6 +19,7 @@ from patchkit.rendering.documents import Kind, Place, kinds_of, plan_documents, 
 from patchkit.rendering.marking import Condition, condition, is_intact, is_marked
 from patchkit.rendering.text import document_text, templates_of
 from patchkit.rendering.versions import version_table
+from patchkit.transaction import recover, write_set
 
 #: The site's values beside the files that are made of them.
 VALUES_FILE = "values.yaml"
@@ -74,24 +74,32 @@ class RenderReport(Struct, frozen=True):
 
 
 class _Wanted(Struct, frozen=True):
-    """A file as it ought to be; None: gone."""
+    """A file as it ought to be; None: gone. `there` is what it holds, None for nothing."""
 
     path: Path
     text: str | None
     condition: Condition
     executable: bool = False
     detail: str = ""
+    there: str | None = None
 
 
 def render_manifest(manifest: Manifest, request: RenderRequest) -> RenderReport:
-    """Make the files. On disk: each is replaced as a whole, and only if it has to change.
+    """Make the files. On disk: all that have to change are replaced together.
 
     What somebody edited or wrote stays, unless forced. Raises UsageError for missing site values
     and for kinds that the manifest says nothing of, BadInputError for what cannot be rendered.
     """
     _require_inside(manifest, request.output)
+    if not request.check:
+        _finish(manifest.root, request)
     wanted = [*_documents(manifest, request), *_pages(manifest, request)]
-    files = tuple(_settle(each, request) for each in wanted)
+    to_write = [each for each in wanted if _may_write(each, request)]
+    _write(manifest.root, to_write)
+    files = tuple(
+        RenderedFile(_shown(each.path), each.condition, each in to_write, each.detail)
+        for each in wanted
+    )
     return RenderReport(manifest.path.relative_to(manifest.root).as_posix(), request.check, files)
 
 
@@ -134,10 +142,11 @@ def _wanted(path: Path, text: str, *, executable: bool) -> _Wanted:
     """A file beside what is there; a link is somebody else's, wherever it leads."""
     if path.is_symlink():
         return _Wanted(path, text, Condition.FOREIGN, executable, "a symbolic link")
-    found = condition(_read(path), text)
+    there = _read(path)
+    found = condition(there, text)
     if found is Condition.FRESH and executable and not os.access(path, os.X_OK):
-        return _Wanted(path, text, Condition.STALE, executable, "not executable")
-    return _Wanted(path, text, found, executable)
+        return _Wanted(path, text, Condition.STALE, executable, "not executable", there)
+    return _Wanted(path, text, found, executable, there=there)
 
 
 def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[Kind, ...]:
@@ -167,7 +176,7 @@ def _leftovers(output: Path, names: set[str], place: Place) -> Iterator[_Wanted]
         ours = text is not None and f"from {place.manifest}. " in text and is_marked(text)
         if path.name not in names and text is not None and ours:
             found = Condition.LEFTOVER if is_intact(text) else Condition.EDITED
-            yield _Wanted(path, None, found, detail="its launch is gone")
+            yield _Wanted(path, None, found, detail="its launch is gone", there=text)
 
 
 def _pages(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
@@ -181,34 +190,59 @@ def _pages(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
         if page is None:
             raise UsageError(f"{path} does not exist")
         new, found = replaced(page, name, text, str(path))
-        yield _Wanted(path, new, found)
+        yield _Wanted(path, new, found, there=page)
 
 
-def _settle(wanted: _Wanted, request: RenderRequest) -> RenderedFile:
-    """Write what may be written."""
+def _may_write(wanted: _Wanted, request: RenderRequest) -> bool:
     theirs = wanted.condition in (Condition.EDITED, Condition.FOREIGN)
     write = wanted.condition is not Condition.FRESH and not request.check
-    if write and (request.force or not theirs):
-        _write(wanted)
-        return RenderedFile(_shown(wanted.path), wanted.condition, True, wanted.detail)
-    return RenderedFile(_shown(wanted.path), wanted.condition, False, wanted.detail)
+    return write and (request.force or not theirs)
 
 
-def _write(wanted: _Wanted) -> None:
-    path = wanted.path
-    try:
-        if wanted.text is None:
-            path.unlink()
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if wanted.detail == "a symbolic link":
-            path.unlink()
-        replace_file(path, wanted.text.encode())
-        if wanted.executable:
-            mode = path.stat().st_mode
-            path.chmod(mode | (mode & 0o444) >> 2)  # who may read it may run it
-    except OSError as error:
-        raise SurroundingsError(f"{path} cannot be written: {error.strerror}") from error
+def _finish(root: Path, request: RenderRequest) -> None:
+    """Finish what a kill interrupted outside of the project; in it, that is done already."""
+    for folder in {request.output, *(page.parent for page in request.into)}:
+        if folder.is_dir() and _home(root, folder / VALUES_FILE) != root:
+            recover(folder)
+
+
+def _write(root: Path, wanted: Sequence[_Wanted]) -> None:
+    """Write the files: those of the project as one set, others as one in each folder."""
+    homes: dict[Path, list[_Wanted]] = {}
+    for each in wanted:
+        homes.setdefault(_home(root, each.path), []).append(each)
+    for home, files in homes.items():
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            for each in files:
+                _make_room(each)
+        except OSError as error:
+            raise SurroundingsError(f"{home} cannot be written: {error.strerror}") from error
+        write_set(
+            home,
+            {each.path: _bytes(each.text) for each in files},
+            {each.path: _bytes(each.there) for each in files},
+            executable=[each.path for each in files if each.executable],
+        )
+
+
+def _make_room(wanted: _Wanted) -> None:
+    """What no new contents bring about: a link goes, a script that lacks its bits gets them."""
+    if wanted.detail == "a symbolic link":
+        wanted.path.unlink()
+    elif wanted.detail == "not executable":
+        mode = wanted.path.stat().st_mode
+        wanted.path.chmod(mode | (mode & 0o444) >> 2)
+
+
+def _home(root: Path, path: Path) -> Path:
+    """The folder whose files change together with this one: the project's, or its own."""
+    folder = Path(os.path.realpath(path.parent))
+    return root if folder.is_relative_to(os.path.realpath(root)) else folder
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
 
 
 def _read(path: Path) -> str | None:

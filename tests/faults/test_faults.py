@@ -14,7 +14,7 @@ import pytest
 from bench.faults.calls import fault_of
 from bench.faults.running import Harness
 from bench.faults.sandbox import Sandbox, sandbox
-from bench.faults.scenes import Scene
+from bench.faults.scene import Scene
 from bench.faults.tracing import Tracer, unavailable
 
 POINTS = int(os.environ.get("PATCHKIT_TEST_FAULTS", "8"))
@@ -33,6 +33,13 @@ def test_every_law_holds_at_a_few_points(box: Sandbox) -> None:
     scenes = ["apply --force", "import"]
     found = Harness(box, SEED, scenes).strike(POINTS, tell=print)
     assert found.sum() >= POINTS - 4  # a count may differ by a few from run to run
+    assert not found.broken, f"seed {SEED}"
+
+
+def test_files_that_are_rendered_change_together(box: Sandbox) -> None:
+    harness = Harness(box, SEED, ["render --force"], ["term", "full"])
+    found = harness.strike(POINTS, tell=print)
+    assert found.sum() >= POINTS - 2
     assert not found.broken, f"seed {SEED}"
 
 

@@ -1,0 +1,90 @@
+"""Commands that write files of a project and no checkout: a set of files, or one report."""
+
+from __future__ import annotations
+
+import yaml
+
+from bench.faults.sandbox import Sandbox
+from bench.faults.scene import Scene
+from tests.ops.test_overrides import CORE, REASON, RULES, SPEED, overriding
+from tests.rendering.machines import VALUES, Machine, make_project
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import lines, small_patches
+
+_PIN = "0123456789abcdef0123456789abcdef01234567"
+
+
+def _nothing(box: Sandbox) -> None:
+    """A folder with something of the user's, and no project yet."""
+    box.project.write({"README.md": "mine\n"})
+
+
+def _to_render(box: Sandbox) -> Project:
+    folder = box.outside / "machine"
+    machine = Machine(folder) if folder.exists() else Machine.create(folder)
+    make_project(box.project.root, machine)
+    return box.project
+
+
+def _rendered(box: Sandbox) -> None:
+    """Rendered for other values, and edited by hand since; a page with a table of versions."""
+    project = _to_render(box)
+    project.run("render", *VALUES, "--set", "devices=4").ok()
+    script = project.root / "rendered/demo/install.sh"
+    script.write_text(script.read_text() + "echo by hand\n")
+    table = "<!-- patchkit versions: manifests/demo.yaml -->\n<!-- patchkit versions: end -->"
+    project.write({"docs/page.md": f"mine\n\n{table}\nmine, too\n"})
+
+
+def _overriding(box: Sandbox) -> None:
+    """Functions that are replaced, and that nobody has reviewed; the lock has a component."""
+    project, core, speed = box.project, box.upstream("core"), box.upstream("speed")
+    if core.resolve("refs/heads/main") is None:
+        core.commit(CORE)
+        speed.commit(SPEED)
+    project.write({"patches/calls.rules.yml": yaml.safe_dump(RULES)})
+    project.component("core", core, _tip(core))
+    project.component("speed", speed, _tip(speed), overrides=[overriding(REASON)])
+    project.run("apply").ok()
+
+
+def _tip(upstream: Upstream) -> str:
+    return str(upstream.resolve("refs/heads/main"))
+
+
+def _two(box: Sandbox) -> Project:
+    """Two components; the branch of the first has moved its lines."""
+    project = box.project
+    for name in ("demo", "other"):
+        upstream = box.upstream(name)
+        if upstream.resolve("refs/heads/main") is None:
+            upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}, branch="old")
+            old = str(upstream.resolve("refs/heads/old"))
+            upstream.commit({"a.txt": "a new first line\n" + lines()}, parents=(old,))
+        old = str(upstream.resolve("refs/heads/old"))
+        project.component(name, upstream, old, small_patches(), track="main")
+    project.run("fetch").ok()
+    project.run("drift")
+    return project
+
+
+def _reports(box: Sandbox) -> None:
+    project = _two(box)
+    for name in ("demo", "other"):
+        project.run("ci", "-c", name, "--format", "json", "--output", f"results/{name}.json")
+    project.write({"report.json": "an old one\n"})
+
+
+_GIT = ("--git", "https://example.com/demo.git", "--commit", _PIN)
+
+PROJECT_SCENES = (
+    Scene("init", ("init", "demo", *_GIT), _nothing, done=frozenset({0, 2, 4})),
+    Scene("render", ("render", *VALUES), _to_render),
+    Scene("render --force", ("render", *VALUES, "--force"), _rendered),
+    Scene("render --into", ("render", "versions", *VALUES, "--into", "docs/page.md"), _rendered),
+    Scene("overrides", ("overrides", "--accept"), _overriding),
+    Scene("report merge", ("report", "merge", "results/demo.json", "results/other.json",
+                           "--format", "json", "--output", "report.json"), _reports),
+    Scene("bump --all", ("bump", "--all", "--to", "latest"), _two),
+)  # fmt: skip
