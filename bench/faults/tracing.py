@@ -217,6 +217,8 @@ def _be_traced(work: Callable[[], object]) -> None:
     code = 1
     try:
         os.setpgid(0, 0)
+        # a shell lets what it runs in the background ignore ^C
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         _ptrace(_TRACEME, 0, 0)
         os.kill(os.getpid(), signal.SIGSTOP)
         _install_filter()

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -90,6 +91,10 @@ class GitFailureError(SurroundingsError):
         super().__init__(f"git {args[0]} failed: {said[-1] if said else f'exit {finished.code}'}")
 
 
+class UntoldVersionError(SurroundingsError):
+    """What is called git does not say which version it is."""
+
+
 def sealed_environment() -> dict[str, str]:
     """The environment of commands whose result we depend on."""
     kept = {name: os.environ[name] for name in _SEALED_KEEPS if name in os.environ}
@@ -139,6 +144,8 @@ def run_sealed(
     )
     finished = Finished(done.returncode, done.stdout, done.stderr)
     if done.returncode not in accept:
+        with suppress(OSError, UntoldVersionError):  # gone, or ended by the same signal
+            require_git()
         raise GitFailureError(args, finished)
     return finished
 
@@ -158,13 +165,18 @@ def git_version() -> tuple[int, int]:
     out = subprocess.run([git_program(), "version"], capture_output=True, text=True, check=False)
     match = re.search(r"(\d+)\.(\d+)", out.stdout)
     if match is None:
-        raise SurroundingsError("git does not tell its version")
+        raise UntoldVersionError(f"{git_program()} does not tell its version")
     return int(match[1]), int(match[2])
 
 
 def require_git() -> None:
-    """Raise SurroundingsError if git is missing or older than MINIMUM_GIT."""
+    """Raise SurroundingsError if git is missing or older than MINIMUM_GIT.
+
+    Asked where a repository is made, where the network is, and when a git command failed, so that
+    what goes well costs no process more.
+    """
     if git_version() < MINIMUM_GIT:
         have = ".".join(map(str, git_version()))
         need = ".".join(map(str, MINIMUM_GIT))
-        raise SurroundingsError(f"git {have} is too old", hint=f"patchkit needs git {need}")
+        hint = f"patchkit needs git {need}"
+        raise SurroundingsError(f"git {have} is too old ({git_program()})", hint=hint)

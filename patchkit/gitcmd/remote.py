@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from patchkit.errors import Problem, SurroundingsError
-from patchkit.gitcmd.process import git_program, network_environment
+from patchkit.gitcmd.process import git_program, network_environment, require_git
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.urls import readable_url
 from patchkit.model.stop import Stop
@@ -199,6 +199,7 @@ def run_network(
 
     `extra` adds environment variables.
     """
+    require_git()
     handle_process_output = _gitpython().handle_process_output
     command = [git_program(), f"--git-dir={repository.git_dir}"]
     for setting in _NETWORK_CONFIG:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.gitcmd.process import Finished, run_sealed
+from patchkit.gitcmd.process import Finished, require_git, run_sealed
 
 ZERO = "0" * 40
 
@@ -140,6 +140,7 @@ def init_repository(git_dir: Path, *, work_tree: Path | None = None) -> Reposito
     On disk: all of it at once, by one rename, where there is no worktree; what a kill left of an
     earlier one goes. Two of these at once in the same place are the caller's to prevent.
     """
+    require_git()
     arguments = ["init", "--quiet", "--template=", "--initial-branch=patchkit"]
     repository = Repository(git_dir, work_tree)
     if work_tree is not None:
