@@ -95,12 +95,14 @@ _SIGNS = tuple(
             r"could not resolve|couldn't connect|failed to connect|connection refused|timed out"
             r"|unable to connect|unable to look up|network is unreachable|no route to host"
             r"|name or service not known|temporary failure in name resolution|ssl certificate"
-            r"|certificate verif|error: 5\d\d\b",
+            r"|certificate verif|error: (5\d\d|429)\b",
         ),
         (
             Trouble.BROKEN,
             r"early eof|rpc failed|hung up|unexpected disconnect|index-pack failed"
-            r"|connection reset|transfer closed|low speed|operation too slow|invalid index-pack",
+            r"|connection reset|transfer closed|low speed|operation too slow|invalid index-pack"
+            # half an answer, or another one than git's protocol has there
+            r"|protocol error|expected (flush|'|no other)|invalid (packet|server response)",
         ),
     )
 )
