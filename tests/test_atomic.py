@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from patchkit.atomic import UNFINISHED, replace_file, write_beside, write_folder
+from patchkit.atomic import UNFINISHED, replace_file, sync_folder, write_beside, write_folder
 from patchkit.errors import SurroundingsError
 from tests.workspace.killing import killed_at
 
@@ -130,6 +132,48 @@ def test_a_folder_with_something_in_it_is_left_alone(beside: Path) -> None:
     with pytest.raises(SurroundingsError, match="folder cannot be written"):
         write_folder(beside / "folder", {"one": b"1\n"})
     assert [path.name for path in beside.rglob("*")] == ["folder", "mine"]
+
+
+def test_folders_above_it_are_made(beside: Path) -> None:
+    write_folder(beside / "new/er/folder", {"one": b"1\n"})
+    assert (beside / "new/er/folder/one").read_bytes() == b"1\n"
+
+
+def test_a_file_where_a_folder_above_it_should_be(beside: Path) -> None:
+    (beside / "file").touch()
+    with pytest.raises(SurroundingsError, match="folder cannot be written"):
+        write_folder(beside / "file/folder", {"one": b"1\n"})
+    assert [path.name for path in beside.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "broken"), KeyboardInterrupt()])
+def test_what_ends_it_after_the_rename_is_what_is_told(
+    beside: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    sync = os.fsync
+
+    def fail_on_folders(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise failure
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail_on_folders)
+    expected = SurroundingsError if isinstance(failure, OSError) else KeyboardInterrupt
+    with pytest.raises(expected):
+        replace_file(beside / "file", b"new")
+    assert (beside / "file").read_bytes() == b"new"
+    assert len(list(beside.iterdir())) == 1
+
+
+def test_a_file_system_that_cannot_sync_folders_is_no_failure(
+    beside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.EINVAL, "not here")
+
+    path = write_beside(beside / "file", b"new")
+    monkeypatch.setattr(os, "fsync", fail)
+    sync_folder(path.parent)
 
 
 def test_an_interrupt_leaves_nothing_beside(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from patchkit.lock import (
     load_lock,
     lock_bytes,
     merge_lock,
+    recorded_in,
     write_lock,
 )
 
@@ -42,6 +43,18 @@ def test_the_same_lock_is_not_written_again(tmp_path: Path) -> None:
 
 def test_the_bytes_do_not_depend_on_the_order() -> None:
     assert lock_bytes(Lock({"a": DEMO, "b": DEMO})) == lock_bytes(Lock({"b": DEMO, "a": DEMO}))
+
+
+def test_the_layout_is_promised() -> None:
+    lines = lock_bytes(Lock({"demo": DEMO})).decode().splitlines()
+    assert lines[:3] == ["{", '  "components": {', '    "demo": {']
+    assert lines[-2:] == ['  "version": 1', "}"]
+
+
+def test_what_is_recorded_of_a_component() -> None:
+    assert recorded_in(Lock({"demo": DEMO}), "demo") == DEMO
+    assert recorded_in(Lock({"demo": DEMO}), "other") is None
+    assert recorded_in(None, "demo") is None
 
 
 def test_merging_keeps_what_is_not_named() -> None:
@@ -164,7 +177,16 @@ def test_a_lock_without_reviews_has_no_word_of_them() -> None:
 
 @pytest.mark.parametrize(
     "overrides",
-    [[], {"a": 1}, {"a": {"b": {"short": {}}}}, {"a": {"b": {"a" * 40: {"x": {"kind": "f"}}}}}],
+    [
+        [],
+        {"a": 1},
+        {"a": {"b": {"short": {}}}},
+        {"a": {"b": {"a" * 40: {"x": {"kind": "f"}}}}},
+        *(
+            {"a": {"b": {"a" * 40: {"x": {"kind": "", "signature": "", "body": "", key: 1}}}}}
+            for key in ("kind", "signature", "body")
+        ),
+    ],
 )
 def test_reviews_that_are_none_are_refused(tmp_path: Path, overrides: object) -> None:
     path = tmp_path / "demo.lock.json"

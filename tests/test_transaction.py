@@ -16,7 +16,7 @@ import pytest
 
 from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.transaction import JOURNAL, recover, write_set
-from tests.workspace.killing import failing_at, killed_at
+from tests.workspace.killing import failing_at, just_before, killed_at
 
 OLD = {"patches/a/one.patch": b"1\n", "patches/a/two.patch": b"2\n", "patches/a/series": b"s\n"}
 NEW = {
@@ -127,6 +127,8 @@ def test_whatever_fails_the_set_is_old_or_new(tmp_path: Path) -> None:
             break
         assert isinstance(failed, (OSError, SurroundingsError))
         waits = (root / JOURNAL).exists()
+        if waits and isinstance(failed, SurroundingsError):
+            assert "again" in str(failed.problems[0].hint)
         if not waits:
             assert _files(root) == OLD, f"not taken back after a failure at {point}"
             assert not list(root.rglob("*.patchkit-tmp"))
@@ -139,9 +141,11 @@ def test_whatever_fails_the_set_is_old_or_new(tmp_path: Path) -> None:
 
 def test_the_same_bytes_are_not_written(root: Path) -> None:
     path = root / "patches/a/series"
+    other = root / "patches/a/one.patch"
     before = path.stat().st_ino
-    write_set(root, {path: b"s\n"}, {path: b"s\n"})
+    write_set(root, {path: b"s\n", other: b"one\n"}, {path: b"s\n", other: b"1\n"})
     assert path.stat().st_ino == before
+    assert other.read_bytes() == b"one\n"
 
 
 def test_nothing_outside_of_the_project_is_written(root: Path) -> None:
@@ -256,9 +260,17 @@ def test_nothing_to_recover_is_nothing(root: Path) -> None:
 )
 def test_a_journal_that_cannot_be_read_is_left_alone(tmp_path: Path, text: str) -> None:
     (tmp_path / JOURNAL).write_text(text)
-    with pytest.raises(BadInputError, match=JOURNAL):
+    with pytest.raises(BadInputError, match=JOURNAL) as error:
         recover(tmp_path)
+    assert error.value.problems[0].hint
     assert (tmp_path / JOURNAL).exists()
+
+
+def test_a_set_that_another_patchkit_finishes_first_is_no_news(root: Path) -> None:
+    """It is there when looked for, and gone when it is our turn."""
+    (root / JOURNAL).write_text("another patchkit holds the folder")
+    with just_before("fcntl.flock", (root / JOURNAL).unlink):
+        assert recover(root) is False
 
 
 def _step(path: str, beside: str | None, old: bytes | None, new: bytes | None) -> dict[str, object]:
@@ -284,6 +296,8 @@ EVIL = ".x.sh.0123456789ab.patchkit-tmp"
         ("git/hooks/post-checkout", f"git/hooks/{EVIL}"),  # a link to .git
         ("patches/a/one.patch", f"patches/{EVIL}"),
         ("patches/a/one.patch", "patches/a/evil.sh"),
+        ("patches/a/one.patch", "patches/a/.evil.sh"),
+        ("patches/a/one.patch", "patches/a/evil.patchkit-tmp"),
         ("patches/a/one.patch", None),
     ],
 )
@@ -313,8 +327,10 @@ def test_a_planted_journal_cannot_touch_what_the_user_wrote(root: Path) -> None:
     ):
         _plant(root, step)
         (root / "patches/a/one.patch").write_bytes(b"mine\n")
-        with pytest.raises(SurroundingsError, match=r"one\.patch was changed"):
+        with pytest.raises(SurroundingsError, match=r"one\.patch was changed") as error:
             recover(root)
+        hint = error.value.problems[0].hint
+        assert f"{step['beside'] or 'nothing'} was to take its place" in str(hint)
         assert (root / "patches/a/one.patch").read_bytes() == b"mine\n"
 
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from patchkit.drift.parts import related
+from patchkit.drift.supplied import SuppliedSource
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.fewfiles import few_files
@@ -98,13 +99,11 @@ class _Layer(Struct):
         return sorted({self.homes[path] for path in dirty if path in self.homes} | set(new))
 
 
-class SeriesJudge:
+class SeriesJudge(SuppliedSource):
     """A series on a state that moves on; `update` says what changed and what that means."""
 
     def __init__(self, source: ObjectSource, patches: Sequence[SeriesPatch]) -> None:
-        self._source = source
-        self._made: dict[str, bytes] = {}
-        self._loaded: Mapping[str, bytes] = {}
+        super().__init__(source)
         self._memory: dict[tuple[int, tuple[TreeEntry | None, ...]], UnitVerdict] = {}
         self._layers = [_layer(patch_changes(patch)) for patch in patches]
         users = Counter(path for layer in self._layers for path in layer.paths)
@@ -220,22 +219,6 @@ class SeriesJudge:
             return few_files(self._source, state)
         except ObstructedError:
             return None
-
-    # --- where the files come from: upstream, and what patches make (see ObjectSource)
-
-    def supply(self, contents: Mapping[str, bytes]) -> None:
-        """Take these blobs of the upstream as read; those of the last time are forgotten."""
-        self._loaded = contents
-
-    def read(self, oid: str, kind: str) -> bytes:
-        """A blob of the upstream, or one that a patch made."""
-        made = self._made.get(oid, self._loaded.get(oid))
-        return self._source.read(oid, kind) if made is None else made
-
-    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        """See ObjectSource."""
-        for oid in oids:
-            yield oid, self.read(oid, kind)
 
 
 def _layer(changes: Sequence[FileChange]) -> _Layer:

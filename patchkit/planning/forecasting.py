@@ -8,12 +8,13 @@ costs as many merges as its files have versions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 
 from patchkit.carry.engine import is_contained, names_a_path_twice
 from patchkit.carry.files import Ground, carry_file
+from patchkit.drift.supplied import SuppliedSource
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.apply import Blobs, apply_changes
@@ -44,7 +45,7 @@ class _Layer(Struct):
     left: _State = field(default_factory=dict)
 
 
-class Forecaster:
+class Forecaster(SuppliedSource):
     """A series on a state that moves on; `judge` says what would become of it there."""
 
     def __init__(
@@ -57,9 +58,7 @@ class Forecaster:
         known: Mapping[str, FileVerdict] | None = None,
         remembered: Mapping[str, Resolution] | None = None,
     ) -> None:
-        self._source = source
-        self._made: dict[str, bytes] = {}
-        self._loaded: Mapping[str, bytes] = {}
+        super().__init__(source)
         self._memory: dict[str, FileVerdict] = dict(known or {})
         self._remembered = remembered or {}
         stack = build_stack(source, old_base, patches, stop_at_conflict=False)
@@ -218,22 +217,6 @@ class Forecaster:
         except ObstructedError:
             return None
         return tree
-
-    # --- where the files come from (see ObjectSource)
-
-    def supply(self, contents: Mapping[str, bytes]) -> None:
-        """See `drift.walking.Supplied`."""
-        self._loaded = contents
-
-    def read(self, oid: str, kind: str) -> bytes:
-        """A blob of the upstream, or one that a patch made."""
-        made = self._made.get(oid, self._loaded.get(oid))
-        return self._source.read(oid, kind) if made is None else made
-
-    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        """See ObjectSource."""
-        for oid in oids:
-            yield oid, self.read(oid, kind)
 
 
 def _as_told(layer: _Layer, forecast: PatchForecast) -> PatchForecast:

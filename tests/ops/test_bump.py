@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from tests.support.commands import Ran
 from tests.support.projects import Project
 from tests.support.repos import Content, Upstream, make_patch
 from tests.support.servers import HttpServer, Reply, http_server
-from tests.support.stacked import STATES, Stacked, lines, small_patches
+from tests.support.stacked import STATES, Stacked, lines, published, small_patches
 
 MANIFEST = "manifests/demo.yaml"
 
@@ -330,11 +329,7 @@ def test_a_stack_that_shares_the_series_is_asked(stack: Stacked, upstream: Upstr
 def test_a_published_patch_is_never_rewritten(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
-    trainer = Upstream.create(tmp_path / "trainer.git")
-    data = small_patches()["one.patch"]
-    entry = {"git": trainer.url, "commit": trainer.commit({"one.patch": data})}
-    entry |= {"path": "one.patch", "sha256": sha256(data).hexdigest()}
-    path = project.component("demo", upstream, upstream.commit(STATES[0]), [entry])
+    path = project.component("demo", upstream, upstream.commit(STATES[0]), [published(tmp_path)])
     before = path.read_bytes()
     merged = upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})})
     ran = project.run("bump", "demo", "--to", merged)

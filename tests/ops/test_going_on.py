@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from patchkit.lock import load_lock
 from tests.support.commands import Ran
 from tests.support.projects import Project
 from tests.support.repos import Content, Upstream, make_patch
-from tests.support.stacked import STATES, Stacked, lines, small_patches
+from tests.support.stacked import STATES, Stacked, lines, published, small_patches
 
 MANIFEST = "manifests/demo.yaml"
 MARKED = """\
@@ -399,11 +398,7 @@ def test_without_a_checkout_nothing_is_written(project: Project, upstream: Upstr
 def test_a_patch_by_reference_is_not_resolved(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
-    trainer = Upstream.create(tmp_path / "trainer.git")
-    data = small_patches()["one.patch"]
-    entry = {"git": trainer.url, "commit": trainer.commit({"one.patch": data})}
-    entry |= {"path": "one.patch", "sha256": sha256(data).hexdigest()}
-    project.component("demo", upstream, upstream.commit(STATES[0]), [entry])
+    project.component("demo", upstream, upstream.commit(STATES[0]), [published(tmp_path)])
     project.run("apply").ok()
     stack = Bumping(project, project.checkout("demo"))
     upstream.commit({"a.txt": lines({5: "upstream five\n"})})

@@ -7,7 +7,6 @@ the environment) the tests that need them are skipped, and say so.
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
 from tests.support.repos import git_in
+from tests.support.upstreams import skip_without_upstreams
 
 ROOT = Path(__file__).parents[2]
 
@@ -83,8 +83,7 @@ def quickstart_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
 
 
 def _from_git(folder: Path, manifest: str, components: tuple[str, ...] = ()) -> Stack:
-    if not os.environ.get("PATCHKIT_TEST_UPSTREAM"):
-        pytest.skip("set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams")
+    skip_without_upstreams()
     return _applied(folder, manifest, components)
 
 

@@ -11,17 +11,12 @@ import pytest
 
 from tests.stacks.conftest import ROOT
 from tests.support.commands import Ran, run_process
+from tests.support.upstreams import NEEDS_UPSTREAMS
 
 NEWER_MBRIDGE = "10cb17f59dd082ef1dd9d5a36f8b1b5b3a5ecc3e"
 MBRIDGE = "mbridge/models/ext/deepseek_v3/dequant_fp8_safetensor_io.py"
 
-upstream = [
-    pytest.mark.upstream,
-    pytest.mark.skipif(
-        not os.environ.get("PATCHKIT_TEST_UPSTREAM"),
-        reason="set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams",
-    ),
-]
+upstream = NEEDS_UPSTREAMS
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import Ran, run_process
+from tests.support.upstreams import NEEDS_UPSTREAMS
 
 SLIME = "https://github.com/THUDM/slime.git"
 SGLANG = "https://github.com/sgl-project/sglang.git"
@@ -72,13 +73,7 @@ CASES = {
     ),
 }
 
-pytestmark = [
-    pytest.mark.upstream,
-    pytest.mark.skipif(
-        not os.environ.get("PATCHKIT_TEST_UPSTREAM"),
-        reason="set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams",
-    ),
-]
+pytestmark = NEEDS_UPSTREAMS
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
+from tests.support.upstreams import skip_without_upstreams
 
 ROOT = Path(__file__).parents[2]
 #: core_v0.12.1, the release that MindSpeed fc63de5c is documented with.
@@ -22,8 +22,7 @@ COUNTS = {"gone": 14, "declared": 4, "signature": 90, "body": 85, "new": 6, "sam
 @pytest.fixture(scope="session")
 def since_documented(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What `patchkit overrides --since` says, as JSON."""
-    if not os.environ.get("PATCHKIT_TEST_UPSTREAM"):
-        pytest.skip("set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams")
+    skip_without_upstreams()
     folder = tmp_path_factory.mktemp("overrides")
     for name in ("manifests", "patches"):
         shutil.copytree(ROOT / name, folder / name)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.stacks.conftest import ROOT
 from tests.support.commands import Ran, run_process
+from tests.support.upstreams import NEEDS_UPSTREAMS
 
 NPU_PATCHES = "2432b3db2c0c9cfd9004c46e14cf2d60860440b6"
 SLIME_PATCH = "c2f071d42aa96d8a99b6bf131f80d99afca19d22d04672993333c45c63229c9e"
@@ -27,13 +28,7 @@ TREES = {
     "mindspeed": "8b0f51b3eb83fa3c44efe068b9c4c51844d018f5",
 }
 
-pytestmark = [
-    pytest.mark.upstream,
-    pytest.mark.skipif(
-        not os.environ.get("PATCHKIT_TEST_UPSTREAM"),
-        reason="set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams",
-    ),
-]
+pytestmark = NEEDS_UPSTREAMS
 
 
 @pytest.fixture(scope="module")

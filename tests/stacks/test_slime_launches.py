@@ -20,6 +20,7 @@ from patchkit.manifest.load import load_manifest
 from tests.stacks.conftest import ROOT
 from tests.stacks.stubs import Stub, stubbed
 from tests.support.commands import run_process
+from tests.support.upstreams import NEEDS_UPSTREAMS
 
 PUBLISHED = "2432b3db2c0c9cfd9004c46e14cf2d60860440b6"
 MANIFEST = f"""\
@@ -36,13 +37,7 @@ SITE = {
     "--prompt-data": ["${train_file}"],
 }
 
-pytestmark = [
-    pytest.mark.upstream,
-    pytest.mark.skipif(
-        not os.environ.get("PATCHKIT_TEST_UPSTREAM"),
-        reason="set PATCHKIT_TEST_UPSTREAM=1 to fetch the git upstreams",
-    ),
-]
+pytestmark = NEEDS_UPSTREAMS
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from tests.support.commands import Ran
@@ -39,6 +40,14 @@ def small_patches() -> dict[str, bytes]:
         subject = f"Patch {name.removesuffix('.patch')}"
         patches[name] = make_patch(before, after, subject=subject, body="For a test.")
     return patches
+
+
+def published(folder: Path) -> dict[str, str]:
+    """The entry of a manifest for one.patch in another repository, which is made in `folder`."""
+    trainer = Upstream.create(folder / "trainer.git")
+    data = small_patches()["one.patch"]
+    entry = {"git": trainer.url, "commit": trainer.commit({"one.patch": data})}
+    return entry | {"path": "one.patch", "sha256": sha256(data).hexdigest()}
 
 
 @dataclass

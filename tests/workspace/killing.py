@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _EVENTS = {
     "os.rename",
@@ -96,11 +97,28 @@ def failing_at(
     return left <= 0
 
 
+@contextmanager
+def just_before(event: str, action: Callable[[], object]) -> Iterator[None]:
+    """In the block, `action` happens just before the first such event; it has to come."""
+    left = [action]
+
+    def happen(happening: str, _: tuple[object, ...]) -> None:
+        if happening == event and left:
+            left.pop()()
+
+    _hooks.append(happen)
+    try:
+        yield
+    finally:
+        _hooks.remove(happen)
+    assert not left, "it never came to that"
+
+
 _hooks: list[Callable[[str, tuple[object, ...]], None]] = []
 
 
 def _ask_hooks(event: str, arguments: tuple[object, ...]) -> None:
-    for hook in _hooks:
+    for hook in list(_hooks):
         hook(event, arguments)
 
 
