@@ -35,7 +35,7 @@ def appliers(scene: Scene) -> list[Command]:
 
 def _am(scene: Scene, name: str, *options: str) -> Command:
     clone = scene.clone
-    argv = ["git", "am", "-q", *options, str(scene.mailbox)]
+    argv = ["git", "am", "-q", "--keep-cr", *options, str(scene.mailbox)]
     return Command(name, argv, clone, lambda: put_clone_back(clone))
 
 
