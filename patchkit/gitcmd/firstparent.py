@@ -20,7 +20,8 @@ Entries = Mapping[str, TreeEntry]
 # 9999-12-31T23:59:59Z, the last moment that a date has a form for
 _LAST_SECOND = 253_402_300_799
 
-_FORM = "%x00commit %H%x00%P%x00%ct%x00%an%x00%s%x00"
+# no path begins with a slash, and neither do these texts behind their blank
+_FORM = "%x00/%H%x00%P%x00%ct%x00 %an%x00 %s%x00"
 
 
 class Commit(Struct, frozen=True):
@@ -101,11 +102,11 @@ def walk_line(
         "--",
         *paths,
     )
-    rows = list(_parse_log(done.out))[::-1]
+    rows = _rows(done.out)[::-1]
     if not rows:
         return Line(tip, ()), ()
-    line = Line(rows[0].parent or since, tuple(row.id for row in rows))
-    return line, tuple(_landing(row) for row in rows if row.touches)
+    line = Line(_parse(rows[0]).parent or since, tuple(row[:40].decode() for row in rows))
+    return line, tuple(_landing(_parse(row)) for row in rows if b"\0:" in row or b"\n:" in row)
 
 
 def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[str, Commit]:
@@ -116,7 +117,7 @@ def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[str, Co
     arguments = ["log", "--no-walk=unsorted", "--no-show-signature", "--encoding=UTF-8", "--stdin"]
     stdin = "".join(f"{each}\n" for each in wanted).encode()
     out = repository.git(*arguments, f"--format={_FORM}", stdin=stdin).out
-    return {row.id: _commit(row) for row in _parse_log(out)}
+    return {row.id: _commit(row) for row in map(_parse, _rows(out))}
 
 
 def entries_at(repository: Repository, revision: str, paths: Collection[str]) -> Entries:
@@ -173,23 +174,21 @@ class _Row(Struct, frozen=True):
     touches: dict[str, TreeEntry | None]
 
 
-def _parse_log(out: bytes) -> Iterator[_Row]:
-    # "commit ID" and its four facts, then pairs of ":modes ids status" and path
-    fields = out.split(b"\0")
-    at, end = 0, len(fields)
-    while at < end:
-        field = fields[at].strip(b"\n")
-        at += 1
-        if not field.startswith(b"commit "):
-            continue
-        touches: dict[str, TreeEntry | None] = {}
-        parents, facts = fields[at], fields[at + 1 : at + 4]
-        at += 4
-        while at < end and not (raw := fields[at].lstrip(b"\n")).startswith(b"commit "):
-            if raw:
-                touches[decode_path(fields[at + 1])] = _entry_after(raw)
-            at += 2 if raw else 1
-        yield _Row(field[7:].decode(), parents[:40].decode(), facts, touches)
+def _rows(out: bytes) -> list[bytes]:
+    """A log in our form, commit by commit: most of them say nothing but who they are."""
+    return out.split(b"\0/")[1:]
+
+
+def _parse(row: bytes) -> _Row:
+    # the id and four facts, then pairs of ":modes ids status" and path
+    name, parents, date, author, subject, *rest = row.split(b"\0")
+    touches: dict[str, TreeEntry | None] = {}
+    fields = iter(rest)
+    for field in fields:
+        facts = field.lstrip(b"\n")
+        if facts:
+            touches[decode_path(next(fields))] = _entry_after(facts)
+    return _Row(name.decode(), parents[:40].decode(), (date, author[1:], subject[1:]), touches)
 
 
 def _landing(row: _Row) -> Landing:

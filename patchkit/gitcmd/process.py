@@ -42,6 +42,7 @@ _SEALED_SETS = {
     "GIT_EDITOR": "false",
     "GIT_SEQUENCE_EDITOR": "false",
     "GIT_PAGER": "cat",
+    "GIT_FLUSH": "0",  # a log goes through the pipe in large pieces, not commit by commit
 }
 
 _SEALED_CONFIG = (

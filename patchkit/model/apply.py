@@ -76,7 +76,7 @@ def apply_changes(
 ) -> Applied:
     """Apply `changes` to `tree`; nothing is written, `blobs` learns what the changes made.
 
-    With `terse` clashes do not tell what stands where a hunk should go. A `trial` is for the
+    With `terse` clashes do not tell what a hunk expects, nor what stands where it should go. A `trial` is for the
     verdict only, of changes that name each path once: files that they make get no ids, no blobs.
     """
     attempt = _Attempt(tree, blobs, changes, terse, trial)
@@ -234,7 +234,7 @@ class _Attempt(Struct):
         data = self._data(before)
         placed = place_hunks(data, change.hunks, terse=self.terse)
         if placed.data is None:
-            clashes = [_misfit_clash(change, misfit) for misfit in placed.misfits]
+            clashes = [_misfit_clash(change, each, self.terse) for each in placed.misfits]
             raise _ClashError(*clashes, offsets=placed.offsets)
         if change.kind is Kind.DELETE and placed.data:
             return self._emptied(change, placed.data, mode), placed.offsets
@@ -368,13 +368,13 @@ def _clash(
     return _ClashError(Clash(named, reason, change.line, detail=detail))
 
 
-def _misfit_clash(change: FileChange, misfit: Misfit) -> Clash:
+def _misfit_clash(change: FileChange, misfit: Misfit, terse: bool) -> Clash:
     return Clash(
         change.path,
         Reason.CONTEXT,
         misfit.hunk.line,
         hunk=misfit.number,
-        expected=tuple(misfit.hunk.preimage),
+        expected=() if terse else tuple(misfit.hunk.preimage),
         found=misfit.found,
         found_at=misfit.found_at,
     )

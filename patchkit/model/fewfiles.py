@@ -53,7 +53,10 @@ class FewFiles(Tree):
 
 def few_files(source: ObjectSource, state: Mapping[str, TreeEntry | None]) -> FewFiles:
     """The tree of what stands at some paths; ObstructedError if a file stands for a folder."""
+    files = {path: entry for path, entry in state.items() if entry is not None}
+    if len(files) < 2:
+        return FewFiles(source, files)
     tree = FewFiles(source, {})
-    for path, entry in state.items():
-        tree = tree if entry is None else tree.put(path, entry)
+    for path, entry in files.items():
+        tree = tree.put(path, entry)
     return tree

@@ -60,7 +60,10 @@ def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> P
     for number, hunk in enumerate(hunks, 1):
         placed = image.place(hunk)
         if placed is None:
-            lines = lines if lines or terse else data.split(b"\n")
+            if terse:
+                misfits.append(Misfit(number, hunk, (), 0))
+                continue
+            lines = lines or data.split(b"\n")
             misfits.append(_misfit(lines, hunk, number, moved))
         else:
             offset, moved = placed
@@ -87,7 +90,6 @@ class _Image(Struct):
     grown: int = 0
     _lines: int = -1
     _known: tuple[int, int] = (0, 0)  # a place in the data, and how many lines are before it
-    _first: int = 0  # where the lines that are looked for can stand at the earliest
 
     def place(self, hunk: Hunk) -> tuple[int, int] | None:
         """Put one hunk in; None, and no change, if it has no place.
@@ -100,16 +102,16 @@ class _Image(Struct):
         needle, old_lines, text, new_lines = _sides(lines)
         if needle.count(b"\n") < old_lines - (not needle.endswith(b"\n")):
             return None  # "no newline" in the middle: no file looks like that
-        self._first = self.data.find(needle)
-        if self._first < 0:
+        behind = self.spans[-1].end if self.spans else 0
+        ahead = self.data.find(needle, behind)
+        if ahead < 0 and (not behind or self.data.find(needle, 0, behind) < 0):
             return None
         at_start = hunk.old_start <= 1
         at_end = not lines or lines[-1][0] in (_PLUS, _MINUS)
-        found = None
-        if not at_start and not at_end:
-            found = self._expected(needle, wanted)
-        if found is None:
-            found = self._nearest(needle, wanted, old_lines, at_start=at_start, at_end=at_end)
+        if at_start or at_end:
+            found = self._at_edge(needle, old_lines, at_start=at_start, at_end=at_end)
+        else:
+            found = self._expected(needle, wanted, ahead) or self._nearest(needle, wanted, ahead)
         if found is None:
             return None
         start, end, line, current = found
@@ -134,10 +136,23 @@ class _Image(Struct):
         self.spans.insert(index, span)
         self.grown += span.new_lines - span.old_lines
 
-    def _expected(self, needle: bytes, wanted: int) -> tuple[int, int, int, int] | None:
+    def _at_edge(
+        self, needle: bytes, lines: int, *, at_start: bool, at_end: bool
+    ) -> tuple[int, int, int, int] | None:
+        """The place at the beginning of the file, or the one at its end."""
+        total = self._total() if at_end else 0
+        for place in self._places(needle, 0) if lines else self._gaps():
+            current = place[3]
+            if (at_start and current) or (at_end and current + lines != total):
+                continue
+            if at_end and needle and place[0] + len(needle) != place[1]:
+                continue
+            return place
+        return None
+
+    def _expected(self, needle: bytes, wanted: int, ahead: int) -> tuple[int, int, int, int] | None:
         """The recorded place, if it lies behind all earlier hunks and the lines stand there."""
-        cursor = self.spans[-1].end if self.spans else 0
-        for start in self._occurrences(needle, cursor):
+        for start in self._occurrences(needle, ahead):
             line = self._line_at(start)
             if line + self.grown == wanted:
                 end = self._line_end(needle, start)
@@ -146,36 +161,33 @@ class _Image(Struct):
                 return None
         return None
 
-    def _nearest(
-        self, needle: bytes, wanted: int, lines: int, *, at_start: bool, at_end: bool
-    ) -> tuple[int, int, int, int] | None:
+    def _nearest(self, needle: bytes, wanted: int, ahead: int) -> tuple[int, int, int, int] | None:
         """The best place, as git's outward search would come upon it."""
-        total = self._total()
-        if not 0 <= wanted <= total:
-            wanted = total  # git compares unsigned: before the first line is behind the last
+        found = self._best(needle, wanted, ahead)
+        if not self.spans:
+            return found
+        # places before the end of what was put in are as far away at least
+        last = self._line_at(self.spans[-1].end) + self.grown
+        if found is not None and abs(found[3] - wanted) <= wanted - last:
+            return found
+        return self._best(needle, wanted, 0)
+
+    def _best(self, needle: bytes, wanted: int, start: int) -> tuple[int, int, int, int] | None:
         best = None
-        best_key = (total + 1, False)
-        for place in self._places(needle, lines):
-            current = place[3]
-            if (at_start and current) or (at_end and current + lines != total):
-                continue
-            if at_end and needle and place[0] + len(needle) != place[1]:
-                continue
-            key = (abs(current - wanted), current < wanted)
-            if key < best_key:
-                best, best_key = place, key
+        for place in self._places(needle, start):
+            if best is None or abs(place[3] - wanted) <= abs(best[3] - wanted):
+                best = place  # of two that are as near the later one: git looks forward first
+            if place[3] >= wanted:
+                break  # all others are farther
         return best
 
-    def _places(self, needle: bytes, lines: int) -> Iterator[tuple[int, int, int, int]]:
-        """Every place where the lines stand untouched: start, end, original and current line."""
-        if not lines:
-            yield from self._gaps()
-            return
-        for start in self._occurrences(needle, 0):
-            line = self._line_at(start)
-            end = self._line_end(needle, start)
-            if end is not None and not self._touched(start, end):
-                yield start, end, line, line + self._growth_before(start)
+    def _places(self, needle: bytes, start: int) -> Iterator[tuple[int, int, int, int]]:
+        """Where the lines stand untouched, in order: start, end, original and current line."""
+        for at in self._occurrences(needle, start):
+            line = self._line_at(at)
+            end = self._line_end(needle, at)
+            if end is not None and not self._touched(at, end):
+                yield at, end, line, line + self._growth_before(at)
 
     def _gaps(self) -> Iterator[tuple[int, int, int, int]]:
         """Both ends of the file: the only places for a hunk that neither removes nor keeps."""
@@ -185,9 +197,9 @@ class _Image(Struct):
         yield size, size, total - self.grown, total
 
     def _occurrences(self, needle: bytes, start: int) -> Iterator[int]:
-        """Where `needle` begins a line, from `start` on."""
+        """Where `needle` begins a line, from `start` on; nowhere for a start that is none."""
         data = self.data
-        at = data.find(needle, max(start, self._first))
+        at = data.find(needle, start) if start >= 0 else -1
         while at >= 0:
             if at == 0 or data[at - 1] == _NEWLINE:
                 yield at
