@@ -6,20 +6,23 @@ Three questions: does it say what `git apply --cached` says on a sample of commi
 state and both commits around them included; how long does it take against trying all of them; how
 long against the bare `git log --first-parent --raw` over the same paths. The history and the files
 must be in the cache (they are, after one `patchkit drift`): what is measured is the looking, in
-CPU seconds of all processes.
+CPU seconds of all processes; and the whole command, from the start of Python to the last line of
+its report, with nothing remembered of earlier ones.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import statistics
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from patchkit.drift.along import Along
 from patchkit.drift.carried import carry_of
@@ -80,13 +83,18 @@ def main() -> None:
         if said is not _fits(found, n, each)
     ]
     ours, bare = _in_turn(walk, lambda: _bare_log(history, patches))
-    carried, _ = _in_turn(lambda: walk(carry=True), lambda: None)
+    carried, _ = _in_turn(lambda: walk(carry=True), lambda: None, rounds=3)
+    with _nothing_remembered(options.cache) as cache:
+        command, again = (
+            _in_turn(lambda: _command(options, cache), lambda: None, rounds=1)[0] for _ in range(2)
+        )
     each = trials.seconds / len(positions)
     print(f"{component.name} along {history.ref}: {found.length} commits, {len(patches)} patches")
     print(f"agrees with git apply on {len(positions) * len(patches) - len(wrong)}", end=" ")
     print(f"of {len(positions) * len(patches)} verdicts on {len(positions)} commits {wrong or ''}")
     print(f"drift            {ours:7.3f} s")
     print(f"  and the carry engine's word where a patch does not apply: {carried:.3f} s")
+    print(f"the whole command{command:6.3f} s, once more {again:.3f} s")
     print(f"bare git log     {bare:7.3f} s   drift takes {ours / bare:.1f} times as long")
     print(f"each by git apply{each * len(line):7.1f} s   ({each * 1000:.0f} ms a commit)", end=" ")
     print(f"  drift takes 1/{each * len(line) / ours:.0f}")
@@ -136,15 +144,34 @@ def _bare_log(history: History, patches: Sequence[LoadedPatch]) -> None:
     changes = [change for patch in patches for change in patch_changes(patch.series_patch)]
     paths = sorted({path for c in changes for path in (c.old_path, c.new_path) if path})
     span = f"{history.fork}..{history.tip}"
-    history.repository.git(
-        "log", "--first-parent", "-m", "--raw", "--no-renames", span, "--", *paths
-    )
+    git = ["git", f"--git-dir={history.repository.git_dir}"]
+    log = ["log", "--first-parent", "-m", "--raw", "--no-renames", span, "--", *paths]
+    subprocess.run([*git, *log], capture_output=True, check=True)
 
 
-def _in_turn(one: Callable[[], object], other: Callable[[], object]) -> tuple[float, float]:
+@contextmanager
+def _nothing_remembered(cache: Path) -> Iterator[Path]:
+    """A cache with the same upstreams, and nothing that earlier reports found."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("histories", "repos", "files", "downloads"):
+            if (cache / name).exists():
+                (Path(folder) / name).symlink_to((cache / name).absolute())
+        yield Path(folder)
+
+
+def _command(options: argparse.Namespace, cache: Path) -> None:
+    command = [sys.executable, "-m", "patchkit", "drift", "-m", options.manifest]
+    command += ["-c", options.component, "--offline", f"--cache={cache}"]
+    command += ["--to", options.to] if options.to else []
+    subprocess.run(command, capture_output=True, check=False)
+
+
+def _in_turn(
+    one: Callable[[], object], other: Callable[[], object], *, rounds: int = _ROUNDS
+) -> tuple[float, float]:
     """The median CPU time of each, run in turn so that a slow moment hits both."""
     times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         for work, taken in zip((one, other), times, strict=True):
             begun = _spent()
             work()
@@ -154,8 +181,8 @@ def _in_turn(one: Callable[[], object], other: Callable[[], object]) -> tuple[fl
 
 def _spent() -> float:
     """CPU time of this process and of those that it waited for: steady on a busy machine."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    spent = [getrusage(whose) for whose in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in spent)
 
 
 def _arguments() -> argparse.Namespace:

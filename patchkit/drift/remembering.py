@@ -23,14 +23,23 @@ from patchkit.recipes.values import Recipe
 from patchkit.series import LoadedPatch
 
 #: Raise it when the same history and series could come to another walk, or another forecast.
-_FORM = 2
+_FORM = 3
 
 
 def walk_path(
-    cache: Path, history: History, patches: Sequence[LoadedPatch], recipes: Mapping[str, Recipe]
+    cache: Path,
+    history: History,
+    patches: Sequence[LoadedPatch],
+    recipes: Mapping[str, Recipe],
+    *,
+    every_state: bool,
 ) -> Path:
-    """Where the walk of this series from this pin along this branch is kept."""
-    return memory_path(cache, "drift", _facts(history, patches, recipes))
+    """Where the walk of this series from this pin along this branch is kept.
+
+    With `every_state` the one that has the carry engine's word on each state.
+    """
+    facts = _facts(history, patches, recipes)
+    return memory_path(cache, "drift", [*facts, "carried"] if every_state else facts)
 
 
 def recall_walk(path: Path) -> Walk | None:

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from patchkit.drift.along import Along, blobs_of
 from patchkit.drift.judging import HunkFault, PatchVerdict, SeriesJudge
 from patchkit.gitcmd.firstparent import Commit, Landing, Line, walk_line
-from patchkit.gitcmd.objects import ObjectReader
 from patchkit.model.outcome import Status
 
 #: So many commits' versions of files are in memory together.
@@ -99,17 +98,16 @@ def with_contents(along: Along, judge: Supplied, found: Sequence[Landing]) -> It
     """The commits one by one, each when the files that it brings are at hand."""
     batches = [found[at : at + _READ_AT_ONCE] for at in range(0, len(found), _READ_AT_ONCE)]
     blobs = [_versions(batch) for batch in batches]
-    with ObjectReader(along.history.repository) as reader:
-        brought = False
-        for batch, wanted in zip(batches, blobs, strict=True):
-            contents = reader.read_present(wanted)
-            if wanted.keys() - contents.keys() and not brought:
-                along.bring(set[str]().union(*blobs))  # one fetch for all
-                reader.close()  # the running git need not see new packs
-                contents |= reader.read_present(wanted.keys() - contents.keys())
-                brought = True
-            judge.supply(contents)
-            yield from batch
+    brought, reader = False, along.reader
+    for batch, wanted in zip(batches, blobs, strict=True):
+        contents = reader.read_present(wanted)
+        if wanted.keys() - contents.keys() and not brought:
+            along.bring(set[str]().union(*blobs))  # one fetch for all
+            reader.close()  # the running git need not see new packs
+            contents |= reader.read_present(wanted.keys() - contents.keys())
+            brought = True
+        judge.supply(contents)
+        yield from batch
 
 
 def judge_commit(along: Along, judge: SeriesJudge, commit: str) -> tuple[PatchVerdict, ...]:
@@ -132,10 +130,27 @@ def _goes_on(along: Along, judge: SeriesJudge, line: Line, earlier: Walk) -> boo
     """Whether the line goes on from the end of the earlier walk, and its last states are right."""
     if line.start != earlier.tip or len(earlier.changes) != judge.count:
         return False  # the branch was rewritten, or the walk is another series'
+    carry, judge.carry = judge.carry, None  # what the engine said was kept with the walk
     verdicts = judge_commit(along, judge, earlier.tip)
+    judge.carry = carry
     now = [_change(0, verdict) for verdict in verdicts]
-    last = [replace(each[-1], position=0) for each in earlier.changes]
+    last = [replace(each[-1], position=0, carried=None) for each in earlier.changes]
     return now == last
+
+
+def with_last(walk: Walk, verdicts: Sequence[PatchVerdict]) -> Walk:
+    """The walk with what the carry engine says of its tip.
+
+    That may be news: a recipe looks at files that no patch touches, and nobody watches them.
+    """
+    ended = []
+    for changes, verdict in zip(walk.changes, verdicts, strict=True):
+        last = replace(changes[-1], carried=verdict.carried)
+        if changes[-1].carried in (None, verdict.carried):
+            ended.append((*changes[:-1], last))
+        else:
+            ended.append((*changes, replace(last, position=walk.length)))
+    return replace(walk, changes=tuple(ended))
 
 
 def _note(changes: list[list[Change]], position: int, verdicts: Sequence[PatchVerdict]) -> None:

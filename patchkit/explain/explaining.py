@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -120,6 +121,11 @@ def _explain_hunks(
         chosen = list(enumerate(change.hunks, 1)) if path else []
         return tuple(explain_hunk(terrain, path or "", h, n) for n, h in chosen)
     path = change.old_path or change.path
+
+    @cache
+    def elsewhere() -> Sequence[str]:
+        return candidates(terrain, change)
+
     return tuple(
         explain_hunk(
             terrain,
@@ -127,7 +133,7 @@ def _explain_hunks(
             change.hunks[clash.hunk - 1],
             clash.hunk,
             clash=clash,
-            elsewhere=lambda: candidates(terrain, change),
+            elsewhere=elsewhere,
         )
         for clash in clashes
         if clash.hunk

@@ -19,6 +19,9 @@ _NEIGHBOURS = 40
 _SHOWN = 3
 _HUNKS_COMPARED = 6
 
+# A stem like `utils` tells nothing.
+_SHORT = 5
+
 #: Less of a patch's lines than this does not make a file a candidate.
 LIKELY = 0.5
 
@@ -50,15 +53,17 @@ def find_moves(
 def candidates(terrain: Terrain, change: FileChange) -> list[str]:
     """Paths worth a look: the same blob, then the same name, then neighbours of the same kind."""
     path = change.old_path or change.path
-    name, suffix = PurePosixPath(path).name, PurePosixPath(path).suffix
+    folder, _, name = path.rpartition("/")
+    stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
     files = terrain.files()
     same_blob = [each for each, entry in files.items() if _is_blob(change, entry.oid)]
-    namesakes = _nearest(path, (f for f in files if PurePosixPath(f).name == name), _NAMESAKES)
-    folder = path.rpartition("/")[0]
+    namesakes = _nearest(path, (f for f in files if _name(f) == name), _NAMESAKES)
+    telling = len(stem) > _SHORT
     beside = (
         f
         for f in files
-        if f.endswith(suffix) and (f.rpartition("/")[0].startswith(folder) or _stem_in(path, f))
+        if f.endswith(suffix)
+        and (f.rpartition("/")[0].startswith(folder) or (telling and stem in _name(f)))
     )
     found = [*same_blob, *namesakes, *_nearest(path, beside, _NEIGHBOURS)]
     return [each for each in dict.fromkeys(found) if each != path]
@@ -71,7 +76,7 @@ def _compare(terrain: Terrain, change: FileChange, path: str) -> Move:
     hunks = change.hunks[:_HUNKS_COMPARED]
     places = [find_hunk(terrain, path, hunk) for hunk in hunks]
     likeness = sum(place.similarity for place in places if place) / max(1, len(hunks))
-    same = PurePosixPath(path).name == PurePosixPath(change.path).name
+    same = _name(path) == _name(change.path)
     return Move(path, round(likeness, 3), "same name" if same else "similar contents")
 
 
@@ -80,9 +85,8 @@ def _is_blob(change: FileChange, oid: str) -> bool:
     return len(blob) >= 7 and oid.startswith(blob)
 
 
-def _stem_in(path: str, other: str) -> bool:
-    stem = PurePosixPath(path).stem
-    return len(stem) > 5 and stem in PurePosixPath(other).name
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _nearest(path: str, others: Iterable[str], limit: int) -> list[str]:

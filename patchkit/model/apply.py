@@ -76,8 +76,9 @@ def apply_changes(
 ) -> Applied:
     """Apply `changes` to `tree`; nothing is written, `blobs` learns what the changes made.
 
-    With `terse` clashes do not tell what a hunk expects, nor what stands where it should go. A `trial` is for the
-    verdict only, of changes that name each path once: files that they make get no ids, no blobs.
+    With `terse` clashes do not tell what a hunk expects, nor what stands where it should go. A
+    `trial` is for the verdict only, of changes that name each path once: files that they make get
+    no ids, no blobs.
     """
     attempt = _Attempt(tree, blobs, changes, terse, trial)
     outcomes = [attempt.try_change(change) for change in changes]

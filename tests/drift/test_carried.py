@@ -101,6 +101,27 @@ def test_a_recipe_makes_a_patch_anew_as_long_as_it_finds_something(
     assert found.intervals[3].since.commit == gone
 
 
+def test_the_tip_alone_tells_the_same_of_the_tip(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE, "b.py": BASE, "c.py": BASE})
+    upstream.commit({"a.py": numbered(l4="theirs"), "c.py": numbered(l6="theirs")}, "Near")
+    upstream.commit({"b.py": numbered(l6="theirs")}, "The same line")
+    upstream.commit({"b.py": BASE}, "Back")
+    taken = upstream.commit({"c.py": numbered(l6="ours", l8="theirs")}, "Taken")
+    upstream.commit({"c.py": numbered(l6="ours", l5="more", l8="theirs")}, "And on")
+    patches = {f"{n}.patch": edit(f"{n}.py", BASE, l6="ours") for n in "abc"}
+
+    fast = look(project, upstream, pin, patches, every_state=False).patches
+    slow = look(project, upstream, pin, patches).patches
+
+    names = ["merged", "unchanged", "absorbed"]
+    assert [each.status.value for each in fast] == [each.status.value for each in slow] == names
+    assert [each.breaks for each in fast] == [each.breaks for each in slow]
+    assert [each.forecast for each in fast] == [each.forecast for each in slow]
+    assert fast[2].absorbed_by == slow[2].absorbed_by
+    assert fast[2].absorbed_by is not None
+    assert fast[2].absorbed_by.commit == taken
+
+
 _names = st.lists(st.sampled_from(["a", "a/b", "a/b/c", "ab", "d", "d/e"]), min_size=1, max_size=3)
 
 

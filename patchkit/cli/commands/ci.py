@@ -84,7 +84,14 @@ def ci(
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
     with showing_progress(terminal) as progress:
         checked = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
-        drifted = look_for_drift(tracking, store, progress, every_commit=form is Format.HTML)
+        every_state = form in (Format.HTML, Format.JSON)
+        drifted = look_for_drift(
+            tracking,
+            store,
+            progress,
+            every_state=every_state,
+            every_commit=form is Format.HTML,
+        )
     report = CiReport(checked, drifted, allow_drift)
     return deliver(
         terminal,

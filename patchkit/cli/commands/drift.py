@@ -111,6 +111,7 @@ def drift(
             progress,
             to=to,
             bisect=bisect,
+            every_state=form in (Format.HTML, Format.JSON),
             every_commit=form is Format.HTML,
             broken=broken,
         )
