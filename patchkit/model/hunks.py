@@ -21,6 +21,11 @@ _PLUS = 43
 _MINUS = 45
 _BLANKS = b" \t\r\n"
 
+# What stood between a hunk and the one before it in the version of the file that was looked
+# at last, with the number of lines; to compare it is quicker than to search it and to count them.
+_BEFORE: dict[bytes, tuple[bytes, int]] = {}
+_REMEMBERED = 512
+
 
 class Misfit(Struct, frozen=True):
     """A hunk that has no place.
@@ -50,9 +55,10 @@ class Placement(Struct, frozen=True):
 def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> Placement:
     """Apply `hunks` to `data`; the ones that fit are placed even where others do not.
 
-    With `terse` misfits do not tell what stands in their place, which takes as long as all else.
+    With `terse` misfits do not tell what stands in their place, which takes as long as all else,
+    and what was in front of each hunk is remembered: the next version of the file differs little.
     """
-    image = _Image(data)
+    image = _Image(data, _BEFORE if terse else None)
     offsets: list[int] = []
     misfits: list[Misfit] = []
     lines: list[bytes] = []
@@ -86,6 +92,7 @@ class _Image(Struct):
     """The file while hunks are put in; `spans` are in its order, `grown` is by how many lines."""
 
     data: bytes
+    before: dict[bytes, tuple[bytes, int]] | None = None
     spans: list[_Span] = field(default_factory=list)
     grown: int = 0
     _lines: int = -1
@@ -103,7 +110,7 @@ class _Image(Struct):
         if needle.count(b"\n") < old_lines - (not needle.endswith(b"\n")):
             return None  # "no newline" in the middle: no file looks like that
         behind = self.spans[-1].end if self.spans else 0
-        ahead = self.data.find(needle, behind)
+        ahead = self._ahead(needle, behind)
         if ahead < 0 and (not behind or self.data.find(needle, 0, behind) < 0):
             return None
         at_start = hunk.old_start <= 1
@@ -128,6 +135,23 @@ class _Image(Struct):
             at = span.end
         pieces.append(self.data[at:])
         return b"".join(pieces)
+
+    def _ahead(self, needle: bytes, behind: int) -> int:
+        """The first place of the lines behind all earlier hunks, -1 for none."""
+        if self.before is None:
+            return self.data.find(needle, behind)
+        gap, lines = self.before.get(needle, (b"", 0))
+        at = behind + len(gap)
+        if self.data.startswith(gap, behind) and self.data.startswith(needle, at):
+            self._known = at, self._line_at(behind) + lines
+            return at
+        at = self.data.find(needle, behind)
+        if at >= 0:
+            first = self._line_at(behind)
+            if len(self.before) >= _REMEMBERED:
+                self.before.clear()
+            self.before[needle] = self.data[behind:at], self._line_at(at) - first
+        return at
 
     def _insert(self, span: _Span) -> None:
         index = len(self.spans)
@@ -167,7 +191,7 @@ class _Image(Struct):
         if not self.spans:
             return found
         # places before the end of what was put in are as far away at least
-        last = self._line_at(self.spans[-1].end) + self.grown
+        last = self.spans[-1].line + self.spans[-1].old_lines + self.grown
         if found is not None and abs(found[3] - wanted) <= wanted - last:
             return found
         return self._best(needle, wanted, 0)

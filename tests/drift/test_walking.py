@@ -245,7 +245,7 @@ def test_only_what_is_new_is_looked_at_the_next_time(
     monkeypatch.setattr(SeriesJudge, "update", counting)
     upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
     again = look(project, upstream, pin, {"ours.patch": OURS})
-        assert sum(judged) == 3  # where the first walk ended, the new commit, and the tip once more
+    assert sum(judged) == 3  # where the first walk ended, the new commit, and the tip once more
     shutil.rmtree(project.root / "cache" / "drift")
     assert look(project, upstream, pin, {"ours.patch": OURS}) == again
 

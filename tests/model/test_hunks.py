@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from patchkit.model.diff import parse_diff
 from patchkit.model.hunks import Placement, place_hunks
@@ -135,3 +137,16 @@ def test_a_last_line_without_newline_may_have_blanks_behind_it_as_git_has_it(tai
 def test_a_first_misfit_tells_what_stands_at_its_own_place() -> None:
     (misfit,) = place(NUMBERS, b"@@ -4,3 +4,3 @@\n x\n-y\n+Y\n z\n").misfits
     assert (misfit.number, misfit.found_at, misfit.found) == (1, 4, (b"4\n", b"5\n", b"6\n"))
+
+
+_lines = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n"]), min_size=2, max_size=14)
+_PARTS = (b"@@ -2,3 +2,3 @@\n a\n-b\n+x\n c\n", b"@@ -6,2 +6,3 @@\n c\n+y\n a\n")
+
+
+@given(st.lists(_lines.map(b"".join), min_size=2, max_size=6))
+def test_law_what_an_earlier_version_taught_changes_nothing(versions: list[bytes]) -> None:
+    hunks = parse_diff(diff(*_PARTS))[0].hunks
+    for data in versions:
+        told, quick = place_hunks(data, hunks), place_hunks(data, hunks, terse=True)
+        assert (quick.data, quick.offsets) == (told.data, told.offsets)
+        assert [each.number for each in quick.misfits] == [each.number for each in told.misfits]
