@@ -2,8 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.merging.checking import names_gone
-from patchkit.model.merging.regions import compare_three
+from patchkit.model.merging.checking import (
+    file_doubts,
+    has_doubled_hunk,
+    lines_lost,
+    names_gone,
+    upstream_share,
+)
+from patchkit.model.merging.regions import ThreeWay, compare_three
+from patchkit.model.merging.values import Doubt
 
 BASE = """\
 import os
@@ -32,3 +39,126 @@ def test_names_that_upstream_no_longer_has(
 ) -> None:
     base, theirs, ours = (t.encode().splitlines(True) for t in (BASE, upstream, BASE + added))
     assert names_gone(compare_three(base, theirs, ours)) == gone
+
+
+def rows(text: str) -> list[bytes]:
+    """Each letter a line that says something."""
+    return [f"line {letter} {letter}\n".encode() for letter in text]
+
+
+def three(base: str, upstream: str, patch: str) -> ThreeWay:
+    return compare_three(rows(base), rows(upstream), rows(patch))
+
+
+@pytest.mark.parametrize(
+    ("base", "upstream", "patch", "merged", "lost"),
+    [
+        ("abc", "abcu", "pabc", "pabcu", False),
+        ("abc", "abcu", "pabc", "abcpu", False),  # where they stand is not looked at here
+        ("abc", "abcu", "pabc", "abcu", True),
+        ("abc", "abcu", "pabc", "ppabcu", True),
+        ("abc", "abcu", "pabc", "pabc", True),
+        ("abc", "bcu", "pabc", "pbcu", False),
+        ("abc", "bcu", "pabc", "pabcu", True),
+        ("abc", "abcu", "bc", "bcu", False),
+        ("abc", "abcu", "bc", "abcu", True),
+        ("abc", "abcu", "bc", "cu", True),
+        ("aab", "aabu", "ab", "abu", False),
+        ("aab", "aabu", "ab", "bu", True),
+    ],
+)
+def test_a_merge_changes_upstream_s_file_as_the_patch_changes_the_old(
+    base: str, upstream: str, patch: str, merged: str, lost: bool
+) -> None:
+    sides = [rows(text) for text in (base, upstream, patch, merged)]
+    assert lines_lost(*sides) is lost
+    indented = [b"    " + line for line in sides[3]]
+    assert lines_lost(*sides[:3], [*indented, b"\n"]) is lost
+
+
+@pytest.mark.parametrize(
+    ("base", "upstream", "patch", "share"),
+    [
+        ("abc", "abcxyz", "abcxyzw", 0.75),
+        ("abc", "abcxy", "xyabc", 1.0),
+        ("abc", "abc", "xyabc", 0.0),
+        ("abc", "abcx", "xabc", 0.0),  # one line may happen to be new on both sides
+        ("abxy", "ab", "abxyxy", 0.0),  # not if upstream takes it away
+        ("abc", "xyabc", "xyc", 1.0),
+        ("abc", "xyxyabc", "xyxyxyxyabc", 0.5),
+    ],
+)
+def test_how_much_of_the_patch_upstream_has(
+    base: str, upstream: str, patch: str, share: float
+) -> None:
+    assert upstream_share(three(base, upstream, patch)) == share
+
+
+@pytest.mark.parametrize(
+    ("base", "upstream", "patch", "doubled"),
+    [
+        ("abcdef", "abcdexyf", "xyabcdef", True),
+        ("abcdef", "abcdexf", "xyabcdef", False),  # not all of it
+        ("abcdef", "abcdexf", "xbabcdef", True),  # all of what is new at all, half of it
+        ("abcdef", "abcdexf", "xbcabcdef", False),  # less than half of it
+        ("abcdef", "abcdebf", "babcdef", False),  # nothing of it is new at all
+        ("abcdef", "xyabcdef", "xyabcdef", False),  # at the same place
+        ("abcdef", "abcdef", "xyabcdef", False),
+        ("abcdef", "abcdexyf", "xxyabcdef", False),  # more than upstream has
+        ("abcdefg", "abcdefxyg", "pabcxydefg", True),  # a second edit
+    ],
+)
+def test_a_hunk_that_upstream_has_elsewhere(
+    base: str, upstream: str, patch: str, doubled: bool
+) -> None:
+    assert has_doubled_hunk(three(base, upstream, patch)) is doubled
+
+
+def test_lines_that_say_nothing_are_no_sign() -> None:
+    base, upstream = [*rows("abc")], [*rows("abc"), b"}\n", b"x\n", b"\n"]
+    patch = [b"}\n", b"x\n", b"\n", *rows("abc")]
+    assert not has_doubled_hunk(compare_three(base, upstream, patch))
+    assert upstream_share(compare_three(base, upstream, patch)) == 0.0
+
+
+SOUND = b"class A:\n    x: int\n\n    def f(self):\n        pass\n"
+TWICE = SOUND + b"\n    def f(self):\n        pass\n"
+SETTER = SOUND.replace(b"    def", b"    @property\n    def") + (
+    b"\n    @f.setter\n    def f(self, value):\n        pass\n"
+)
+BROKEN = SOUND + b"def\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "merged", "doubts"),
+    [
+        ("m.py", [SOUND], SOUND, ()),
+        ("m.py", [SOUND], BROKEN, (Doubt.DOES_NOT_PARSE,)),
+        ("m.py", [SOUND, SOUND], SOUND + b"def g(a, a): pass\n", (Doubt.DOES_NOT_PARSE,)),
+        ("m.py", [SOUND, BROKEN], BROKEN, ()),  # it did not before
+        ("m.py", [BROKEN, SOUND], BROKEN, ()),
+        ("m.py", [SOUND, SOUND], TWICE, (Doubt.DEFINED_TWICE,)),
+        ("m.py", [SOUND, TWICE], TWICE, ()),
+        ("m.py", [TWICE, SOUND], TWICE, ()),
+        ("m.py", [SOUND], SETTER, ()),
+        ("m.py", [SOUND], SOUND + SOUND.replace(b"A", b"B"), ()),  # another scope
+        ("m.py", [SOUND], SOUND + SOUND, (Doubt.DEFINED_TWICE,)),
+        ("m.py", [SOUND], SOUND.replace(b"x:", b"x: int\n    x:"), (Doubt.DEFINED_TWICE,)),
+        (
+            "m.py",
+            [SOUND],
+            SOUND + b"\nasync def f(): pass\nasync def f(): pass\n",
+            (Doubt.DEFINED_TWICE,),
+        ),
+        ("m.py", [SOUND], b"'\\d'\n" + SOUND, ()),  # a warning is not an error
+        ("m.txt", [SOUND], BROKEN, ()),
+        ("m.json", [b"{}"], b"[1]", ()),
+        ("m.json", [b"{}", b"[]"], b"{", (Doubt.DOES_NOT_PARSE,)),
+        ("m.json", [b"{}", b"["], b"{", ()),
+        ("m.json", [b"{}"], b"[" * 100_000, (Doubt.DOES_NOT_PARSE,)),
+    ],
+)
+def test_what_is_wrong_with_a_file_as_such(
+    path: str, before: list[bytes], merged: bytes, doubts: tuple[Doubt, ...]
+) -> None:
+    assert file_doubts(path, before, merged) == doubts
