@@ -41,6 +41,15 @@ def test_names_that_upstream_no_longer_has(
     assert names_gone(compare_three(base, theirs, ours)) == gone
 
 
+def test_a_name_of_the_first_line_is_known() -> None:
+    base, upstream = [b"import json\n", b"one\n"], [b"import yaml\n", b"one\n"]
+    patch = [*base, b"json.loads()\n"]
+    assert names_gone(compare_three(base, upstream, patch)) == ("json",)
+    # but not one that the patch takes out of use itself
+    patch = [b"json = load()\n", b"one\n"]
+    assert names_gone(compare_three(base, upstream, patch)) == ()
+
+
 def rows(text: str) -> list[bytes]:
     """Each letter a line that says something."""
     return [f"line {letter} {letter}\n".encode() for letter in text]

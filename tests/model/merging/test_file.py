@@ -168,6 +168,13 @@ def test_moved_surroundings_are_followed() -> None:
     assert settled(merged) == upstream.replace(
         "def second(value):\n", "def second(value):\n" + inside
     )
+    (detail,) = [each.detail for _, each in merged.steps if each and each.rule is Rule.MOVED]
+    assert detail == "upstream moved its surroundings to line 2"
+    two = patch.replace(", strict=True)\n", ", strict=True)\n    # the end\n")
+    (detail,) = [
+        each.detail for _, each in merge(upstream, two).steps if each and each.rule is Rule.MOVED
+    ]
+    assert detail == "upstream moved its surroundings to lines 2, 3"
 
 
 def test_names_of_both_sides_are_imported() -> None:
@@ -265,6 +272,13 @@ def test_the_last_line_s_end_is_a_question_of_its_own(newline: str) -> None:
     assert settled(merged) == "a = 1\nb = 2\nc = 3\nd = 4" + newline
     merged = merge(base + "\nc = 3", base + "\n", base)
     assert settled(merged) == "a = 1\nb = 2\nc = 3\n"
+
+
+def test_markers_stand_on_lines_of_their_own() -> None:
+    merged = merge("a\nu\nu", "a\np\np", "a\nb\nb", "x.txt")
+    assert conflict_text(merged).decode() == (
+        "a\n<<<<<<< upstream\nu\nu\n||||||| base\nb\nb\n=======\np\np\n>>>>>>> patch\n"
+    )
 
 
 def test_line_ends_are_kept() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from patchkit.model.merging.confidence import CERTAIN, confidence_of
 from patchkit.model.merging.file import merge_file
+from patchkit.model.merging.listed import merge_listed
 from patchkit.model.merging.values import Rule
 
 REST = "\n\ndef f():\n    return 1\n"
@@ -69,6 +70,52 @@ def test_exported_names() -> None:
     patch = base.replace('"two"', '"zwei"').replace('    "six",\n', '    "six",\n    "ten",\n')
     assert merged(base, upstream, patch) == (
         '__all__ = [\n    "one",\n    "deux",\n    "zwei",\n    "ten",\n]\n'
+    )
+
+
+def test_a_block_without_a_last_comma_gets_one() -> None:
+    base, upstream = "from a import one\n", "from a import (\n    one,\n    two\n)\n"
+    assert merged(base, upstream, "from a import one, zoo\n") == block("a", "one", "two", "zoo")
+
+
+@pytest.mark.parametrize(
+    ("upstream", "own", "merged"),
+    [
+        (block("c", "u") + "from b import x\n\n", "import zlib", "{}import zlib\n\n"),
+        (block("a", "u"), "from b import own as mine", "{}from b import own as mine\n"),
+        (block("a", "u") + "\n\n", "from b import own", "{}from b import own\n\n\n"),
+        (block("c", "u"), "from b import own", "from b import own\n{}"),
+        (block("c", "u"), "import b as own", "import b as own\n{}"),
+        ("# none\n", "from b import own", "{}from b import own\n"),
+        ("\n", "from b import own", "from b import own\n{}"),
+    ],
+)
+def test_where_a_new_statement_goes(upstream: str, own: str, merged: str) -> None:
+    """Sorted among the others, if they are; else behind the last; empty lines stay at the end."""
+    sides = ("from m import o\n", upstream, f"from m import o\n{own}\n")
+    found = merge_listed(*(side.encode().splitlines(True) for side in sides))
+    bare = upstream.rstrip("\n") + "\n" if upstream.strip() else upstream
+    assert found is not None
+    assert b"".join(found).decode() == merged.format(bare)
+
+
+def test_indented_imports_with_other_line_ends() -> None:
+    def text(*lines: str) -> bytes:
+        return "".join(f"{line}\r\n" for line in ("def f():", *lines, "    return 1")).encode()
+
+    base = text("    from a import one, two")
+    upstream = text("    from a import (", "        one,", "        six,", "    )")
+    patch = text("    from a import one, two", "    from b import own")
+    merge = merge_file("m.py", base, upstream, patch)
+    assert merge is not None
+    assert merge.data == text(
+        "    from a import (", "        one,", "        six,", "    )", "    from b import own"
+    )
+    added = text("    from a import one, own, two")
+    merge = merge_file("m.py", base, upstream, added)
+    assert merge is not None
+    assert merge.data == text(
+        "    from a import (", "        one,", "        own,", "        six,", "    )"
     )
 
 
