@@ -73,6 +73,27 @@ def test_a_neighbour_that_upstream_rewrote_is_less_sure() -> None:
     assert confidence_of(merged) < 0.5
 
 
+def test_a_neighbour_below_that_upstream_rewrote_is_less_sure() -> None:
+    upstream = swapped("    return value\n", "    for part in walk():\n        part.verify()\n")
+    merged = merge(upstream, swapped("    check(value)\n", "    check(copy(value))\n"))
+    assert [each.doubts for _, each in merged.steps if each] == [(Doubt.REWRITTEN,)]
+
+
+@pytest.mark.parametrize(("count", "settles"), [(4, False), (5, False), (6, True)])
+def test_where_upstream_made_some_of_it_in_its_own_way_nobody_can_say(
+    count: int, settles: bool
+) -> None:
+    """Two of so many lines; from two in five on it counts as upstream's own."""
+    lines = [f"    step_{number}(value)\n" for number in range(count)]
+    at = "    check(value)\n"
+    merged = merge(
+        swapped(at, f"{at}    upstream(value)\n{lines[0]}{lines[1]}"),
+        swapped(at, at + "".join(lines)),
+        path="m.txt",
+    )
+    assert (merged.data is not None) is settles
+
+
 def test_both_insert_upstream_first() -> None:
     entry = '    "two": 2,\n'
     merged = merge(

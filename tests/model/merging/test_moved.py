@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.model.linediff import diff_lines
-from patchkit.model.merging.moved import find_moved, placed_at
+from patchkit.model.merging.moved import find_moved, placed_at, scored_places
 
 BLOCK = ["first(value)\n", "second(value)\n", "third(value)\n", "fourth(value)\n"]
 REST = [f"line {number}\n" for number in range(12)]
@@ -104,3 +104,11 @@ def test_an_edit_of_a_whole_file_keeps_its_indentation() -> None:
     place = placed_at([b"a\n"], [b"c\n"], [b"  b\n"], edit, 0)
     assert place is not None
     assert (place.start, place.end, place.lines) == (0, 1, (b"  b\n",))
+
+
+@pytest.mark.parametrize("come", [[0], [1], [2], [3], range(5)])
+def test_one_line_that_came_along_is_enough_to_find_the_place(come: list[int]) -> None:
+    base = [b"above(value)\n", b"gone(value)\n", b"away(value)\n", b"below(value)\n"]
+    (edit,) = diff_lines(base, [base[0], base[3]])
+    upstream = [*base, b"more(value)\n"]
+    assert scored_places(base, upstream, edit, come) == ([(4, 1)] if come != [2] else [])
