@@ -338,7 +338,7 @@ def test_a_pattern_means_the_highest_version(project: Project, upstream: Upstrea
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_walk_agrees_with_the_engine_on_every_commit(tmp_path: Path, seed: int) -> None:
     """Law: what the walk says of a commit is what building the stack, or carrying it, says."""
     dice = random.Random(seed)

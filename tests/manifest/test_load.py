@@ -404,13 +404,13 @@ def test_a_wild_value_is_shown_on_one_short_line() -> None:
 
 
 def test_a_file_full_of_mistakes_is_told_in_good_time() -> None:
-    text = "version: 1\n" + "".join(f"verson{n}: x\n" for n in range(50_000))
+    text = "version: 1\n" + "".join(f"verson{n}: x\n" for n in range(20_000))
     start = time.process_time()
     with pytest.raises(BadInputError) as caught:
         load_text(text)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 4
     assert len(caught.value.problems) == MAXIMUM_PROBLEMS + 1
-    assert str(caught.value.problems[-1]) == "49901 more problems"
+    assert str(caught.value.problems[-1]) == "19901 more problems"
 
 
 # --- whatever is in the file, the answer is a manifest or a BadInputError

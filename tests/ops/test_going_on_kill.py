@@ -18,7 +18,7 @@ from tests.support.stacked import Stacked, lines, small_patches
 from tests.workspace.killing import killed_at
 
 #: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
-STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "41"))
+STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "71"))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.support.stacked import Stacked, small_patches
 from tests.workspace.killing import killed_at
 
 #: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
-STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "19"))
+STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "37"))
 
 
 def _product(stack: Stacked) -> tuple[dict[str, bytes], dict[str, bytes]]:

@@ -16,7 +16,7 @@ from tests.workspace.bench import STAMP, Bench, committed_files, disk_files
 from tests.workspace.killing import killed_at
 
 #: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
-STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "13"))
+STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "19"))
 
 OLD: Files = {
     "same.py": "same\n",

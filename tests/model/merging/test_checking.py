@@ -79,10 +79,10 @@ def three(base: str, upstream: str, patch: str) -> ThreeWay:
 def test_a_merge_changes_upstream_s_file_as_the_patch_changes_the_old(
     base: str, upstream: str, patch: str, merged: str, lost: bool
 ) -> None:
-    sides = [rows(text) for text in (base, upstream, patch, merged)]
-    assert lines_lost(*sides) is lost
-    indented = [b"    " + line for line in sides[3]]
-    assert lines_lost(*sides[:3], [*indented, b"\n"]) is lost
+    old, theirs, ours, result = (rows(text) for text in (base, upstream, patch, merged))
+    assert lines_lost(old, theirs, ours, result) is lost
+    indented = [b"    " + line for line in result]
+    assert lines_lost(old, theirs, ours, [*indented, b"\n"]) is lost
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,9 @@ def test_a_block_without_a_last_comma_gets_one() -> None:
 )
 def test_where_a_new_statement_goes(upstream: str, own: str, merged: str) -> None:
     """Sorted among the others, if they are; else behind the last; empty lines stay at the end."""
-    sides = ("from m import o\n", upstream, f"from m import o\n{own}\n")
-    found = merge_listed(*(side.encode().splitlines(True) for side in sides))
+    base, patch = "from m import o\n", f"from m import o\n{own}\n"
+    sides = [side.encode().splitlines(True) for side in (base, upstream, patch)]
+    found = merge_listed(sides[0], sides[1], sides[2])
     bare = upstream.rstrip("\n") + "\n" if upstream.strip() else upstream
     assert found is not None
     assert b"".join(found).decode() == merged.format(bare)
