@@ -70,7 +70,7 @@ def open_history(store: Store, component: Component, ref: str, progress: Progres
     if not isinstance(source, GitSource) or not isinstance(pin, GitPin):
         what = "comes from no git repository: there is no history to look at"
         raise BadInputError(Problem(what, component.name))
-    repository = Repository(store.cache / "histories" / f"{folder_name(upstream_key(source))}.git")
+    repository = _repository(store, source)
     tip = _known(repository, ref, pin.commit, fixed=not store.offline)
     if tip is None:
         what = f"the history of {ref} is not in the cache"
@@ -87,6 +87,12 @@ def open_history(store: Store, component: Component, ref: str, progress: Progres
         what = f"{ref} has nothing in common with the pin {pin.commit}"
         raise BadInputError(Problem(what, str(component.pin_where), "correct `track`"))
     return History(repository, source, ref, pin.commit, tip, fork)
+
+
+def known_commit(store: Store, source: GitSource, short: str) -> str | None:
+    """The only commit of the history that is here whose id begins so."""
+    repository = _repository(store, source)
+    return repository.commit(short) if repository.exists else None
 
 
 def bring_blobs(
@@ -109,6 +115,10 @@ def bring_blobs(
             fetching = store.fetching(component.name, progress)
             absent |= fetch_file_contents(history.source, sorted(lacking), repository, fetching)
     return absent
+
+
+def _repository(store: Store, source: GitSource) -> Repository:
+    return Repository(store.cache / "histories" / f"{folder_name(upstream_key(source))}.git")
 
 
 def _known(repository: Repository, ref: str, pin: str, *, fixed: bool) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchkit.cli.carried_output import print_carried_file
+from patchkit.cli.carried_output import print_carried_file, wrapped
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Paint, Painted
 from patchkit.cli.words import word
@@ -64,7 +64,8 @@ def print_halted(terminal: Terminal, halted: Halted) -> None:
         how = "" if file.marked else "  no markers: git add or git rm it"
         terminal.product(["  in conflict: ", Painted(file.path, Paint.PLACE), how])
         for commit in file.upstream:
-            terminal.product(["    upstream: ", commit])
+            for indent, line in wrapped(f"upstream: {commit}", 4):
+                terminal.product([indent, line])
     if halted.unknown:
         terminal.product(["  upstream's commits are not named: ", halted.unknown])
     if halted.later:

@@ -12,6 +12,7 @@ from patchkit.model.outcome import FileOutcome, Status
 from patchkit.ops.carry import CarriedFileRow
 
 _NARROW = 40
+_HANGING = 2
 
 
 def print_carried(
@@ -32,19 +33,12 @@ def print_carried_file(terminal: Terminal, file: FileOutcome | CarriedFileRow) -
     place = f" -> {file.carried_to}" if file.carried_to else ""
     terminal.product(["    ", word(file.status), f"  {file.path}{place}{shift}{sure}"])
     for reason in file.reasons:
-        for line in _wrapped(reason):
-            terminal.product(
-                [line[: len(line) - len(line.lstrip())], Painted(line.lstrip(), Paint.FAINT)]
-            )
+        for indent, line in wrapped(reason, 8):
+            terminal.product([indent, Painted(line, Paint.FAINT)])
 
 
-def _wrapped(reason: str) -> list[str]:
-    """A reason below its file, in lines that the terminal has room for; paths stay whole."""
-    return textwrap.wrap(
-        reason,
-        max(_NARROW, get_terminal_size().columns),
-        initial_indent=" " * 8,
-        subsequent_indent=" " * 10,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def wrapped(text: str, indent: int) -> list[tuple[str, str]]:
+    """(indent, text) of the lines for which the terminal has room; paths stay whole."""
+    width = max(_NARROW, get_terminal_size().columns) - indent - _HANGING
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return [(" " * (indent + _HANGING * bool(n)), line) for n, line in enumerate(lines)]

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from patchkit.errors import Problem, UsageError
 from patchkit.gitcmd.urls import readable_url
+from patchkit.histories import known_commit
 from patchkit.manifest.values import (
     Component,
     GitPin,
@@ -29,6 +30,8 @@ LATEST = "latest"
 
 _OFFLINE = "run it without --offline; or name a commit that was fetched before: --to COMMIT"
 
+# As reports show commits; these are known once somebody has looked along the branch.
+_SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
@@ -43,7 +46,8 @@ class Target(Struct, frozen=True):
 def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> Target:
     """What `wanted` is at the component's source now; asks the network unless it is a commit id.
 
-    `wanted` is a branch, tag, tag pattern, commit id, version, or LATEST. UsageError if there is no
+    `wanted` is a branch, tag, tag pattern, commit id (abbreviated, if it is known here), version,
+    or LATEST. UsageError if there is no
     such thing.
     """
     match component.source, component.pin:
@@ -81,6 +85,8 @@ def _git_target(  # noqa: PLR0917
             raise UsageError(
                 Problem("has no `track` that latest could stand for", component.name, hint)
             )
+    if _SHORT_ID.fullmatch(wanted):
+        wanted = known_commit(store, source, wanted) or wanted
     if COMMIT_ID.fullmatch(wanted):
         return Target(GitPin(wanted), NamedPin(old), NamedPin(wanted))
     lacking = f"what {wanted} is upstream now is not in the cache"

@@ -13,13 +13,14 @@ from enum import Enum
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import GitPin, IndexPin, Pin
 from patchkit.model.counting import counted
+from patchkit.model.outcome import FileOutcome
 from patchkit.ops.bump_report import NamedPin
 from patchkit.ops.refresh_refusals import Found
 from patchkit.ops.refresh_report import Halted, HaltedFile
@@ -48,7 +49,8 @@ class Waiting(Struct, frozen=True):
 
     `pin` is to be written with the patches, None if it was edited by hand; `old_base` is the base
     that the patches were for. `onto` is the tree on which `patch` stands. `marked` are the paths
-    that got markers; `seen` is the SHA-256 of each file of the project that all of it was made
+    that got markers, `flagged` are files to look at beside those in conflict; `seen` is the
+    SHA-256 of each file of the project that all of it was made
     from, "" for none. `keys` tell the conflict of each path from others.
     """
 
@@ -66,6 +68,7 @@ class Waiting(Struct, frozen=True):
     seen: Mapping[str, str]
     keys: Mapping[str, str]
     decisions: Mapping[str, Decision] = field(default_factory=dict)
+    flagged: tuple[FileOutcome, ...] = ()
 
     @property
     def wanted(self) -> Pin | None:
@@ -97,9 +100,10 @@ class Stop(Struct, frozen=True):
 def waiting_of(halt: Halt) -> Waiting:
     """What a halt is about."""
     data: dict[str, Any] = dict(halt.data)
-    data["decisions"] = {name: Decision(**each) for name, each in data["decisions"].items()}
+    data["decisions"] = convert(data["decisions"], dict[str, Decision])
     data["old"], data["new"] = NamedPin(**data["old"]), NamedPin(**data["new"])
     data["marked"] = tuple(data["marked"])
+    data["flagged"] = convert(data.get("flagged", ()), tuple[FileOutcome, ...])
     return Waiting(**data)
 
 
@@ -162,7 +166,9 @@ def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
         hint = f"patchkit skip {target}  takes it off the series"
         what = f"nothing of {waiting.patch} is left in the checkout"
         raise CannotGoOnError(Problem(what, waiting.component, hint))
-    decision = Decision(waiting.onto, left.worktree, halt.place.worktree, dict(waiting.keys))
+    decision = Decision(
+        waiting.onto, left.worktree, halt.place.worktree, dict(waiting.keys), waiting.flagged
+    )
     decided = {**waiting.decisions, waiting.patch: decision}
     return Resumed(halt, replace(waiting, decisions=decided), left)
 

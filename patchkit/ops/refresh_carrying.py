@@ -226,6 +226,7 @@ def _waiting(carry: Carry, conflict: Conflict, resumed: Resumed | None) -> Waiti
         seen=seen_files(found),
         keys=conflict.keys,
         decisions=resumed.waiting.decisions if resumed is not None else {},
+        flagged=conflict.flagged,
     )
 
 

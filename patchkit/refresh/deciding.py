@@ -7,21 +7,31 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from patchkit.carry.values import Generate
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.tree import Tree
 from patchkit.stack import SeriesPatch, StackBuilder
+
+_BY_HAND = "its conflict was resolved by hand"
 
 
 class Decision(Struct, frozen=True):
     """A patch makes `tree` of the tree `onto`; or, where `tree` is None, it is left out.
 
     `offered` is the tree with the conflict, `keys` tell the conflict of each path from others.
+    `flagged` are files that were merged beside it, and should be looked at.
     """
 
     onto: str
     tree: str | None
     offered: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
+    flagged: tuple[FileOutcome, ...] = ()
+
+    @property
+    def files(self) -> tuple[FileOutcome, ...]:
+        """What there is to say of the patch's files."""
+        by_hand = (FileOutcome(each, Status.MERGED, reasons=(_BY_HAND,)) for each in self.keys)
+        return (*by_hand, *self.flagged)
 
 
 class Deciding(Struct, frozen=True):
@@ -40,7 +50,8 @@ class Deciding(Struct, frozen=True):
             return self.otherwise(builder, patch) if self.otherwise is not None else None
         if decision.tree is None:
             return PatchOutcome(patch.name, Status.ABSORBED)
-        return builder.place(patch, Tree(builder.source, decision.tree), (), Status.MERGED)
+        tree = Tree(builder.source, decision.tree)
+        return builder.place(patch, tree, (), Status.MERGED, decision.files)
 
     @property
     def left_out(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from patchkit.carry import CarryReport
 from patchkit.carry.values import CarriedFile
 from patchkit.model.objects import GitObject, TreeEntry, make_object
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 from patchkit.series import LoadedPatch
@@ -39,7 +39,8 @@ class Conflict(Struct, frozen=True):
     `tip` and `onto` are the commit and tree of what came before it. `worktree` is that tree with
     what could be carried of the patch, and markers; `index` the rows ("mode id stage") of the paths
     in conflict, `keys` tell each of these from others. `objects` are all that the new base lacks.
-    `later` are patches on the same files. `unknown` says why no commits of upstream are named.
+    `later` are patches on the same files. `flagged` are files beside it to look at, `unknown` says
+    why no commits of upstream are named.
     """
 
     patch: LoadedPatch
@@ -51,6 +52,7 @@ class Conflict(Struct, frozen=True):
     later: tuple[str, ...]
     objects: tuple[GitObject, ...]
     keys: Mapping[str, str]
+    flagged: tuple[FileOutcome, ...] = ()
     unknown: str = ""
 
 
@@ -79,6 +81,7 @@ def first_conflict(
         tuple(each.name for each in patches[at + 1 :] if paths & _paths(each)),
         tuple(written),
         {each.path: each.key for each in files if not each.carried},
+        tuple(each for each in outcome.files if each.review),
     )
 
 

@@ -207,6 +207,17 @@ def test_upstreams_history_is_followed(project: Project, upstream: Upstream) -> 
     assert "warning: demo: upstream's history is not known, so no renames" in ran.err
 
 
+def test_a_short_id_will_do_once_it_is_known(stack: Stacked, upstream: Upstream) -> None:
+    """As `plan` shows them."""
+    new = further(upstream)
+    ran = bump(stack, new[:10])
+    assert (ran.code, "a commit id must be given in full" in ran.err) == (2, True)
+    stack.run("plan", "demo", "--to", "main").ok()
+    bump(stack, new[:10], "--dry-run").ok()
+    ran = bump(stack, "f" * 10)
+    assert ran.code == 2
+
+
 # -- the package index ------------------------------------------------------------------------
 
 

@@ -10,8 +10,15 @@ from patchkit.atomic import UNFINISHED
 from patchkit.lock import load_lock
 from tests.support.commands import Ran
 from tests.support.projects import Project
-from tests.support.repos import Content, Upstream, make_patch
-from tests.support.stacked import STATES, Stacked, lines, published, small_patches
+from tests.support.repos import (
+    Content,
+    Submodule,
+    Symlink,
+    Upstream,
+    executable,
+    make_patch,
+)
+from tests.support.stacked import ONE, STATES, Stacked, lines, published, small_patches
 
 MANIFEST = "manifests/demo.yaml"
 MARKED = """\
@@ -181,6 +188,22 @@ def test_a_patch_of_which_nothing_is_left_is_asked_about(stack: Bumping) -> None
     assert (ran.code, "nothing of one.patch is left" in ran.err) == (1, True)
 
 
+def test_what_was_merged_beside_a_conflict_is_still_to_review(
+    stack: Bumping, upstream: Upstream
+) -> None:
+    """The pull request names it, though a person has resolved the patch's conflict."""
+    upstream.commit({"a.txt": lines(), "added.txt": "theirs\n", "b.txt": lines({9: "nine\n"})})
+    ran = stack.bump()
+    assert (ran.code, "b.txt, 60% sure" in ran.out) == (3, True)
+    stack.write("added.txt", "new\nfile\nand theirs\n")
+    stack.git("add", "added.txt")
+    ran = stack.run("continue").ok()
+    resolved = ran.out[ran.out.index("! resolved  three.patch") :]
+    assert "added.txt\n        its conflict was resolved by hand" in resolved
+    assert "b.txt, 60% sure" in resolved
+    stack.settled()
+
+
 def test_a_skipped_patch_leaves_the_series(stack: Bumping) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "my own five\nline 6\n")
@@ -272,6 +295,65 @@ def test_undo_goes_back_step_by_step(stack: Bumping) -> None:
     assert stack.state == start
     assert stack.run("undo").code == 1
     assert done != start
+
+
+def _everything(stack: Bumping) -> dict[str, tuple[int, bytes]]:
+    """Mode and contents of every path below the checkout, git's own folder aside."""
+    found = {}
+    for path in sorted(stack.checkout.rglob("*")):
+        if path.relative_to(stack.checkout).parts[0] != ".git":
+            data = str(path.readlink()).encode() if path.is_symlink() else b""
+            data = path.read_bytes() if path.is_file() and not path.is_symlink() else data
+            found[str(path.relative_to(stack.checkout))] = (path.lstat().st_mode, data)
+    return found
+
+
+@pytest.mark.parametrize("back", ["abort", "undo", "continue, undo", "skip, undo"])
+def test_all_that_a_checkout_can_hold_comes_back(
+    project: Project, upstream: Upstream, back: str
+) -> None:
+    """Untracked and ignored files, a submodule, modes, CRLF, a link; and work on the conflict."""
+    base: dict[str, Content] = {
+        **STATES[0],
+        "crlf.txt": lines().replace("\n", "\r\n"),
+        "run.sh": executable("#!/bin/sh\n"),
+        "link": Symlink("run.sh"),
+        "deep/er/file": "deep\n",
+        ".gitignore": "build/\n*.o\n",
+        ".gitattributes": "*.txt -text\n",
+        "vendor": Submodule("1" * 40),
+    }
+    pin = upstream.commit(base)
+    text = str(base["crlf.txt"])
+    patched = {"crlf.txt": text.replace("line 5\r", "five\r"), "a.txt": lines(ONE)}
+    patch = make_patch(base, {**base, **patched}, subject="Patch one", body="For a test.")
+    project.component("demo", upstream, pin, {"one.patch": patch})
+    project.run("apply").ok()
+    stack = Bumping(project, project.checkout("demo"))
+    theirs = text.replace("line 5\r", "5\r")
+    upstream.commit({"crlf.txt": theirs, "run.sh": "no more\n", "deep/er/file": None})
+    upstream.commit({"link": None, "deep/er": "a file now\n", "a.txt": lines({30: "thirty\n"})})
+    (stack.checkout / "build").mkdir()
+    stack.write("build/out.o", "ignored\n")
+    stack.write("mine.o", "ignored, too\n")
+    stack.write("notes.txt", "untracked\n")
+    (stack.checkout / "notes.txt").chmod(0o755)
+    before, state = _everything(stack), stack.state
+    assert stack.bump().code == 3
+    marked = (stack.checkout / "crlf.txt").read_bytes()
+    start, end = marked.index(b"<<<<<<<"), marked.index(b">>>>>>>")
+    end = marked.index(b"\n", end) + 1
+    (stack.checkout / "crlf.txt").write_bytes(marked[:start] + b"FIVE\r\n" + marked[end:])
+    stack.write("b.txt", "staged\n")
+    stack.git("add", "b.txt")
+    (stack.checkout / "c.txt").chmod(0o755)
+    stack.write("build/more.o", "made on the way\n")
+    for command in back.split(", "):
+        stack.run(command).ok()
+    (stack.checkout / "build/more.o").unlink()
+    assert _everything(stack) == before
+    rows = [row for row in str(stack.state[2]).splitlines() if "/saved/" not in row]
+    assert (*stack.state[:2], "\n".join(rows), *stack.state[3:]) == state
 
 
 def test_undo_of_a_bump_without_conflicts(stack: Bumping, upstream: Upstream) -> None:
