@@ -35,6 +35,7 @@ _STATUSES = (301, 302, 307, 308, 400, 401, 403, 404, 410, 418, 429, 500, 502, 50
 _WHERES = ("http://127.0.0.1:1/x", "file:///etc", "ext::sh -c id", "/elsewhere.git", "")
 #: Seconds: a stall is noticed after one (GIT_HTTP_LOW_SPEED_TIME), at most three times in a row.
 _PATIENCE = 30.0
+_LIMIT = "GIT_HTTP_LOW_SPEED_TIME"
 _BEGIN, _END = "<!-- remotes -->", "<!-- end of remotes -->"
 
 
@@ -105,7 +106,10 @@ class Stage:
         old = self.state()
         self.server.tricks[:] = [None] * point.request + [point.trick]
         began = time.monotonic()
+        # what is honest may be slow on a busy machine
+        os.environ[_LIMIT] = "1" if point.trick.stall is not None else "60"
         ran = self.project.run(*argv)
+        os.environ[_LIMIT] = "60"
         took, self.said = time.monotonic() - began, ran.err
         self.server.tricks.clear()
         if took > _PATIENCE:
@@ -149,7 +153,6 @@ def main() -> int:
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the figures there")
     options = parser.parse_args()
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
-    os.environ["GIT_HTTP_LOW_SPEED_TIME"] = "1"
     who = {
         f"GIT_{role}_{what}": "u@example.com"
         for role in ("AUTHOR", "COMMITTER")

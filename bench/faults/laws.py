@@ -61,10 +61,13 @@ def state_of(box: Sandbox) -> State:
 
 
 class Laws:
-    """The laws for one scene: `old` and `new` are the states before it and after it."""
+    """The laws for one scene: `old` and `new` are the states before it and after it, `between`
+    those with a part of the work done, whole in itself.
+    """
 
     def __init__(self, box: Sandbox, scene: Scene, old: State, new: State, code: int) -> None:
         self.box, self.scene, self.old, self.new, self.code = box, scene, old, new, code
+        self.between: list[State] = []
 
     def broken(self, fault: Fault, traced: Traced) -> list[str]:
         """What does not hold now, right after the struck run and before any other."""
@@ -120,20 +123,21 @@ class Laws:
 
     def _half_way(self, now: State, *, strict: bool) -> Iterator[str]:
         """Paths that hold neither old nor new; or, with `strict`, a set that is neither."""
-        names = {name.split("/")[1] for name in (self.old.files | self.new.files | now.files)}
-        states = (self.old, self.new, now)
-        sets = [tuple(each.project for each in states)]
+        right = (self.old, *self.between, self.new)
+        names = {name.split("/")[1] for each in (*right, now) for name in each.files}
+        sets = [([each.project for each in right], now.project)]
         # each checkout is all or nothing, by itself
-        sets += [tuple(_below(each.files, name) for each in states) for name in names]
-        for old, new, actual in sets:
+        sets += [([_below(each.files, n) for each in right], _below(now.files, n)) for n in names]
+        for whole, actual in sets:
             for path, data in actual.items():
-                if data not in (old.get(path), new.get(path)) and path != JOURNAL:
+                if data not in [each.get(path) for each in whole] and path != JOURNAL:
                     yield f"{path} is neither old nor new"
-            if strict and actual not in (old, new):
-                yield f"a mixture: {_difference_of(actual, old)}; {_difference_of(actual, new)}"
+            if strict and actual not in whole:
+                wrong = _difference_of(actual, whole[0]), _difference_of(actual, whole[-1])
+                yield f"a mixture: {wrong[0]}; {wrong[1]}"
         for name in names if strict else ():
-            before, after, refs = (_below(each.refs, name) for each in states)
-            if refs not in (before, after):
+            refs = _below(now.refs, name)
+            if refs not in [_below(each.refs, name) for each in right]:
                 yield f"refs of {name} are neither old nor new: {refs}"
 
     def _lost(self, now: State) -> Iterator[str]:

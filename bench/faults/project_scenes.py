@@ -86,5 +86,6 @@ PROJECT_SCENES = (
     Scene("overrides", ("overrides", "--accept"), _overriding),
     Scene("report merge", ("report", "merge", "results/demo.json", "results/other.json",
                            "--format", "json", "--output", "report.json"), _reports),
-    Scene("bump --all", ("bump", "--all", "--to", "latest"), _two),
+    Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,
+          parts=tuple(("bump", name, "--to", "latest") for name in ("demo", "other"))),
 )  # fmt: skip

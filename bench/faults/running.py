@@ -103,7 +103,12 @@ class Harness:
         box.keep(scene.name)
         box.restore(scene.name)
         traced = Tracer(None, 0, ignored=self._ignored).run(box.command(scene.argv))
-        self._laws[scene.name] = Laws(box, scene, old, state_of(box), traced.code)
+        laws = Laws(box, scene, old, state_of(box), traced.code)
+        for part in scene.parts:
+            box.restore(scene.name)
+            box.run(part)
+            laws.between.append(state_of(box))
+        self._laws[scene.name] = laws
         return traced
 
     def _at(self, point: Point) -> list[str]:
