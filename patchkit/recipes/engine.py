@@ -139,8 +139,9 @@ def _damage(
     rules: Sequence[Rule], sites: Sequence[Site], path: str, old: bytes, new: bytes
 ) -> Iterator[Finding]:
     """What is wrong with a file that was changed."""
+    text = decode_file(new)[0]
     for site in _sites_in(rules, path, new):
-        if site.new is not None and splice(new, [site]) != new:
+        if site.new is not None and text[slice(*site.cut)] != site.new:
             yield Finding(
                 Severity.ERROR,
                 "recipe-not-idempotent",

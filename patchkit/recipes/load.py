@@ -15,6 +15,7 @@ from patchkit.manifest.checking import check_shape
 from patchkit.manifest.nodes import Items, Node, Scalar, Table, decode, parse
 from patchkit.manifest.values import Location
 from patchkit.reading import read_plain
+from patchkit.recipes.bounds import require_bounded
 from patchkit.recipes.fields import RECIPE
 from patchkit.recipes.languages import LANGUAGES
 from patchkit.recipes.scope import Scope
@@ -145,7 +146,7 @@ def _variables(nodes: Iterable[Node]) -> Iterator[str]:
 
 def _code_rule(table: Table) -> CodeRule:
     fix = table.get("fix")
-    return CodeRule(
+    rule = CodeRule(
         id=_text(table, "id"),
         language=_text(table, "language"),
         rule=_mapping(table.get("rule")),
@@ -159,6 +160,8 @@ def _code_rule(table: Table) -> CodeRule:
         examples=tuple(_example(each) for each in _tables(table, "examples")),
         where=_where(table),
     )
+    require_bounded(rule)
+    return rule
 
 
 def _text_rule(table: Table) -> TextRule:

@@ -7,12 +7,15 @@ the parser: it would be part of the first token.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.recipes.around import Around
+from patchkit.recipes.bounds import require_bounded, require_shallow
 from patchkit.recipes.languages import HASH_COMMENTS
 from patchkit.recipes.template import Brought, expand
 from patchkit.recipes.values import Allowance, CodeRule, Rule, TextRule
@@ -56,11 +59,19 @@ class Source(Struct, frozen=True):
     path: str
     text: str
     roots: dict[str, SgNode]
+    starts: list[int]
 
     @classmethod
     def of(cls, path: str, text: str) -> Source:
         """A file that is not parsed yet."""
-        return cls(path, text, {})
+        return cls(path, text, {}, [])
+
+    def line(self, at: int) -> int:
+        """The line of a character, from 1."""
+        if not self.starts:
+            self.starts.extend(match.end() for match in re.finditer("\n", self.text))
+            self.starts.append(len(self.text) + 1)
+        return bisect_right(self.starts, at) + 1
 
     @property
     def eol(self) -> str:
@@ -106,10 +117,11 @@ class Capture(Struct, frozen=True):
 def find_captures(rule: CodeRule, source: Source, variable: str) -> list[Capture]:
     """Every site of the rule at which a variable (without its `$`) stands for one node."""
     found: list[Capture] = []
+    around = Around(rule, source.path)
     for node in _matches(rule, source):
         part = node.get_match(variable)
         if part is not None:
-            within = _qualified_name(node)
+            within = around.name(node)
             site = _site(rule, source, _span(node, source), within=within, node=node)
             found.append(Capture(site, *_span(part, source)))
     return sorted(found, key=lambda each: each.start)
@@ -129,9 +141,10 @@ def check_rule(rule: CodeRule) -> None:
 
 
 def _code_sites(rule: CodeRule, source: Source) -> Iterator[Site]:
+    around = Around(rule, source.path)
     for node in _matches(rule, source):
         span = _span(node, source)
-        yield _site(rule, source, span, within=_qualified_name(node), node=node)
+        yield _site(rule, source, span, within=around.name(node), node=node)
 
 
 def _span(node: SgNode, source: Source) -> tuple[int, int]:
@@ -145,8 +158,10 @@ def _matches(rule: CodeRule, source: Source) -> Sequence[SgNode]:
         config["constraints"] = rule.constraints
     if rule.utils:
         config["utils"] = rule.utils
+    root = source.root(rule.language)
+    require_shallow(rule, require_bounded(rule), source.path, root, len(source.text))
     try:
-        return source.root(rule.language).find_all(config)  # type: ignore[call-overload, no-any-return]
+        return root.find_all(config)  # type: ignore[call-overload, no-any-return]
     except Exception as error:  # ast-grep raises plain Exception and RuntimeError
         what = f"{rule.id}: ast-grep does not take the rule: {_cause(error)}"
         raise BadInputError(Problem(what, str(rule.where))) from error
@@ -198,7 +213,7 @@ def _site(
     return Site(
         rule=rule.id,
         path=source.path,
-        line=source.text.count("\n", 0, start) + 1,
+        line=source.line(start),
         column=start - line_start + 1,
         start=start,
         end=end,
@@ -295,28 +310,6 @@ def _whole_lines(text: str, span: tuple[int, int], language: str) -> tuple[int, 
     if text[start : span[0]].strip(" \t") or rest is None:
         return span
     return start, rest.end()
-
-
-def _qualified_name(node: SgNode) -> str:
-    """The names of the functions and classes around a node, outermost first."""
-    names: list[str] = []
-    inner: SgNode = node
-    for outer in node.ancestors():
-        named = outer
-        if outer.kind() == "decorated_definition":
-            definition = outer.field("definition")
-            if definition is None or definition.range().start == inner.range().start:
-                inner = outer
-                continue
-            named = definition
-        name = named.field("name") if _NAMED.search(named.kind()) else None
-        if name is not None:
-            names.append(name.text())
-        inner = outer
-    return ".".join(reversed(names))
-
-
-_NAMED = re.compile(r"function|class|method|definition|declaration|struct|impl|module|interface")
 
 
 def _patterns(rules: Sequence[Any]) -> Iterator[str]:

@@ -39,7 +39,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.mark.parametrize("name", TRICKS)
-def test_a_fetch(stage: Stage, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_fetch(stage: Stage, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     request, trick, word = TRICKS[name]
     monkeypatch.setenv("PATCHKIT_CACHE", str(stage.root / "work" / "cache"))
     monkeypatch.setenv("GIT_HTTP_LOW_SPEED_TIME", "")

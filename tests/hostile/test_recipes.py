@@ -1,0 +1,79 @@
+"""Recipes and files made to cost much: refused in a moment, at the rule, with a way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from patchkit.errors import BadInputError
+from patchkit.recipes.engine import RecipeRun, run_recipe
+from patchkit.recipes.load import parse_recipe
+from tests.recipes.kitchen import recipe_text
+
+CALL = {"pattern": "f($A)"}
+
+
+def ran(rule: dict[str, Any], text: str, **more: Any) -> RecipeRun:
+    """One rule on one file."""
+    whole = {"id": "calls", "language": "python", "files": ["src/**"], "rule": rule, **more}
+    recipe = parse_recipe(recipe_text(whole).encode(), Path("x.recipe.yml"))
+    return run_recipe(recipe, {"src/a.py": text.encode()})
+
+
+def nested(depth: int) -> str:
+    return "f(" * depth + "1" + ")" * depth + "\n"
+
+
+def looking(times: int) -> dict[str, Any]:
+    """A rule that looks all the way out, as often, inside each other."""
+    rule: dict[str, Any] = {"kind": "integer"}
+    for _ in range(times):
+        rule = {"kind": "call", "inside": {**rule, "stopBy": "end"}}
+    return rule
+
+
+def test_what_people_nest_is_taken() -> None:
+    text = "class C:\n    def g(self):\n        " + nested(60)
+    found = ran(CALL, text)
+    assert [site.within for site in found.sites] == ["C.g"] * 60
+    assert len(ran(looking(3), text).sites) == 0
+
+
+def test_sites_inside_each_other_by_the_thousand() -> None:
+    with pytest.raises(BadInputError, match=r"too many sites inside each other in src/a"):
+        ran(CALL, nested(3000))
+
+
+def test_long_sites_inside_each_other() -> None:
+    with pytest.raises(BadInputError, match="too many sites inside each other"):
+        ran(CALL, nested(800).replace("1", "'" + "x" * 100_000 + "'"))
+
+
+@pytest.mark.parametrize(("looks", "depth"), [(1, 10_001), (2, 501), (3, 151)])
+def test_a_file_that_nests_deep_for_a_rule_that_looks_far(looks: int, depth: int) -> None:
+    with pytest.raises(BadInputError, match=r"src/a\.py nests more than \d+ deep") as raised:
+        ran(looking(looks), nested(depth))
+    (problem,) = raised.value.problems
+    assert "x.recipe.yml" in str(problem.where)
+    assert "ignores" in problem.hint
+
+
+def test_too_many_looks() -> None:
+    with pytest.raises(BadInputError, match="4 relations with stopBy inside each other"):
+        ran(looking(4), "f(1)\n")
+
+
+def test_rules_that_double() -> None:
+    """As entities of XML do: each refers twice to the next."""
+    utils: dict[str, Any] = {
+        f"u{n}": {"any": [{"matches": f"u{n + 1}"} for _ in "12"]} for n in range(40)
+    }
+    utils["u40"] = {"kind": "call"}
+    with pytest.raises(BadInputError, match="more than 20000 parts"):
+        ran({"matches": "u0"}, "f(1)\n", utils=utils)
+
+
+def test_many_sites_in_one_file_are_no_matter() -> None:
+    assert len(ran(CALL, "f(1)\n" * 20_000).sites) == 20_000
