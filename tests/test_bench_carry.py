@@ -9,6 +9,7 @@ import pytest
 
 from bench.carry.cases import Case, read_cases
 from bench.carry.grading import Grade, grade
+from bench.carry.mine import main as mine_cases
 from bench.carry.run import Tally
 from bench.carry.strategies import careful, patchkit, strategies
 from patchkit.model.objects import make_object
@@ -63,3 +64,46 @@ def test_a_case_is_carried_and_graded(upstream: Upstream, tmp_path: Path) -> Non
         strategy = strategies()[name]
         assert isinstance(strategy, str) or strategy(case).files == {}
     case.reader.close()
+
+
+def test_cases_are_mined_from_a_history(
+    upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A merge that was settled by hand, a change that was picked, landed, and reverted later."""
+    (tmp_path / "some+where").mkdir()
+    (tmp_path / "some+where" / "repo").symlink_to(upstream.path)
+    base = upstream.commit({"f": BASE, "g": BASE, "h": b"x\n"})
+    side = upstream.commit({"f": BASE.replace(b"three", b"THREE")}, parents=(base,))
+    change = upstream.commit({"g": BASE.replace(b"three", b"3")}, parents=(base,))
+    merged = UPSTREAM.replace(b"three", b"THREE")
+    moved = upstream.commit({"f": UPSTREAM, "g": BASE, "h": b"y\n"}, parents=(base,))
+    upstream.branch("merged", upstream.commit({"f": merged}, parents=(moved, side)))
+    other = upstream.commit({"f": BASE, "g": UPSTREAM, "h": b"x\n"}, parents=(base,))
+    picked = f"Pick\n\n(cherry picked from commit {change})"
+    pick = upstream.commit({"g": UPSTREAM.replace(b"three", b"3")}, picked, parents=(other,))
+    upstream.branch("picked", pick)
+    last = upstream.commit({"g": BASE.replace(b"three", b"3") + b"end\n"}, parents=(change,))
+    undone = upstream.commit({"g": BASE + b"end\n"}, f"Undo\n\nThis reverts commit {change}.")
+    upstream.branch("main", undone)
+    mine_cases(["some/where", "--mirrors", str(tmp_path), "--clean", "1"])
+    mined = json.loads(capsys.readouterr().out)
+    assert mined["mirrors"] == {"where": "some+where"}
+    rows = {
+        (case["kind"], case["A"], case["B_base"], file["path"], file["cls"], file["hard"])
+        for case in mined["cases"]
+        for file in case["files"]
+    }
+    assert rows == {
+        ("merges", side, moved, "f", "pure", True),
+        ("picks", change, other, "g", "pure", True),
+        ("reverts", base, last, "g", "pure", False),
+        ("landed", pick, change, "g", "landed", True),
+    }
+    cases = tmp_path / "cases.json"
+    cases.write_text(json.dumps(mined))
+    tally = Tally()
+    for case in read_cases(cases, tmp_path, tmp_path / "work", "any"):
+        assert isinstance(case, Case)
+        tally.add(case, patchkit(case), 1.0)
+    assert tally.grades == {Grade.RIGHT: 4}
+    assert tally.cases == 4

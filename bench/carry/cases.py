@@ -106,6 +106,8 @@ def _case(
 
 
 def _is_wanted(file: Mapping[str, Any], subset: str) -> bool:
+    if subset == "any":
+        return True
     if file.get("dup") or file.get("kind", "M") != "M" or file["cls"] != "pure":
         return False
     if subset == "moved":

@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", type=Path, help="a case file")
     parser.add_argument("--mirrors", type=Path, required=True, help="bare clones OWNER+NAME/repo")
-    parser.add_argument("--subset", default="", help="bumps, trivial; hard, easy; moved")
+    parser.add_argument("--subset", default="", help="bumps, trivial; hard, easy; moved; any")
     parser.add_argument("--strategy", action="append", help="only this one; may be repeated")
     parser.add_argument("--half", choices=("develop", "validate"), help="only half of the cases")
     parser.add_argument("--every", type=int, default=1, help="only each so many-th case")

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.files import Ground, carry_file
+from patchkit.carry.files import carry_file
+from patchkit.carry.ground import Ground
 from patchkit.carry.values import CarriedFile, CarryReport, Generate, NoPast, PartialResult, Past
 from patchkit.model.apply import Applied, Blobs, apply_changes
 from patchkit.model.merging.conflicts import Labels
@@ -234,7 +235,9 @@ def _refused(file: CarriedFile) -> CarriedFile:
         file.outcome, status=Status.CONFLICTED, confidence=0.0, reasons=(reason,), review=False
     )
     outcome = replace(outcome, carried_to="")
-    return CarriedFile(outcome, outcome.path, sides=file.sides, blobs=file.blobs)
+    return CarriedFile(
+        outcome, outcome.path, marked=file.marked, sides=file.sides, blobs=file.blobs
+    )
 
 
 def _paths(file: CarriedFile) -> tuple[str, ...]:

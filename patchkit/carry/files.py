@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.reasons import absorbed_reasons, merge_reasons, names_reason
-from patchkit.carry.values import Besides, CarriedFile, Past
-from patchkit.model.apply import Blobs, apply_changes
+from patchkit.carry.elsewhere import moved_away, split_up
+from patchkit.carry.ground import (
+    REGULAR,
+    TYPE,
+    Change,
+    Ground,
+    accepted,
+    blob_of,
+    conflict,
+    judged,
+)
+from patchkit.carry.reasons import absorbed_reasons, merge_reasons
+from patchkit.carry.values import CarriedFile
+from patchkit.model.apply import apply_changes
 from patchkit.model.hunks import place_hunks
-from patchkit.model.merging.confidence import CERTAIN, confidence_of
-from patchkit.model.merging.conflicts import Labels, conflict_text
+from patchkit.model.merging.confidence import confidence_of
+from patchkit.model.merging.conflicts import conflict_text
 from patchkit.model.merging.file import FileMerge, merge_file
-from patchkit.model.merging.split import merge_split
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileOutcome, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
-from patchkit.model.tree import Tree
-
-_TYPE = 0o170000
-_REGULAR = 0o100000
 
 # An exact place that a three-way comparison does not come to by itself.
 _EXACT_ELSEWHERE = 0.7
 _IN_RENAMED_FOLDER = 0.7
-_SPLIT = 0.6
-_NAMES_GONE = 0.6
-
-
-class Ground(Struct, frozen=True):
-    """The trees that a patch is carried between: old base, old base with it, new base so far."""
-
-    before: Tree
-    after: Tree
-    here: Tree
-    old_blobs: Blobs
-    blobs: Blobs
-    past: Past
-    careful: bool
-    labels: Labels
-    remembered: Mapping[str, Resolution] = field(default_factory=dict)
 
 
 def carry_file(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile:
@@ -57,7 +44,7 @@ def carry_file(ground: Ground, change: FileChange, exact: FileOutcome) -> Carrie
     if key in ground.remembered:
         return _as_remembered(ground, ground.remembered[key], carried, here)
     sides = (before, here, after)
-    blobs = (_blob(ground.old_blobs, entry) for entry in (before, after) if entry is not None)
+    blobs = (blob_of(ground.old_blobs, entry) for entry in (before, after) if entry is not None)
     return replace(
         carried, key=key, sides=sides, blobs=tuple(each for each in blobs if each is not None)
     )
@@ -105,9 +92,9 @@ def _carry(
         return _gone(ground, change, exact)
     if after is None:
         return _deleted(ground, exact, place, here, before)
-    carried = _changed(_Change(ground, change, exact, place, before, after, here))
+    carried = _changed(Change(ground, change, exact, place, before, after, here))
     if renamed and not carried.carried:
-        return _split(ground, change, exact) or carried
+        return split_up(ground, change, exact) or carried
     if renamed:
         reason = f"upstream renamed {change.old_path} to {place}"
         outcome = carried.outcome
@@ -115,34 +102,6 @@ def _carry(
         status = Status.MERGED if outcome.status.applies else outcome.status
         return replace(carried, outcome=replace(outcome, status=status))
     return carried
-
-
-class _Change(Struct, frozen=True):
-    """A changed file: its entries on the old base, patched there, and on the new base."""
-
-    ground: Ground
-    change: FileChange
-    exact: FileOutcome
-    place: str
-    before: TreeEntry
-    after: TreeEntry
-    here: TreeEntry
-
-    @property
-    def target(self) -> str:
-        """Where the result goes."""
-        moves = self.change.new_path != self.change.old_path
-        return str(self.change.new_path) if moves else self.place
-
-    @property
-    def texts(self) -> tuple[bytes, bytes, bytes]:
-        """The contents: before, here, after."""
-        old, new = self.ground.old_blobs, self.ground.blobs
-        return (
-            old.contents(self.before.oid),
-            new.contents(self.here.oid),
-            old.contents(self.after.oid),
-        )
 
 
 def _locate(ground: Ground, change: FileChange) -> tuple[str, bool]:
@@ -164,23 +123,23 @@ def _added(
 ) -> CarriedFile:
     path = change.path
     if after is None:
-        return _conflict(exact, path, "the patch does not make it on the old base")
+        return conflict(exact, path, "the patch does not make it on the old base")
     here = ground.here.entry(path)
     if here == after:
         return CarriedFile(replace(exact, status=Status.ABSORBED, clashes=()), path, here)
     if here is not None or ground.here.leaf_above(path) is not None:
-        return _conflict(exact, path, "upstream has a file there already")
+        return conflict(exact, path, "upstream has a file there already")
     folder, _, name = path.rpartition("/")
     moved = ground.past.folder_renamed(folder) if folder else None
     if moved is not None and ground.here.entry(f"{moved}/{name}") is None:
         reason = f"upstream renamed the folder {folder} to {moved}"
         status = replace(exact, status=Status.MERGED, clashes=(), carried_to=f"{moved}/{name}")
-        outcome = _judged(status, _IN_RENAMED_FOLDER, (reason,))
-        return _carried(
-            ground, CarriedFile(outcome, f"{moved}/{name}", after, _blob(ground.old_blobs, after))
+        outcome = judged(status, _IN_RENAMED_FOLDER, (reason,))
+        return accepted(
+            ground, CarriedFile(outcome, f"{moved}/{name}", after, blob_of(ground.old_blobs, after))
         )
     outcome = replace(exact, status=Status.UNCHANGED, clashes=())
-    return CarriedFile(outcome, path, after, _blob(ground.old_blobs, after))
+    return CarriedFile(outcome, path, after, blob_of(ground.old_blobs, after))
 
 
 def _gone(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile:
@@ -192,51 +151,8 @@ def _gone(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile
             exact, status=Status.ABSORBED, clashes=(), reasons=(f"upstream deleted it, too{by}",)
         )
         return CarriedFile(outcome, path)
-    split = _split(ground, change, exact)
-    return split or _conflict(exact, path, f"upstream deleted the file{by}")
-
-
-def _split(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile | None:
-    """The change in the files that upstream made of the one that it took away, if it is sure."""
-    entries = [
-        tree.entry(str(path))
-        for tree, path in ((ground.before, change.old_path), (ground.after, change.new_path))
-    ]
-    before, after = entries
-    if before is None or after is None or change.old_path != change.new_path:
-        return None
-    if before.mode != after.mode or before.mode & _TYPE != _REGULAR:
-        return None
-    there = {path: ground.here.entry(path) for path in ground.past.came_with(change.path)}
-    homes = {path: e for path, e in there.items() if e is not None and e.mode & _TYPE == _REGULAR}
-    texts = [ground.old_blobs.contents(entry.oid) for entry in (before, after)]
-    candidates = {path: ground.blobs.contents(entry.oid) for path, entry in homes.items()}
-    merge = merge_split(texts[0], texts[1], candidates)
-    if merge is None:
-        return None
-    made = [
-        Besides(path, TreeEntry(homes[path].mode, blob.oid), blob)
-        for path, blob in ((p, make_object("blob", data)) for p, data in merge.files.items())
-    ]
-    commit = ground.past.deleted_by(change.path)
-    by = f" ({commit})" if commit else ""
-    reason = f"upstream took the file apart{by}; its code is in {', '.join(merge.files)} now"
-    gone = names_reason(merge.names)
-    confidence = _SPLIT * (_NAMES_GONE if gone else 1)
-    status = replace(exact, status=Status.MERGED, clashes=(), carried_to=made[0].path)
-    outcome = _judged(status, round(confidence, 2), (reason, *gone))
-    first, *more = made
-    carried = CarriedFile(
-        outcome,
-        first.path,
-        first.entry,
-        first.blob,
-        sides=(before, None, after),
-        blobs=tuple(make_object("blob", text) for text in texts),
-        split=True,
-        besides=tuple(more),
-    )
-    return _carried(ground, carried)
+    split = split_up(ground, change, exact)
+    return split or conflict(exact, path, f"upstream deleted the file{by}")
 
 
 def _deleted(
@@ -246,16 +162,16 @@ def _deleted(
         return CarriedFile(replace(exact, status=Status.UNCHANGED, clashes=()), place)
     commits = ground.past.changed_by(place)
     by = f" ({commits[0]})" if commits else ""
-    return _conflict(exact, place, f"the patch deletes the file, upstream changed it{by}")
+    return conflict(exact, place, f"the patch deletes the file, upstream changed it{by}")
 
 
-def _changed(it: _Change) -> CarriedFile:
+def _changed(it: Change) -> CarriedFile:
     mode = _mode(it)
     leaves = it.place if it.target != it.place else None
     if leaves is not None and it.ground.here.entry(it.target) is not None:
-        return _conflict(it.exact, it.target, "upstream has a file there already")
+        return conflict(it.exact, it.target, "upstream has a file there already")
     if mode is None:
-        return _conflict(it.exact, it.place, "both sides change the kind of the file")
+        return conflict(it.exact, it.place, "both sides change the kind of the file")
     plain = replace(it.exact, clashes=())
     entry = TreeEntry(mode, it.after.oid)
     if it.before.oid in (it.here.oid, it.after.oid):
@@ -266,29 +182,29 @@ def _changed(it: _Change) -> CarriedFile:
         # offsets that it has on the old base, too, are no news
         status = it.exact.status if it.exact.status is Status.SHIFTED and not nothing else status
         # what an earlier patch made here, the old stack does not have, and the other way round
-        blob = _blob(it.ground.blobs if oid == it.here.oid else it.ground.old_blobs, entry)
+        blob = blob_of(it.ground.blobs if oid == it.here.oid else it.ground.old_blobs, entry)
         return CarriedFile(replace(plain, status=status), it.target, entry, blob, leaves)
     if it.here.oid == it.after.oid:
         status = Status.UNCHANGED if leaves is not None or mode != it.here.mode else Status.ABSORBED
         outcome = replace(plain, status=status, reasons=absorbed_reasons(it.ground.past, it.place))
         return CarriedFile(outcome, it.target, entry, None, leaves)
-    if not all(each.mode & _TYPE == _REGULAR for each in (it.before, it.here, it.after)):
-        return _conflict(it.exact, it.place, "both sides change a link or a submodule")
+    if not all(each.mode & TYPE == REGULAR for each in (it.before, it.here, it.after)):
+        return conflict(it.exact, it.place, "both sides change a link or a submodule")
     return _merged(it, mode, leaves)
 
 
-def _mode(it: _Change) -> int | None:
+def _mode(it: Change) -> int | None:
     """The three-way merge of the modes; None where both changed it, each to another one."""
     if it.here.mode == it.before.mode:
         return it.after.mode
     return it.here.mode if it.after.mode in (it.before.mode, it.here.mode) else None
 
 
-def _merged(it: _Change, mode: int, leaves: str | None) -> CarriedFile:
+def _merged(it: Change, mode: int, leaves: str | None) -> CarriedFile:
     before, here, after = it.texts
     merge = merge_file(it.target, before, here, after)
     if merge is None:
-        return _conflict(it.exact, it.place, "both sides change a binary file")
+        return conflict(it.exact, it.place, "both sides change a binary file")
     placed = place_hunks(here, it.change.hunks)
     exact = placed.data
     marked = conflict_text(merge, it.ground.labels)
@@ -308,52 +224,29 @@ def _merged(it: _Change, mode: int, leaves: str | None) -> CarriedFile:
         if exact is not None:
             reasons = (*reasons, "its lines also fit at another place")
     blob = make_object("blob", merge.data, it.here.oid)
-    outcome = _judged(outcome, confidence, reasons)
+    outcome = judged(outcome, confidence, reasons)
     carried = CarriedFile(outcome, it.target, TreeEntry(mode, blob.oid), blob, leaves, marked)
-    return _carried(it.ground, carried)
+    return accepted(it.ground, carried)
 
 
 def _by_place(
-    it: _Change, merge: FileMerge, exact: bytes | None, mode: int, leaves: str | None
+    it: Change, merge: FileMerge, exact: bytes | None, mode: int, leaves: str | None
 ) -> CarriedFile:
     """Where merging gives up: the exact lines elsewhere, if there is one such place only."""
     marked = conflict_text(merge, it.ground.labels)
     reasons = merge_reasons(merge, it.ground.past, it.place)
     if exact is None or not _stands_once(it):
-        conflict = _conflict(it.exact, it.place, *reasons)
-        return replace(conflict, marked=marked)
+        there = moved_away(it, merge, mode, marked) if leaves is None else None
+        if there is not None and there.carried:
+            return there
+        return replace(conflict(it.exact, it.place, *reasons), marked=marked)
     blob = make_object("blob", exact, it.here.oid)
     outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
-    outcome = _judged(outcome, _EXACT_ELSEWHERE, ("its lines stand at one other place", *reasons))
+    outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines stand at one other place", *reasons))
     carried = CarriedFile(outcome, it.target, TreeEntry(mode, blob.oid), blob, leaves, marked)
-    return _carried(it.ground, carried)
+    return accepted(it.ground, carried)
 
 
-def _stands_once(it: _Change) -> bool:
+def _stands_once(it: Change) -> bool:
     here = b"\n" + it.texts[1]
     return all(here.count(b"\n" + b"".join(hunk.preimage)) == 1 for hunk in it.change.hunks)
-
-
-def _judged(outcome: FileOutcome, confidence: float, reasons: tuple[str, ...]) -> FileOutcome:
-    review = confidence < CERTAIN
-    return replace(outcome, confidence=confidence, reasons=reasons, review=review)
-
-
-def _carried(ground: Ground, carried: CarriedFile) -> CarriedFile:
-    """The result, or a conflict if it is not certain and the user wants only what is."""
-    if not (ground.careful and carried.outcome.review):
-        return carried
-    outcome = replace(carried.outcome, status=Status.CONFLICTED, review=False)
-    return CarriedFile(outcome, carried.path, marked=carried.marked)
-
-
-def _conflict(exact: FileOutcome, path: str, *reasons: str) -> CarriedFile:
-    outcome = replace(exact, status=Status.CONFLICTED, confidence=0.0, reasons=reasons)
-    return CarriedFile(outcome, path)
-
-
-def _blob(blobs: Blobs, entry: TreeEntry) -> GitObject | None:
-    """The object of an entry, which the other side may not have."""
-    if entry.mode & _TYPE not in (_REGULAR, 0o120000):
-        return None
-    return make_object("blob", blobs.contents(entry.oid))

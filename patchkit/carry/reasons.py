@@ -47,21 +47,35 @@ def _reasons(merge: FileMerge, past: Past, path: str) -> Iterator[str]:
         if doubt in _DOUBTS:
             yield _DOUBTS[doubt]
     yield from names_reason(merge.names)
+    if merge.unbound:
+        yield f"nothing in the merged file defines {_listed(merge.unbound)}"
 
 
 def names_reason(names: Sequence[str]) -> tuple[str, ...]:
     """What to say of names that are used and gone."""
     if not names:
         return ()
-    shown = ", ".join(names[:_SHOWN])
+    return (f"names that it uses are gone from the file upstream: {_listed(names)}",)
+
+
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return (f"names that it uses are gone from the file upstream: {shown}{more}",)
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def taken_away(region: Region) -> bytes:
+    """The most telling of the lines that upstream has no more; b"" if there is none."""
+    gone = [line for line in region.base if line not in region.upstream and _TELLING.search(line)]
+    return max(gone, key=len, default=b"")
 
 
 def _who(region: Region, past: Past, path: str) -> str:
-    """The commit that brought the most telling line of upstream's side."""
+    """The commit that brought the most telling line of upstream's side, or took one away."""
     new = [line for line in region.upstream if line not in region.base and _TELLING.search(line)]
-    return past.brought_by(path, max(new, key=len)) if new else ""
+    if new:
+        return past.brought_by(path, max(new, key=len))
+    gone = taken_away(region)
+    return past.removed_by(path, gone) if gone else ""
 
 
 def _by(commit: str) -> str:

@@ -27,8 +27,11 @@ class Past(Protocol):
     def deleted_by(self, path: str) -> str:
         """The commit that took the file away, as "ID subject"; "" if it is not known."""
 
-    def came_with(self, path: str) -> tuple[str, ...]:
-        """The files that the commit which took the file away added or changed."""
+    def removed_by(self, path: str, line: bytes) -> str:
+        """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
+
+    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
+        """The files that a commit, as "ID subject", added or changed, of the kind of `like`."""
 
     def brought_by(self, path: str, line: bytes) -> str:
         """The commit that brought a line into the file, as "ID subject"; "" if it is not known."""
@@ -52,7 +55,11 @@ class NoPast:
         """See Past."""
         return ""
 
-    def came_with(self, path: str) -> tuple[str, ...]:
+    def removed_by(self, path: str, line: bytes) -> str:
+        """See Past."""
+        return ""
+
+    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
         """See Past."""
         return ()
 
@@ -80,8 +87,8 @@ class CarriedFile(Struct, frozen=True):
     change vacates. `blob` is a new object for `entry`. In a conflict `entry` is None, and
     `marked` the file with conflict markers where there is one to show; `sides` are what the old
     base, the new one and the patch have there, `blobs` objects that the new base may lack, `key`
-    what tells this conflict from others. `split`: upstream took the file apart, and `besides` are
-    further files that have its code now.
+    what tells this conflict from others. `split`: upstream took the file apart, or a part of it
+    away, and `besides` are further files that have its code now.
     """
 
     outcome: FileOutcome

@@ -71,29 +71,36 @@ class Between(Struct):
         """The last commit that deleted the file, as "ID subject"; "" if unknown."""
         return next(iter(self._log("-1", "--no-renames", "--diff-filter=D", path=path)), "")
 
-    def came_with(self, path: str) -> tuple[str, ...]:
-        """The files that are left of those that the commit which deleted the file wrote."""
-        commit = self.deleted_by(path).partition(" ")[0]
-        if not commit:
+    def removed_by(self, path: str, line: bytes) -> str:
+        """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
+        return next(iter(self._touching(path, line)), "")
+
+    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
+        """The files that a commit, as "ID subject", added or changed, with the ending of `like`."""
+        oid = commit.partition(" ")[0]
+        if not oid:
             return ()
         arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AM", "--name-only"]
-        done = self._with_past().git(*arguments, f"{commit}^", commit, accept=_FAILS)
+        done = self._with_past().git(*arguments, f"{oid}^", oid, accept=_FAILS)
         names = [decode_path(each) for each in done.out.split(b"\0") if each]
-        return tuple(name for name in names if name.rpartition(".")[2] == path.rpartition(".")[2])
+        return tuple(name for name in names if name.rpartition(".")[2] == like.rpartition(".")[2])
 
     def brought_by(self, path: str, line: bytes) -> str:
         """The first commit that brought the line into the file, as "ID subject"; "" if unknown."""
+        return next(reversed(self._touching(path, line)), "")
+
+    def changed_by(self, path: str) -> tuple[str, ...]:
+        """The last commits that changed the file, newest first, as "ID subject"."""
+        return self._log("-n", _SHOWN, "--no-renames", path=path)
+
+    def _touching(self, path: str, line: bytes) -> tuple[str, ...]:
+        """The commits that put the line in or took it out, newest first."""
         text = line.strip().decode("utf-8", "surrogateescape")
         if text and self.history is not None and path not in self._brought:
             self._brought.add(path)
             touches = touches_of(self._with_past(), self.old, self.new, path)
             self.bring(blob for each in touches for blob in each.blobs)
-        found = self._log("--no-renames", f"-S{text}", path=path) if text else ()
-        return found[-1] if found else ""
-
-    def changed_by(self, path: str) -> tuple[str, ...]:
-        """The last commits that changed the file, newest first, as "ID subject"."""
-        return self._log("-n", _SHOWN, "--no-renames", path=path)
+        return self._log("--no-renames", f"-S{text}", path=path) if text else ()
 
     def _with_past(self) -> Repository:
         """The repository that has the commits in between, if there is one."""

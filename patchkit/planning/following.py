@@ -132,7 +132,11 @@ class RoutePast(Struct):
         """See `carry.Past`: nobody reads the reasons of a forecast."""
         return ""
 
-    def came_with(self, path: str) -> tuple[str, ...]:
+    def removed_by(self, path: str, line: bytes) -> str:
+        """See `carry.Past`."""
+        return ""
+
+    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
         """See `carry.Past`: files that nobody watches, so what was split counts as gone."""
         return ()
 

@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct, field
 
 from patchkit.carry.engine import is_contained, names_a_path_twice
-from patchkit.carry.files import Ground, carry_file
+from patchkit.carry.files import carry_file
+from patchkit.carry.ground import Ground
 from patchkit.drift.supplied import SuppliedSource
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.objects import MissingObjectError

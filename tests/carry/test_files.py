@@ -264,3 +264,50 @@ def test_code_without_a_place_of_its_own_is_a_conflict(upstream: Upstream, *, tw
     assert outcome.status is Status.CONFLICTED
     assert "f.py" in {each.path for each in outcome.files if each.status is Status.CONFLICTED}
     assert report.stack.commit == new
+
+
+def test_a_part_that_upstream_moved_to_another_file_is_followed(upstream: Upstream) -> None:
+    """Functions 4 to 7 of f.py go to a file that is there already; the patch changes 5 and 9."""
+    rest, home = PARTS[0] + PARTS[2], "import sys\n\n\n" + TEXT[:40].replace("function", "other")
+    old = upstream.commit({"f.py": TEXT, "home.py": home, "g.py": "x = 1\n"})
+    moved = upstream.commit({"f.py": rest, "home.py": home + PARTS[1], "g.py": "x = 2\n"}, "Move")
+    new = upstream.commit({"home.py": "import os\n" + home + PARTS[1]}, "Go on")
+    patched = TEXT.replace("return 5", "return 50").replace("return 9", "return 90")
+    patch = make_patch({"f.py": TEXT}, {"f.py": patched})
+    report = carry(upstream, old, new, patch)
+    file = only_file(report)
+    assert (file.status, file.review) == (Status.MERGED, True)
+    assert file.reasons[0] == f"upstream moved the code to home.py ({moved[:12]} Move)"
+    expected = {
+        "f.py": rest.replace("return 9", "return 90").encode(),
+        "home.py": f"import os\n{home}{PARTS[1].replace('return 5', 'return 50')}".encode(),
+    }
+    assert report.carried["0.patch"] == expected
+    write_objects(Repository(upstream.path), report.stack.objects)
+    landed = upstream.files(report.stack.commit)
+    assert {path: landed[path] for path in expected} == expected
+    (careful,) = carry(upstream, old, new, patch, careful=True).outcomes
+    assert careful.status is Status.CONFLICTED
+
+
+@pytest.mark.parametrize("why", ["a twin was there", "it is in two files", "the patch is there"])
+def test_a_moved_part_without_a_place_of_its_own_names_the_commit(
+    upstream: Upstream, why: str
+) -> None:
+    home = "import sys\n\n\n" + (PARTS[1] if why == "a twin was there" else "")
+    old = upstream.commit({"f.py": TEXT, "home.py": home})
+    there = "import os\n" + home if why == "a twin was there" else home + PARTS[1]
+    files: Files = {"f.py": PARTS[0] + PARTS[2], "home.py": there}
+    if why == "it is in two files":
+        files = {**files, "more.py": PARTS[1]}
+    new = upstream.commit(files, "Move")
+    before: Files = {"f.py": TEXT, "home.py": home}
+    also = home.replace("sys", "re") if why == "the patch is there" else home
+    after: Files = {"f.py": TEXT.replace("return 5", "return 50"), "home.py": also}
+    report = carry(upstream, old, new, make_patch(before, after))
+    (outcome,) = report.outcomes
+    assert outcome.status is Status.CONFLICTED
+    file = next(each for each in outcome.files if each.path == "f.py")
+    assert file.status is Status.CONFLICTED
+    assert any(f"({new[:12]} Move)" in reason for reason in file.reasons)
+    assert report.stack.commit == new

@@ -26,6 +26,7 @@ _TELLING = re.compile(rb"\w.*\w.*\w")
 _DEFINITION = re.compile(
     rb"(?m)^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|([A-Za-z_]\w*)[ \t]*:)"
 )
+_IMPORT = re.compile(rb"(?m)^[ \t]*(?:from|import)[ \t]")
 # Upstream has these whether it uses them or not.
 _ALWAYS_THERE = frozenset(name.encode() for name in (*keyword.kwlist, *dir(builtins)))
 _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
@@ -192,6 +193,9 @@ def _parse(data: bytes) -> ast.Module | None:
 
 def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
     """Whether something is defined more often, in whatever scope: a quick no for most files."""
+    imports = [len(_IMPORT.findall(each)) for each in (merged, *before)]
+    if imports[0] > min(imports[1:]):
+        return True
     sides = [Counter(_DEFINITION.findall(each)) for each in before]
     return any(
         count > 1 and count > min(side[name] for side in sides)
@@ -200,7 +204,7 @@ def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
 
 
 def _definitions(tree: ast.Module | None) -> Counter[tuple[str, str]]:
-    """(scope, name) of every function, class and annotated field, with how often it is there."""
+    """(scope, name) of what is defined, annotated or imported, with how often it is there."""
     found = Counter[tuple[str, str]]()
     todo: list[tuple[str, Sequence[ast.stmt]]] = [("", tree.body if tree is not None else ())]
     while todo:
@@ -213,4 +217,7 @@ def _definitions(tree: ast.Module | None) -> Counter[tuple[str, str]]:
                 todo.append((f"{scope}.{node.name}", node.body))
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 found[scope, node.target.id] += 1
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                names = (each.asname or each.name for each in node.names)
+                found.update((scope, f"import {name}") for name in names)
     return found

@@ -20,6 +20,7 @@ from patchkit.model.merging.checking import (
 )
 from patchkit.model.merging.regions import Region, ThreeWay, compare_three
 from patchkit.model.merging.resolving import resolve
+from patchkit.model.merging.unbound import names_unbound
 from patchkit.model.merging.values import Doubt, Resolution, Rule, edited
 
 _NUL = b"\x00"
@@ -31,7 +32,7 @@ class FileMerge(Struct, frozen=True):
     `data` is the result, None if a region is left in conflict. `steps` has one entry per region
     that the patch changes: the region and its resolution, None for a conflict. `clean` marks what
     git's own three-way merge gives. `doubts` are what the checks of the whole file found, `names`
-    those that are gone.
+    those that are gone, `unbound` those that nothing binds any more.
     """
 
     data: bytes | None
@@ -40,6 +41,12 @@ class FileMerge(Struct, frozen=True):
     clean: bool
     doubts: tuple[Doubt, ...] = ()
     names: tuple[str, ...] = ()
+    unbound: tuple[str, ...] = ()
+
+    @property
+    def absorbed(self) -> bool:
+        """Whether upstream's file is the result: it has all of the change."""
+        return self.data == b"".join(self.three.upstream)
 
     @property
     def conflicts(self) -> tuple[Region, ...]:
@@ -89,7 +96,7 @@ def _clean(path: str, three: ThreeWay) -> FileMerge:
     regions = [region for region in three.regions if region.patch_edits]
     steps = tuple((region, resolve(region, three, python=False)) for region in regions)
     data = three.assemble([region.settled or () for region in three.regions])
-    return _with_doubts(FileMerge(data, three, steps, clean=True))
+    return _with_doubts(path, FileMerge(data, three, steps, clean=True))
 
 
 def _merged(path: str, three: ThreeWay, *, newline: bool, patch_first: bool) -> FileMerge:
@@ -114,11 +121,13 @@ def _merged(path: str, three: ThreeWay, *, newline: bool, patch_first: bool) -> 
     data = b"".join(lines)
     doubts += file_doubts(path, [b"".join(three.upstream), b"".join(three.patch)], data)
     data = data if newline else data.removesuffix(b"\n")
-    return _with_doubts(replace(merge, data=data, doubts=tuple(doubts)))
+    return _with_doubts(path, replace(merge, data=data, doubts=tuple(doubts)))
 
 
-def _with_doubts(merge: FileMerge) -> FileMerge:
-    """The merge with the doubts that concern clean ones, too."""
+def _with_doubts(path: str, merge: FileMerge) -> FileMerge:
+    """The merge with the doubts that concern clean ones, too: none where it changes nothing."""
+    if merge.absorbed:
+        return merge
     doubts = list(merge.doubts)
     if upstream_share(merge.three) >= MOST:
         doubts.append(Doubt.UPSTREAM_HAS_MOST)
@@ -127,7 +136,10 @@ def _with_doubts(merge: FileMerge) -> FileMerge:
     names = names_gone(merge.three)
     if names:
         doubts.append(Doubt.NAME_GONE)
-    return replace(merge, doubts=tuple(doubts), names=names)
+    unbound = names_unbound(path, merge.three, merge.data or b"")
+    if unbound:
+        doubts.append(Doubt.UNBOUND)
+    return replace(merge, doubts=tuple(doubts), names=names, unbound=unbound)
 
 
 def _puts_in_all(merge: FileMerge) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from typing import AnyStr
 
 _FROM = re.compile(rb"^(\s*)from\s+(\S+)\s+import\s+([\w., ]+?)\s*$")
 _IMPORT = re.compile(rb"^\s*import\s+([\w., ]+?)\s*$")
@@ -33,11 +34,14 @@ def merge_imports(
 ) -> tuple[bytes, ...] | None:
     """Upstream's imports with those that the patch adds; None if that cannot be said in lines.
 
-    What the patch takes away must still be imported upstream by a line of its own, or be gone.
+    What the patch takes away must still be imported upstream by a line of its own, or be gone; a
+    name that both sides import anew from different places is a conflict.
     """
     sides = [imported_by(lines) for lines in (base, upstream, patch)]
     before, theirs, ours = sides
     if before is None or theirs is None or ours is None:
+        return None
+    if both_rebind(before, theirs, ours):
         return None
     added, removed = ours - before - theirs, (before - ours) & theirs
     kept = [line for line in upstream if not _only(line, removed)]
@@ -47,6 +51,30 @@ def merge_imports(
     if not all(_all_of([line]) <= added for line in lines):
         return None  # a statement that imports other names as well: see `listed`
     return (*kept, *lines)
+
+
+def both_rebind(
+    before: Set[tuple[AnyStr, AnyStr, AnyStr]],
+    theirs: Set[tuple[AnyStr, AnyStr, AnyStr]],
+    ours: Set[tuple[AnyStr, AnyStr, AnyStr]],
+) -> bool:
+    """Whether a name that the patch imports anew is imported anew, or no more, by upstream, too.
+
+    With both lines in the file the last would win, or one would be left that nobody needs.
+    """
+    for name in {_bound(each) for each in ours - before}:
+        old, now, wanted = (
+            {each for each in side if _bound(each) == name} for side in (before, theirs, ours)
+        )
+        if now not in (old, wanted):
+            return True
+    return False
+
+
+def _bound(imported: tuple[AnyStr, AnyStr, AnyStr]) -> AnyStr:
+    """The name that an import binds; of a plain one the whole module's, dots and all."""
+    module, name, alias = imported
+    return alias or name or module
 
 
 def _only(line: bytes, imported: set[Imported]) -> bool:

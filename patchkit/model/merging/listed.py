@@ -12,6 +12,8 @@ from textwrap import dedent
 
 from msgspec import Struct
 
+from patchkit.model.merging.imports import both_rebind
+
 Lines = Sequence[bytes]
 
 #: (module, name, alias); of a plain import the name is "", of `__all__` the module is.
@@ -92,6 +94,8 @@ def merge_listed(
     if before is None or theirs is None or ours is None:
         return None
     known, there, wanted = (_all_names(side) for side in (before, theirs, ours))
+    if both_rebind(known, there, wanted):
+        return None
     added = [name for s in _only(ours) for name in s.names if name not in known | there]
     gone = (known - wanted) & there
     if not all(each.without(gone) for each in _only(theirs)):

@@ -26,6 +26,7 @@ class Doubt(str, Enum):
     UPSTREAM_HAS_MOST = "upstream-has-most"  # most of the added lines are new upstream, too
     UPSTREAM_HAS_A_HUNK = "upstream-has-a-hunk"  # it stands elsewhere, new upstream, all of it
     NAME_GONE = "name-gone"  # a name that the added lines use is not in upstream's file any more
+    UNBOUND = "unbound"  # a name is used that nothing in the file binds, as it did on both sides
     DOES_NOT_PARSE = "does-not-parse"  # it did before
     DEFINED_TWICE = "defined-twice"  # both sides define the same name in one scope
     LINES_LOST = "lines-lost"  # not every changed line came through

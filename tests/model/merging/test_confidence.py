@@ -76,8 +76,10 @@ def test_that_upstream_has_it_already_is_no_doubt_about_what_says_so() -> None:
     contained = merged(upstream, with_lines((4, new)))
     rules = {each.rule for _, each in contained.steps if each is not None}
     assert rules == {Rule.CONTAINED}
-    assert Doubt.UPSTREAM_HAS_MOST in contained.doubts
+    assert contained.absorbed
+    assert not contained.doubts
     with_another = merged(upstream, with_lines((4, new), (12, ["own(1)\n"])))
+    assert Doubt.UPSTREAM_HAS_MOST in with_another.doubts
     assert confidence_of(with_another) < confidence_of(contained)
 
 

@@ -257,6 +257,34 @@ def test_a_name_that_upstream_took_away_is_pointed_out() -> None:
     assert confidence_of(merged) < CERTAIN
 
 
+def test_a_clean_merge_that_unbinds_a_name_is_pointed_out() -> None:
+    """Upstream renames a variable of one function; the name is still there in another."""
+    base = BASE + "\n\ndef third(rows):\n    total = len(rows)\n    check(rows)\n    return 1\n"
+    base += "\n\ndef fourth(total):\n    return total\n"
+    upstream = swapped("    total = len(rows)\n", "    count = len(rows)\n", base)
+    merged = merge(upstream, swapped("    return 1\n", "    return total\n", base), base)
+    assert merged.clean
+    assert (merged.names, merged.unbound) == ((), ("total",))
+    assert confidence_of(merged) < 0.5
+    kept = swapped("    total = len(rows)\n", "    total = len(rows) + 1\n", base)
+    merged = merge(kept, swapped("    return 1\n", "    return total\n", base), base)
+    assert confidence_of(merged) >= CERTAIN
+
+
+def test_a_change_that_upstream_has_whole_leaves_nothing_to_doubt() -> None:
+    own = swapped('    "two": 2,\n', '    "two": 2,\n    "three": 3,\n    "four": 4,\n')
+    merged = merge(swapped("import sys", "import re", own), own)
+    assert merged.clean
+    assert merged.absorbed
+    assert not merged.doubts
+    assert confidence_of(merged) >= CERTAIN
+    beside = swapped('    "four": 4,\n', '    "four": 4,\n    "five": 5,\n', own)
+    merged = merge(beside, own)
+    assert rules(merged) == [Rule.CONTAINED]
+    assert merged.absorbed
+    assert 0.8 <= confidence_of(merged) < CERTAIN
+
+
 def test_a_clean_merge_that_doubles_a_change_is_pointed_out() -> None:
     added = "def third(value):\n    return prepare(value, loose=True)\n"
     merged = merge(f"{added}\n\n{BASE}", f"{BASE}\n\n{added}")

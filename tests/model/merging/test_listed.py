@@ -137,6 +137,16 @@ def test_a_module_that_is_imported_elsewhere_is_a_conflict() -> None:
     assert merged(base + tail, upstream, f"from a import one, two\n{tail}") is None
 
 
+@pytest.mark.parametrize("upstream", ["from c import one\n", "import re\n"])
+def test_a_name_that_both_take_from_elsewhere_is_a_conflict(upstream: str) -> None:
+    """Upstream imports it from a third module, or no more."""
+    assert merged("from a import one\n", upstream, "from b import one\n") is None
+    assert (
+        merged("from a import one, two\n", f"from a import two\n{upstream}", "from b import one\n")
+        is None
+    )
+
+
 NAMES = st.lists(
     st.sampled_from(["alpha", "Beta", "gamma", "delta", "eta"]), unique=True, min_size=1
 )
