@@ -20,6 +20,7 @@ from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, Entered, Stacked
 from patchkit.workspace.journal import Step
 from patchkit.workspace.place import put_back, put_in_place
+from patchkit.workspace.recover import has_leftovers
 from tests.support.repos import Files, Symlink, git_in
 from tests.workspace.bench import BASE, CHANGE, Bench, disk_files
 from tests.workspace.test_kill import NEW, OLD
@@ -171,6 +172,43 @@ def at_once(bench: Bench, stack: Stacked) -> list[Entered]:
     for thread in threads:
         thread.join()
     return ended
+
+
+def test_a_repository_that_git_cannot_read_is_left_alone(bench: Bench) -> None:
+    old = bench.stack()
+    bench.enter(old)
+    new = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
+    bench.write("b.py", "mine\n")
+    index = bench.path / ".git/index"
+    sound = index.read_bytes()
+    index.write_bytes(b"damaged")
+    seen = bench.look()
+    assert seen.state is State.FOREIGN
+    assert "git cannot read it" in seen.detail
+    before = disk_files(bench.path)
+    refused = bench.enter(new)
+    assert (refused.action, refused.before.state) == (Action.REFUSED, State.FOREIGN)
+    assert (disk_files(bench.path), index.read_bytes()) == (before, b"damaged")
+    index.write_bytes(sound)
+    assert bench.look().state is State.EDITED
+
+
+def test_work_that_cannot_be_saved_is_not_overwritten(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    new = bench.stacked(bench.base, bench.upstream.commit({"b.py": "1\n"}))
+    bench.write("b.py", "mine\n")
+    place = bench.path / ".git/refs/patchkit/saved"
+    place.write_text(bench.tip + "\n")  # no folder: nothing can be saved in there
+    before = everything(bench)
+    with pytest.raises(SurroundingsError):
+        bench.enter(new, force=True)
+    assert everything(bench)[:4] == before[:4]
+    assert not has_leftovers(bench.checkout)
+    place.unlink()
+    forced = bench.enter(new, force=True)
+    assert forced.saved is not None
+    bench.assert_at(new)
+    assert bench.git("show", f"{forced.saved.ref}:b.py") == "mine"
 
 
 def test_two_at_once(bench: Bench) -> None:

@@ -164,3 +164,32 @@ def test_edits_after_a_kill_are_refused_over_and_saved(
     bench.enter(new, force=True)
     bench.assert_at(new)
     assert bench.git("show", f"refs/patchkit/saved/{STAMP}:edit.py") == "edited after the kill"
+
+
+@pytest.mark.parametrize("deed", ["commit", "stage", "branch"])
+def test_what_git_did_after_a_kill_is_refused_over_and_saved(
+    bench: Bench, stacks: tuple[Stacked, Stacked], deed: str
+) -> None:
+    """The user takes the lock away that stands in git's way, and goes on working."""
+    _, new = stacks
+    shutil.copytree(bench.path.with_name("template"), bench.path, symlinks=True)
+    assert killed_half_way(bench, new)
+    (bench.path / ".git/index.lock").unlink()
+    bench.write("own.py", "own\n")
+    bench.git("add", "own.py")
+    if deed == "commit":
+        bench.git("commit", "-q", "-m", "mine")
+    elif deed == "branch":
+        bench.git("update-ref", "refs/patchkit/base", "HEAD")
+    before = disk_files(bench.path), bench.git("for-each-ref"), bench.git("ls-files", "--stage")
+    refused = bench.enter(new)
+    assert refused.refusal is not None
+    assert (refused.refusal.cause, refused.refusal.paths) == (Cause.INTERRUPTED, ())
+    assert before == (
+        disk_files(bench.path),
+        bench.git("for-each-ref"),
+        bench.git("ls-files", "--stage"),
+    )
+    bench.enter(new, force=True)
+    bench.assert_at(new)
+    assert bench.git("show", f"refs/patchkit/saved/{STAMP}:own.py") == "own"
