@@ -15,6 +15,9 @@ PATCH_TRAILER = "Patchkit-Patch"
 
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: ?\S")
 _TRAILERS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*: ?\S.*\n?)+")
+_EMPTY_LINE = re.compile(rb"(?m)^\r?\n")
+#: Where the message of a mail ends, as `mail` has it.
+_BREAK = re.compile(rb"(?m)^(?:---[ \t]*\r?$|--- \S|diff -|Index: )")
 _OURS = re.compile(rf"{PATCH_TRAILER}: *(\S+) *")
 
 
@@ -45,7 +48,8 @@ def with_trailer(file: PatchFile, trailer: str, otherwise: str) -> bytes:
     if file.header is None:
         head = format_header(Header(f"{otherwise}\n\n{trailer}"))
         return head + file.preamble + file.diff + file.signature
-    break_line = re.search(rb"(?m)^---[ \t]*\r?$", file.preamble)
+    body = _EMPTY_LINE.search(file.preamble)
+    break_line = _BREAK.search(file.preamble, body.end() if body else 0)
     end = break_line.start() if break_line else len(file.preamble)
     above, below = file.preamble[:end], file.preamble[end:]
     text = above.rstrip(b"\r\n")

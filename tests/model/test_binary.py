@@ -42,6 +42,8 @@ def test_a_sound_one_is_read() -> None:
         ((b"literal 3\n", payload(b"abc"), payload(b"abc", b"?"), b"\n"), 2, "wrong length"),
         ((b"literal 3\n", payload(b"abc", b"Z"), b"\n"), 1, "wrong length"),
         ((b"literal 3\n", payload(b"abc")[:-2] + b"\n", b"\n"), 1, "wrong length"),
+        ((b"literal 3\n", b"?\n", b"\n"), 1, "wrong length"),
+        ((b"literal 3\n", payload(b"abc")[:-1] + b"0\n", b"\n"), 1, "wrong length"),
         ((b"literal 3\n", b"\n"), 0, "cannot be inflated|does not inflate"),
         ((b"literal 3\n", payload(b"abc").replace(b"c", b'"'), b"\n"), 1, "not base-85"),
         ((b"literal 3\n", b"D" + b85encode(b"oops") + b"\n", b"\n"), 0, "cannot be inflated"),

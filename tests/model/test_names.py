@@ -35,5 +35,6 @@ def test_a_new_name_is_one() -> None:
     assert slug("[PATCH v2] Fix: the rope's length, in all the places that anybody looks at") == (
         "fix-the-rope-s-length-in-all-the-places-that-anybody"
     )
+    assert slug("a" * 51 + " word") == "a" * 51
     assert new_name("Fix it", {"fix-it.patch", "fix-it-2.patch"}) == "fix-it-3.patch"
     assert is_patch_name(new_name("???", set()))
