@@ -117,14 +117,10 @@ def _common_after_quoted(text: bytes, strip: int) -> bytes | None:
     if quoted is None:
         return None
     first = _skip_folders(quoted[0], strip)
-    rest = text[quoted[1] :].lstrip(b" \t\r")
-    if rest.startswith(b'"'):
-        again = unquote(rest)
-        if again is None:
-            return None
-        rest = again[0]
-    second = _skip_folders(rest, strip) if rest else None
-    return first if first is not None and first == second else None
+    # git never takes a second name without quotes here: it counts the end of the line with it
+    again = unquote(text[quoted[1] :].lstrip(b" \t\r"))
+    second = _skip_folders(again[0], strip) if again else None
+    return first if first == second else None
 
 
 def _common_before_quoted(name: bytes, quote: int, strip: int) -> bytes | None:

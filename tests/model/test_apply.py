@@ -154,6 +154,56 @@ def test_a_binary_change_without_payload() -> None:
     assert outcome.clashes[0].reason is Reason.BINARY
 
 
+NAMED: Files = {name: (FILE_MODE, b"x\n") for name in ("x", "x y", "\u00e9", 'q"', "x x")}
+
+
+@pytest.mark.parametrize(
+    ("names", "applies"),
+    [
+        (rb'"a/\303\251" "b/\303\251"', True),
+        (rb'"a/\303\251" "b/\303\250"', False),
+        (rb'"a/x" "b/x"', True),
+        (rb'"a/x" b/x', False),
+        (rb'a/x "b/x"', True),
+        (rb'a/x y "b/x y"', True),
+        (rb'a/x "b/x y"', False),
+        (rb'a/x y "b/x"', True),
+        (rb'a/x "b/xx"', False),
+        (rb'a/xx "b/x"', False),
+        (rb'a/x"b/x"', False),
+        (rb'"a/q\"" "b/q\""', True),
+        (rb'"a/x" ', False),
+        (rb'"a/x', False),
+        (rb'"a/x" "b/x', False),
+        (rb'"x" "x"', False),
+        (rb"a/x b/x", True),
+        (rb"a/x x b/x x", True),
+        (rb"a/x y b/x y", True),
+        (rb"a/x y b/x", True),
+        (rb"a/x /x", False),
+        (rb"/x b/x", False),
+    ],
+)
+def test_names_that_only_the_first_line_tells(names: bytes, applies: bool) -> None:
+    patch = b"diff --git %s\nold mode 100644\nnew mode 100755\n" % names
+    assert both(patch, NAMED) is applies
+
+
+@pytest.mark.parametrize(
+    ("patch", "applies"),
+    [
+        (b"--- /dev/null\t1970-01-01 00:00:00 +0000\n+++ b/n\n@@ -0,0 +1 @@\n+x\n", True),
+        (b"--- /dev/null \n+++ b/n\n@@ -0,0 +1 @@\n+x\n", True),
+        (b"--- /dev/nullify\n+++ b/n\n@@ -0,0 +1 @@\n+x\n", True),
+        (b"--- a/x\n+++ /dev/null\tnow\n@@ -1 +0,0 @@\n-x\n", True),
+        (b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n", False),
+        (b"--- a/x\n+++ b/x\n@@ -1 +1 @@", False),
+    ],
+)
+def test_plain_diffs(patch: bytes, applies: bool) -> None:
+    assert both(patch, NAMED) is applies
+
+
 def test_names_that_macos_takes_for_git() -> None:
     # git minds them on macOS alone; a stack must be the same everywhere
     (outcome,) = apply_to(BASE, add(".g\u200cit/x", "a")).files
@@ -168,6 +218,8 @@ def test_names_that_macos_takes_for_git() -> None:
         (b"index 7898193..61780798 100644\n", Preimage.DIFFERS),
         (b"index 7898192..61780798 100755\n", Preimage.MATCHES),
         (b"", Preimage.UNKNOWN),
+        (b"index 789819z..61780798 100644\n", Preimage.UNKNOWN),
+        (b"index 7898192..6178079z 100644\n", Preimage.UNKNOWN),
     ],
 )
 def test_the_blob_that_a_change_was_made_against(index: bytes, preimage: Preimage) -> None:
