@@ -154,7 +154,7 @@ def test_a_binary_change_without_payload() -> None:
     assert outcome.clashes[0].reason is Reason.BINARY
 
 
-NAMED: Files = {name: (FILE_MODE, b"x\n") for name in ("x", "x y", "\u00e9", 'q"', "x x")}
+NAMED: Files = dict.fromkeys(("x", "x y", "é", 'q"', "x x"), (FILE_MODE, b"x\n"))
 
 
 @pytest.mark.parametrize(
