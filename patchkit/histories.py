@@ -95,6 +95,14 @@ def known_commit(store: Store, source: GitSource, short: str) -> str | None:
     return repository.commit(short) if repository.exists else None
 
 
+def known_history(store: Store, source: GitSource, commit: str) -> History | None:
+    """The history up to a commit, if an earlier command brought it."""
+    repository = _repository(store, source)
+    if not repository.exists or repository.commit(commit) is None:
+        return None
+    return History(repository, source, commit, commit, commit, commit)
+
+
 def bring_blobs(
     store: Store, component: Component, history: History, blobs: Iterable[str], progress: Progress
 ) -> frozenset[str]:

@@ -140,7 +140,7 @@ class Store:
     def _file_of_git(
         self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
     ) -> bytes:
-        source, commit = _source_of(manifest, entry.git or ""), entry.commit or ""
+        source, commit = source_of(manifest, entry.git or ""), entry.commit or ""
         repository = self._repository(upstream_key(source))
         if read_pin(repository, commit_ref(commit)) is not None:
             return _found(entry, read_file(repository, commit, entry.path))
@@ -284,7 +284,7 @@ def _component_of(manifest: Manifest, entry: PinnedPatch) -> Component:
     return other
 
 
-def _source_of(manifest: Manifest, url: str) -> GitSource:
+def source_of(manifest: Manifest, url: str) -> GitSource:
     """The upstream at `url`, with the mirrors that a component of the manifest gives for it."""
     sources = [c.source for c in manifest.components if isinstance(c.source, GitSource)]
     same = [s for s in sources if upstream_key(s) == upstream_key(GitSource(url))]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Mismatch,
         Move,
         Origin,
+        PatchEdit,
         PatchExplanation,
         RenamedName,
     )
@@ -53,6 +54,7 @@ def explanation_lines(explanation: PatchExplanation) -> Iterator[Line]:
     for name in explanation.renamed:
         yield from _renamed_lines(name, explanation)
     yield from _edited_lines(edited_files(explanation))
+    yield from _edit_lines(explanation.edit)
     if not explanation.contained:
         yield from _origin_lines(explanation.origin)
 
@@ -211,3 +213,18 @@ def _edited_lines(edited: Sequence[str]) -> Iterator[Line]:
             f"   {which} that the patch was made against",
         ]
         yield "        (its index lines name these blobs): the patch file was edited since"
+
+
+def _edit_lines(edit: PatchEdit | None) -> Iterator[Line]:
+    if edit is not None:
+        yield [
+            "  ",
+            Painted("why", Paint.NOTICE),
+            "   its repository changed it, and before that it fits: by",
+        ]
+        yield [
+            "        ",
+            Painted(edit.commit[:10], Paint.STRONG),
+            f" {edit.date[:10]} {edit.author}",
+        ]
+        yield ["        ", _cut(edit.subject)]

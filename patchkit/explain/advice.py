@@ -91,6 +91,14 @@ def _context(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]
 def _renamed(
     explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest
 ) -> Iterator[str]:
+    if explanation.edit is not None:
+        edit = explanation.edit
+        yield (
+            f"take {patch.name} as it was before that, in {_entry(patch, manifest)}:\n"
+            f"  commit: {edit.fits_at}\n"
+            f"  sha256: {edit.fits_sha256}"
+        )
+        return
     if explanation.renamed and isinstance(patch.origin, PinnedPatch):
         yield (
             f"take {patch.origin.path.rpartition('/')[2]} at a commit from before the renaming:\n"

@@ -133,11 +133,26 @@ class Origin(Struct, frozen=True):
     alone: bool = False
 
 
+class PatchEdit(Struct, frozen=True):
+    """The commit after which a patch that another repository has fits no more.
+
+    Before it stands, at `fits_at`, the newest version of the file that fits; `fits_sha256` is its.
+    """
+
+    commit: str
+    date: str
+    author: str
+    subject: str
+    fits_at: str
+    fits_sha256: str
+
+
 class PatchExplanation(Struct, frozen=True):
     """Why a patch does not apply.
 
     `contained`: the tree has the whole change already. `files` are those that do not fit, of
-    `files_total`; `renamed` are renamings that explain hunks of them.
+    `files_total`; `renamed` are renamings that explain hunks of them. `edit` is what its own
+    repository did to it, where that repository's history is here.
     """
 
     name: str
@@ -146,6 +161,7 @@ class PatchExplanation(Struct, frozen=True):
     files: tuple[FileExplanation, ...]
     renamed: tuple[RenamedName, ...]
     origin: Origin
+    edit: PatchEdit | None = None
 
     @property
     def hunks(self) -> tuple[HunkExplanation, ...]:

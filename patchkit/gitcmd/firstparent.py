@@ -109,6 +109,18 @@ def walk_line(
     return line, tuple(_landing(_parse(row)) for row in rows if b"\0:" in row or b"\n:" in row)
 
 
+def versions(repository: Repository, tip: str, path: str, limit: int) -> tuple[Landing, ...]:
+    """The newest `limit` commits of the line of `tip` that change a file, newest first.
+
+    None where the history is not here, or ends before.
+    """
+    log = ["log", "--first-parent", "-m", "--raw", "--no-abbrev", "--no-renames", "-z"]
+    log += ["--no-show-signature", "--encoding=UTF-8", f"--format={_FORM}", f"--max-count={limit}"]
+    done = repository.git("--literal-pathspecs", *log, tip, "--", path, accept=(0, 128))
+    rows = map(_parse, _rows(done.out)) if done.code == 0 else ()
+    return tuple(_landing(row) for row in rows if path in row.touches)
+
+
 def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[str, Commit]:
     """Each commit by its id."""
     wanted = list(dict.fromkeys(ids))

@@ -27,6 +27,7 @@ from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.guards import Guarded, guard_findings
 from patchkit.ops.parallel import in_parallel
+from patchkit.ops.patch_edits import Met, edit_of
 from patchkit.ops.sharing import PatchUse, find_shared
 from patchkit.series import LoadedPatch, LoadedSeries, load_series, named_recipe
 from patchkit.stack import Stack, build_stack, patch_changes
@@ -171,9 +172,9 @@ def _check_patches(
         explanation = explanations.get(patch.name)
         if explanation is not None:
             origin = tools.missing(explanation.origin, earlier)
-            check = _explained(
-                check, replace(explanation, origin=origin), patch, task, stack.base.commit
-            )
+            edit = edit_of(task.manifest, task.component, patch, Met(overlay, tree), tools.store)
+            explanation = replace(explanation, origin=origin, edit=edit)
+            check = _explained(check, explanation, patch, task, stack.base.commit)
         checks.append(check)
         earlier.add(patch.sha256)
         tree = outcome.tree or tree
