@@ -70,6 +70,15 @@ class LoadedPatch(Struct, frozen=True):
         named = named_recipe(self.file)
         return bool(named) or self.path.with_name(recipe_name(self.name)).is_file()
 
+    def listed_at(self, root: Path) -> str:
+        """The manifest's line, as path:line, that names a patch of another repository; else ""."""
+        if self.path is not None:
+            return ""
+        where = self.origin.where
+        inside = where.file.is_relative_to(root)
+        file = where.file.relative_to(root).as_posix() if inside else str(where.file)
+        return f"{file}:{where.line}"
+
     @property
     def series_patch(self) -> SeriesPatch:
         """What the stack is built from."""

@@ -10,7 +10,7 @@ from patchkit.cli.drift_silently import silent_lines
 from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.since_output import print_changes
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted, Piece
+from patchkit.cli.text import Line, Paint, Painted, Piece, width
 from patchkit.cli.words import word
 from patchkit.drift.saying import forecast_words
 from patchkit.errors import ExitCode
@@ -18,7 +18,7 @@ from patchkit.model.counting import counted
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
-    from patchkit.drift.values import Break, Forecast, Landed, PatchDrift
+    from patchkit.drift.values import AbsorbedHunk, Break, Forecast, Landed, PatchDrift
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 # Files with their hunks, breaks, absorbed hunks: so many are worth reading in a terminal.
@@ -44,10 +44,14 @@ def print_drift(terminal: Terminal, report: DriftReport) -> None:
 
 
 def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
-    terminal.product(_heading(component))
+    for line in _heading(component):
+        terminal.product(line)
     if component.tip is not None:
+        if not component.on_branch:
+            since = f"  since {component.fork[:10]}, where they part: the pin is not on the branch"
+            terminal.product(Painted(since, Paint.FAINT))
         if component.since is None:
-            terminal.table([_row(patch) for patch in component.patches], indent=2)
+            terminal.folded([_row(patch) for patch in component.patches], indent=2)
         else:
             print_changes(terminal, component, component.since)
         for patch in component.patches:
@@ -58,20 +62,23 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
     terminal.product()
 
 
-def _heading(component: ComponentDrift) -> Line:
+def _heading(component: ComponentDrift) -> Iterator[Line]:
     name = Painted(f"{component.manifest}: {component.name}", Paint.STRONG)
     if component.problems:
-        return [word("failed"), "  ", name, "  could not be looked at, see below"]
+        yield [word("failed"), "  ", name, "  could not be looked at, see below"]
+        return
     if component.tip is None:
-        return [word("skipped"), "  ", name, f"  {component.skipped}"]
-    where = "" if component.on_branch else f" (since {component.fork[:10]}: the pin is not on it)"
+        yield [word("skipped"), "  ", name, f"  {component.skipped}"]
+        return
     last = component.since.tip[:10] if component.since is not None else ""
     begin = f"from {last} " if last else ""
-    return [
-        name,
-        f"  {component.ref} {begin}to {component.tip.commit[:10]} of {_day(component.tip)}, ",
-        f"{counted(component.commits, 'commit')}{where}",
-    ]
+    to = f"{begin}to {component.tip.commit[:10]} of {_day(component.tip)}"
+    what = f"  {component.ref} {to}, {counted(component.commits, 'commit')}"
+    if width([name, what]) <= _width():
+        yield [name, what]
+    else:
+        yield name
+        yield what
 
 
 def _row(patch: PatchDrift) -> tuple[Line, Line, Line]:
@@ -107,7 +114,7 @@ def _patch_lines(patch: PatchDrift) -> Iterator[Line]:
     if patch.explanation is not None:
         where = "at that commit" if patch.broken_by else "at the tip"
         body.append(["  ", Painted("clash", Paint.NOTICE), f"     {where}:"])
-        body += explanation_lines(patch.explanation)
+        body += explanation_lines(patch.explanation, shift=2)
     if not body:
         return
     yield ""
@@ -125,7 +132,7 @@ def _break_lines(patch: PatchDrift) -> Iterator[Line]:
 
 def _one_break(each: Break) -> Iterator[Line]:
     if each.by is None:
-        yield ["  ", Painted("broken", Paint.BAD), "  from the start of the branch on"]
+        yield ["  ", Painted("broken", Paint.BAD), "    from the start of the branch on"]
     else:
         yield from _commit_lines("broken", Paint.BAD, each.by, _files(each))
     if each.mended is not None:
@@ -158,12 +165,17 @@ def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:
     if patch.absorbed:
         share = f"{len(patch.absorbed)} of {counted(patch.hunks, 'hunk')} upstream already"
         yield ["  ", Painted("absorbed", Paint.NOTICE), f"  {share}"]
-    for each in patch.absorbed[:_SHOWN]:
-        by = _identity(each.by) if each.by is not None else ["before the branch begins here"]
-        yield [" " * 12, *by]
-        yield [" " * 14, f"patch line {each.line}: {_tail(each.path, _width() - 34)}"]
-    if len(patch.absorbed) > _SHOWN:
-        yield " " * 12 + f"and {len(patch.absorbed) - _SHOWN} more"
+    by_commit: dict[Landed | None, list[AbsorbedHunk]] = {}
+    for each in patch.absorbed:
+        by_commit.setdefault(each.by, []).append(each)
+    for by, hunks in list(by_commit.items())[:_SHOWN]:
+        yield [" " * 12, *(_identity(by) if by is not None else ["before the branch begins here"])]
+        for each in hunks[:_SHOWN]:
+            yield [" " * 14, f"patch line {each.line}: {_tail(each.path, _width() - 34)}"]
+        if len(hunks) > _SHOWN:
+            yield " " * 14 + f"and {len(hunks) - _SHOWN} more"
+    if len(by_commit) > _SHOWN:
+        yield " " * 12 + f"and {len(by_commit) - _SHOWN} more commits"
 
 
 def _forecast_lines(forecast: Forecast | None) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
         RenamedName,
     )
 
-# What fits beside the margin in 80 columns, and how many lines of a hunk are worth reading.
-_TEXT = 62
+# How wide a report is at least, what stands before code, how many lines of a hunk one reads.
+_NARROW = 80
+_MARGIN = 21
 _LINES = 8
 _BLOBS = 4
 
@@ -45,10 +47,14 @@ def print_steps(terminal: Terminal, steps: Sequence[str]) -> None:
             terminal.product(["  ", head if number == 0 else "    ", "  ", line])
 
 
-def explanation_lines(explanation: PatchExplanation) -> Iterator[Line]:
-    """The lines of an explanation: each file with its hunks, then what they have in common."""
+def explanation_lines(explanation: PatchExplanation, *, shift: int = 0) -> Iterator[Line]:
+    """The lines of an explanation: each file with its hunks, then what they have in common.
+
+    They fit the terminal when they are shifted so far to the right.
+    """
+    room = max(_NARROW, get_terminal_size().columns) - shift
     for file in explanation.files:
-        yield from _file_lines(file)
+        yield from _file_lines(file, room)
     if explanation.contained:
         yield ["  ", Painted("why", Paint.NOTICE), "   the tree has the whole change already"]
     for name in explanation.renamed:
@@ -92,14 +98,19 @@ def origin_lines(origin: Origin) -> Iterator[Line]:
         yield ["          ", Painted(origin.commit_subject, Paint.FAINT)]
 
 
-def _file_lines(file: FileExplanation) -> Iterator[Line]:
-    yield ["  ", Painted(file.path, Paint.STRONG), f": {file_words(file)}"]
+def _file_lines(file: FileExplanation, room: int) -> Iterator[Line]:
+    words = file_words(file)
+    if len(file.path) + len(words) + 4 <= room:
+        yield ["  ", Painted(file.path, Paint.STRONG), f": {words}"]
+    else:
+        yield ["  ", Painted(file.path, Paint.STRONG), ":"]
+        yield f"    {words}"
     if file.contained:
         yield "    the change has been made already"
         return
     yield from (_move_line(move) for move in file.moves)
     for hunk in file.hunks:
-        yield from _hunk_lines(hunk, file)
+        yield from _hunk_lines(hunk, file, room)
 
 
 def _move_line(move: Move) -> Line:
@@ -107,27 +118,30 @@ def _move_line(move: Move) -> Line:
     return ["    now perhaps ", Painted(move.path, Paint.PLACE), f" ({move.how}, {share})"]
 
 
-def _hunk_lines(hunk: HunkExplanation, file: FileExplanation) -> Iterator[Line]:
+def _hunk_lines(hunk: HunkExplanation, file: FileExplanation, room: int) -> Iterator[Line]:
     here = hunk.place_path == file.path
     if not here and hunk.place is not None and not hunk.mismatches:
         yield f"    hunk {hunk.number} (patch line {hunk.line}): fits {place_words(hunk, file)}"
         return
-    yield [
-        f"    hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded}): ",
-        hunk_words(hunk, file),
-    ]
+    head = f"    hunk {hunk.number} (patch line {hunk.line}, file line {hunk.recorded}): "
+    words = hunk_words(hunk, file)
+    if len(head) + len(words) <= room:
+        yield head + words
+    else:
+        yield head.rstrip()
+        yield f"      {words}"
     if hunk.cause in (Cause.CONTAINED, Cause.LINE_ENDS):
         return
-    yield from _mismatch_lines(hunk)
+    yield from _mismatch_lines(hunk, room - _MARGIN)
     if hunk.added > 1 and hunk.present >= 0.6 * hunk.added:
         yield f"      {hunk.present} of the {hunk.added} lines that it adds are in the file already"
 
 
-def _mismatch_lines(hunk: HunkExplanation) -> Iterator[Line]:
+def _mismatch_lines(hunk: HunkExplanation, room: int) -> Iterator[Line]:
     side_by_side = _both_starts if hunk.cause is Cause.GONE else _rows
     rows = [row for each in hunk.mismatches for row in side_by_side(each)]
     blanks = hunk.cause is Cause.WHITESPACE
-    texts = _fitted([_visible(row.data, blanks=blanks) for row in rows[:_LINES]])
+    texts = _fitted([_visible(row.data, blanks=blanks) for row in rows[:_LINES]], room)
     for row, text in zip(rows, texts, strict=False):
         paint = Paint.REMOVED if row.label == "expects" else Paint.ADDED
         yield [f"      {row.label:<7} {row.number or '':>5}  ", Painted(text or row.instead, paint)]
@@ -178,15 +192,15 @@ def _visible(data: bytes, *, blanks: bool) -> str:
     return text.replace("\t", "→").replace(" ", "·")
 
 
-def _fitted(texts: Sequence[str]) -> list[str]:
+def _fitted(texts: Sequence[str], room: int) -> list[str]:
     """The lines without their common indentation, cut to the width."""
     filled = [text for text in texts if text.strip()]
     indent = min((len(text) - len(text.lstrip()) for text in filled), default=0)
-    return [_cut(text[indent:]) for text in texts]
+    return [_cut(text[indent:], room) for text in texts]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
+def _cut(text: str, room: int = _NARROW - _MARGIN) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def _renamed_lines(name: RenamedName, explanation: PatchExplanation) -> Iterator[Line]:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from shutil import get_terminal_size
 from typing import TextIO, TypeVar
 
-from patchkit.cli.text import Line, Paint, Painted, Piece, columns, render
+from patchkit.cli.text import Line, Paint, Painted, Piece, columns, pieces, render, width
 from patchkit.errors import ExitCode, PatchkitError, Problem
 
 _Result = TypeVar("_Result")
+
+_NARROW = 40  # columns; nobody reads a report in fewer
 
 #: For outputs whose encoding has no room for the symbols of `patchkit.cli.words`.
 _PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "→": ">", "…": "~"})
@@ -67,6 +70,16 @@ class Terminal:
         """Rows of cells on stdout, in aligned columns; put what may be long last."""
         for line in columns(rows, indent=indent):
             self.product(line)
+
+    def folded(self, rows: Sequence[Sequence[Line]], *, indent: int = 0) -> None:
+        """A table whose last cells go below the others where it is wider than the terminal."""
+        room = max(_NARROW, get_terminal_size().columns)
+        if all(width(line) <= room for line in columns(rows, indent=indent)):
+            self.table(rows, indent=indent)
+            return
+        for line, row in zip(columns([row[:-1] for row in rows], indent=indent), rows, strict=True):
+            self.product(line)
+            self.product([" " * (indent + 2), *pieces(row[-1])])
 
     def diff(self, data: bytes) -> None:
         """A patch or diff on stdout: its very bytes, or cleaned and coloured on a terminal."""

@@ -178,7 +178,8 @@ class PatchDrift(Struct, frozen=True):
     counting breaks that were mended. `absorbed_by` made all of it superfluous. `explanation` says
     what clashes at `broken_by`, or at the tip for one that never fits. `risk` is None where only
     some commits were tried. `forecast` is what a bump to the tip would do about it.
-    `suspicions` are hunks that apply at the tip and perhaps should not.
+    `suspicions` are hunks that apply at the tip and perhaps should not. `listed` is the manifest's
+    line that names a patch of another repository, "" for one of the project's own.
     """
 
     name: str
@@ -197,6 +198,7 @@ class PatchDrift(Struct, frozen=True):
     explanation: PatchExplanation | None = None
     forecast: Forecast | None = None
     suspicions: tuple[Suspicion, ...] = ()
+    listed: str = ""
 
     @property
     def is_broken(self) -> bool:

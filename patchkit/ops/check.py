@@ -168,6 +168,7 @@ def _check_patches(
                 *_generated(patch, outcome, overlay, tree, history, stack),
                 *_lint(patch),
             ),
+            listed=patch.listed_at(task.manifest.root),
         )
         explanation = explanations.get(patch.name)
         if explanation is not None:

@@ -15,7 +15,8 @@ class PatchCheck(Struct, frozen=True):
     """One patch: `where` its file is, what became of it, and why if it does not apply.
 
     `origin` says for which base it was made, where that is another one; `next_steps` what to do if
-    it does not apply, the best first; `findings` are lint's.
+    it does not apply, the best first; `findings` are lint's. `listed` is the manifest's line that
+    names a patch of another repository, "" for one of the project's own.
     """
 
     name: str
@@ -25,6 +26,7 @@ class PatchCheck(Struct, frozen=True):
     explanation: PatchExplanation | None = None
     next_steps: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    listed: str = ""
 
     @property
     def status(self) -> Status:

@@ -204,9 +204,12 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     ends = landed_of(history, [walk.start, walk.tip])
     forecasts = _forecasts(told, looking)
     suspicions = _suspicions(told, looking)
+    listed = [patch.listed_at(looking.manifest.root) for patch in patches]
     told = tuple(
-        replace(_explained(each, number, looking), forecast=ahead, suspicions=odd)
-        for number, (each, ahead, odd) in enumerate(zip(told, forecasts, suspicions, strict=True))
+        replace(_explained(each, number, looking), forecast=ahead, suspicions=odd, listed=at)
+        for number, (each, ahead, odd, at) in enumerate(
+            zip(told, forecasts, suspicions, listed, strict=True)
+        )
     )
     watched = Watched(looking.manifest, looking.component, patches)
     tools = looking.tools

@@ -164,22 +164,22 @@ def clash_words(patch: PatchDrift) -> str:
 
 def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Iterator[Notice]:
     subject = f"{component.manifest}/{component.name}/{patch.name}"
-    path = _own_file(patch.where) or fallback
+    path, first = _place_of(patch.where, patch.listed, fallback)
     where = f" ({component.ref} of {component.name})"
     if patch.is_broken:
         faults = clash_words(patch)
         message = drift_words(patch) + where + (f"\n{faults}" if faults else "")
-        line = patch.breaks[-1].faults[0].line if patch.breaks and path == patch.where else 1
+        line = patch.breaks[-1].faults[0].line if patch.breaks and path == patch.where else first
         title = f"{patch.name} does not fit {component.ref}"
         level = _LEVELS.get(patch.status, Level.ERROR)
         yield Notice(level, "broken-upstream", title, message, subject, path, line)
     elif patch.status is Status.ABSORBED:
         title = f"{patch.name} is upstream"
         message = drift_words(patch) + where
-        yield Notice(Level.WARNING, "absorbed-upstream", title, message, subject, path)
+        yield Notice(Level.WARNING, "absorbed-upstream", title, message, subject, path, first)
     for each in patch.suspicions:
         by = f"\n{landed_words(each.by)}" if each.by is not None else ""
-        line = each.line if path == patch.where else 1
+        line = each.line if path == patch.where else first
         title = f"{patch.name} applies, perhaps wrongly"
         message = f"{patch.name}, patch line {each.line} ({each.path}): {each.what}{where}{by}"
         about = f"{subject}/{each.path}/{each.hunk}/{each.kind}"
@@ -191,20 +191,21 @@ def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Ite
             for each in patch.absorbed
         )
         rule = "hunks-absorbed-upstream"
-        yield Notice(Level.NOTE, rule, title, f"{title}{where}\n{message}", subject, path)
+        yield Notice(Level.NOTE, rule, title, f"{title}{where}\n{message}", subject, path, first)
 
 
 def _not_applying(
     component: ComponentCheck, patch: PatchCheck, explanation: PatchExplanation, fallback: str
 ) -> Notice:
-    own = _own_file(patch.where)
+    path, line = _place_of(patch.where, patch.listed, fallback)
     files = explanation.files
-    line = (files[0].hunks[0].line if files[0].hunks else files[0].line) if files and own else 1
+    if files and path == patch.where:
+        line = files[0].hunks[0].line if files[0].hunks else files[0].line
     title = f"{patch.name} does not apply"
     details = "\n".join(f"{file.path}: {file.reason.value}" for file in files)
     message = f"{title} to {component.name} at {component.pin}\n{details}".rstrip()
     subject = f"{component.manifest}/{component.name}/{patch.name}"
-    return Notice(Level.ERROR, "does-not-apply", title, message, subject, own or fallback, line)
+    return Notice(Level.ERROR, "does-not-apply", title, message, subject, path, line)
 
 
 def _found(name: str, finding: Finding, level: Level, fallback: str) -> Notice:
@@ -252,6 +253,18 @@ def _check_case(suite: str, patch: PatchCheck, bad: Collection[Severity]) -> Cas
 def _error_case(suite: str, name: str, problems: tuple[Problem, ...]) -> Case:
     details = "\n".join(map(str, problems))
     return Case(suite, name, Verdict.ERROR, problems[0].what if problems else "", details)
+
+
+def _place_of(where: str, listed: str, fallback: str) -> tuple[str, int]:
+    """The patch's file, or the manifest's line that names one of another repository."""
+    own = _own_file(where)
+    place = _PLACE.fullmatch(listed)
+    if own or place is None:
+        return own or fallback, 1
+    same = place["path"].rpartition("/")[2] == fallback.rpartition("/")[2]
+    if place["path"].startswith("/") and not same:
+        return fallback, 1
+    return fallback if same else place["path"], int(place["line"])
 
 
 def _own_file(where: str) -> str:

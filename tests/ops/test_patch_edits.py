@@ -62,3 +62,7 @@ def test_its_commit_is_named_and_the_version_before(
     assert (found["fits_at"], found["fits_sha256"]) == (fits, hashlib.sha256(GOOD).hexdigest())
     assert f"  commit: {fits}" in told["next_steps"][0].splitlines()
     assert "Follow upstream" in project.run(*home_check).out
+
+    line = 1 + (project.root / "manifests/demo.yaml").read_text().split("- {git")[0].count("\n")
+    annotation = project.run(*home_check, "--format", "github").out.splitlines()[0]
+    assert annotation.startswith(f"::error file=manifests/demo.yaml,line={line},"), annotation

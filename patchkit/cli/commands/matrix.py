@@ -114,4 +114,4 @@ def matrix(
 
 
 def _render(terminal: Terminal, report: MatrixReport) -> None:
-    terminal.table([(job.name, job.options) for job in report.jobs])
+    terminal.folded([(job.name, job.options) for job in report.jobs])
