@@ -54,9 +54,9 @@ fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader
 coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes docs/testing.md
 	rm -rf build/coverage
 	mkdir -p build/coverage
-	$(BIN)/python -m coverage run -m pytest $(PYTEST_OPTIONS)
-	$(BIN)/python -m coverage combine --quiet
-	$(BIN)/python -m bench.coverage --write docs/testing.md
+	$(BIN)/python -m coverage run -m pytest $(PYTEST_OPTIONS); status=$$?; \
+		$(BIN)/python -m coverage combine --quiet \
+		&& $(BIN)/python -m bench.coverage --write docs/testing.md && exit $$status
 
 mutation: $(VENV)/.measures  ## small mistakes in the core: does a test notice? About an hour
 	$(BIN)/python -m bench.mutation --sample 100 --write docs/testing.md

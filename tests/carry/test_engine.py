@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,6 +89,23 @@ def test_a_conflict_leaves_the_others_alone(upstream: Upstream) -> None:
     two = make_patch({"g": TEXT}, {"g": TEXT.replace("15", "x")})
     old: Files = {"f": TEXT, "g": TEXT}
     report = carry(upstream, old, {"f": TEXT.replace("line 15", "other")}, one, two)
+    assert statuses(report) == [Status.CONFLICTED, Status.UNCHANGED]
+    assert not report.clean
+
+
+@pytest.mark.parametrize(
+    ("old", "after", "new"),
+    [
+        ({}, {"d/x": "ours\n"}, {"d": "a file\n"}),
+        ({}, {"d": "ours\n"}, {"d/x": "a file\n"}),
+        ({"f": TEXT}, {"f": None, "d/g": TEXT}, {"d": "a file\n", "f": TEXT + "more\n"}),
+    ],
+)
+def test_a_folder_and_a_file_of_one_name_are_a_conflict(
+    upstream: Upstream, old: Files, after: Files, new: Files
+) -> None:
+    other = make_patch({"g": TEXT}, {"g": TEXT.replace("15", "x")})
+    report = carry(upstream, old | {"g": TEXT}, new, make_patch(old, after), other)
     assert statuses(report) == [Status.CONFLICTED, Status.UNCHANGED]
     assert not report.clean
 
