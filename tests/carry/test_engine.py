@@ -105,7 +105,7 @@ def test_a_folder_and_a_file_of_one_name_are_a_conflict(
     upstream: Upstream, old: Files, after: Files, new: Files
 ) -> None:
     other = make_patch({"g": TEXT}, {"g": TEXT.replace("15", "x")})
-    report = carry(upstream, old | {"g": TEXT}, new, make_patch(old, after), other)
+    report = carry(upstream, {**old, "g": TEXT}, new, make_patch(old, after), other)
     assert statuses(report) == [Status.CONFLICTED, Status.UNCHANGED]
     assert not report.clean
 
