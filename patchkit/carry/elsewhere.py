@@ -66,13 +66,17 @@ def split_up(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedF
 
 def moved_away(it: Change, merge: FileMerge, mode: int, marked: bytes) -> CarriedFile | None:
     """The edits that conflict where upstream moved their code, the others here, if it is sure."""
-    if it.target != it.place or it.change.old_path != it.change.new_path:
+    was = str(it.change.old_path)
+    if it.target != it.place or it.change.new_path != was:
         return None
     ground, past = it.ground, it.ground.past
+    # a renamed file lost them when it went, or since
+    where = list(dict.fromkeys((it.place, was)))
     lines = [taken_away(region) for region in merge.conflicts]
-    commits = dict.fromkeys(past.removed_by(it.place, line) if line else "" for line in lines)
-    if not all(commits):
+    found = [_first(past.removed_by(path, line) for path in where if line) for line in lines]
+    if not all(found):
         return None
+    commits = dict.fromkeys(found)
     paths = {path for commit in commits for path in past.written_by(commit, it.place)}
     homes = dict(_files(ground, paths - {it.place}))
     if not 0 < len(homes) <= _MOST_HOMES:
@@ -81,8 +85,7 @@ def moved_away(it: Change, merge: FileMerge, mode: int, marked: bytes) -> Carrie
     rest = merge_file(it.target, *it.texts[:2], moved.rest) if moved is not None else None
     if moved is None or rest is None or rest.data is None:
         return None
-    where = ", ".join(moved.files)
-    reason = f"upstream moved the code to {where} ({'; '.join(commits)})"
+    reason = f"upstream moved the code to {', '.join(moved.files)} ({'; '.join(commits)})"
     carried = _carried_on(it, moved, rest, mode, reason)
     besides = tuple(_made(homes, moved.files))
     return accepted(ground, replace(carried, marked=marked, besides=besides))
@@ -105,6 +108,10 @@ def _carried_on(
         blobs=tuple(make_object("blob", text) for text in (it.texts[0], it.texts[2])),
         split=True,
     )
+
+
+def _first(told: Iterable[str]) -> str:
+    return next((each for each in told if each), "")
 
 
 def _files(ground: Ground, paths: Iterable[str]) -> Iterator[tuple[str, TreeEntry]]:

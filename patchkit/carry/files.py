@@ -93,9 +93,7 @@ def _carry(
     if after is None:
         return _deleted(ground, exact, place, here, before)
     carried = _changed(Change(ground, change, exact, place, before, after, here))
-    if renamed and not carried.carried:
-        return split_up(ground, change, exact) or carried
-    if renamed:
+    if renamed and carried.carried:
         reason = f"upstream renamed {change.old_path} to {place}"
         outcome = carried.outcome
         outcome = replace(outcome, reasons=(reason, *outcome.reasons), carried_to=carried.path)
@@ -170,8 +168,8 @@ def _changed(it: Change) -> CarriedFile:
     leaves = it.place if it.target != it.place else None
     if leaves is not None and it.ground.here.entry(it.target) is not None:
         return conflict(it.exact, it.target, "upstream has a file there already")
-    if mode is None:
-        return conflict(it.exact, it.place, "both sides change the kind of the file")
+    if mode is None or (_kind_changes(it) and it.here not in (it.before, it.after)):
+        return conflict(it.exact, it.place, "both sides change the file, one its kind")
     plain = replace(it.exact, clashes=())
     entry = TreeEntry(mode, it.after.oid)
     if it.before.oid in (it.here.oid, it.after.oid):
@@ -191,6 +189,11 @@ def _changed(it: Change) -> CarriedFile:
     if not all(each.mode & TYPE == REGULAR for each in (it.before, it.here, it.after)):
         return conflict(it.exact, it.place, "both sides change a link or a submodule")
     return _merged(it, mode, leaves)
+
+
+def _kind_changes(it: Change) -> bool:
+    """Whether the file becomes a link or submodule on some side, or stops being one."""
+    return len({each.mode & TYPE for each in (it.before, it.here, it.after)}) > 1
 
 
 def _mode(it: Change) -> int | None:

@@ -14,7 +14,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import FileOutcome, Status
 from patchkit.stack import SeriesPatch
-from tests.support.repos import Files, Upstream, executable, make_patch
+from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
 
 TEXT = "".join(f"def function_{number}():\n    return {number}\n\n" for number in range(12))
 
@@ -150,6 +150,46 @@ def test_binary_files_are_taken_whole_or_not(
     assert report.outcomes[0].status is status
 
 
+@pytest.mark.parametrize(
+    ("before", "here", "after"),
+    [
+        (Symlink("one"), "one", Symlink("two")),
+        (Symlink("one"), Symlink("three"), "one"),
+        ("one", Symlink("one"), "two"),
+        (Symlink("one"), Symlink("two"), Symlink("three")),
+        (Symlink("a\nb\nc\nd\ne"), Symlink("A\nb\nc\nd\ne"), Symlink("a\nb\nc\nd\nE")),
+    ],
+)
+def test_a_link_is_never_merged(
+    upstream: Upstream, before: str | Symlink, here: str | Symlink, after: str | Symlink
+) -> None:
+    """Nor is a file that one side makes a link of, or the other way round."""
+    old = upstream.commit({"f": before})
+    new = upstream.commit({"f": here})
+    report = carry(upstream, old, new, make_patch({"f": before}, {"f": after}))
+    assert report.outcomes[0].status is Status.CONFLICTED
+    assert report.stack.commit == new
+
+
+def test_a_folder_or_a_file_in_the_way_is_a_conflict(upstream: Upstream) -> None:
+    """Upstream has d/e where the patch makes d, and a file g where it makes g/n."""
+    old = upstream.commit({"f": "x\n"})
+    new = upstream.commit({"d/e": "x\n", "g": "x\n"})
+    patch = make_patch({"f": "x\n"}, {"f": "y\n", "d": "d\n", "g/n": "n\n"})
+    report = carry(upstream, old, new, patch)
+    (outcome,) = report.outcomes
+    assert outcome.status is Status.CONFLICTED
+    failed = {f.path: f.reasons for f in outcome.files if f.status is Status.CONFLICTED}
+    assert failed.pop("g/n") == ("upstream has a file there already",)
+    assert not failed  # d comes when the rest is put in its place
+    assert report.stack.commit == new
+    alone = carry(upstream, old, new, make_patch({"f": "x\n"}, {"f": "y\n", "d": "d\n"}))
+    (outcome,) = alone.outcomes
+    (told,) = (f for f in outcome.files if f.status is Status.CONFLICTED)
+    assert told.path == "d"
+    assert told.reasons
+
+
 def test_a_file_that_both_add(upstream: Upstream) -> None:
     old = upstream.commit({"x": "x"})
     new = upstream.commit({"f.py": "upstream's\n"})
@@ -245,7 +285,8 @@ def test_a_half_that_git_takes_for_the_whole_is_not_all(upstream: Upstream) -> N
     patched = TEXT.replace("return 2\n", "return 20\n")
     report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": patched}))
     changed = PARTS[0].replace("return 2\n", "return 20\n").encode()
-    assert report.carried["0.patch"] == {"a.py": changed}
+    kept = (PARTS[1] + PARTS[2]).encode()
+    assert report.carried["0.patch"] == {"a.py": changed, "b.py": kept}
 
 
 @pytest.mark.parametrize("twice", [True, False])

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.gitcmd.between import Between
+from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.repository import Repository
 from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import Status
+from patchkit.model.overlay import Overlay
+from patchkit.model.tree import Tree
 from patchkit.stack import SeriesPatch
 from tests.model.oracle import Objects, Snapshot, git_diff
+from tests.support.repos import Upstream, make_patch
 
 LINE = st.sampled_from(["alpha = 1", "beta(two)", "    gamma", "    return", "", "delta"])
 END = st.sampled_from(["\n", "\r\n"])
@@ -125,3 +135,137 @@ def test_law_there_and_back_again(old: Snapshot, patched: Snapshot) -> None:
     back = carried(objects, objects.tree(other), objects.tree(old), series)
     assert back.stack.tree == objects.tree(patched)
     assert there.stack.tree == objects.tree({**patched, "more": (0o100644, b"more\n")})
+
+
+PATHS = ("a.py", "b.txt", "c/d", "c/e")
+PLAIN = st.lists(LINE, min_size=1, max_size=9).map(lambda lines: "\n".join([*lines, ""]).encode())
+
+
+@st.composite
+def three_sides(draw: st.DrawFn, contents: st.SearchStrategy[bytes] = PLAIN) -> list[Snapshot]:
+    """The old base, the new one and the patched old one: the same paths on all of them."""
+    paths = draw(st.sets(st.sampled_from(PATHS), min_size=1))
+    return [{path: (0o100644, draw(contents)) for path in sorted(paths)} for _ in range(3)]
+
+
+def outcome_of(sides: Sequence[Snapshot]) -> tuple[dict[str, bytes | None], list[object]] | None:
+    """What was carried, and what was said of each file; None if there is no patch."""
+    old, new, patched = sides
+    series = series_between(old, patched)
+    if not series:
+        return None
+    objects = Objects()
+    report = carried(objects, objects.tree(old), objects.tree(new), series)
+    told = [(f.path, f.status, f.confidence, f.review) for f in report.outcomes[0].files]
+    return dict(report.carried["0.patch"]), [*told]
+
+
+@settings(max_examples=40)
+@given(three_sides())
+def test_law_other_line_ends_come_to_the_same(sides: list[Snapshot]) -> None:
+    def with_cr(data: bytes) -> bytes:
+        return data.replace(b"\n", b"\r\n")
+
+    crlf = [{path: (mode, with_cr(data)) for path, (mode, data) in s.items()} for s in sides]
+    plainly, other = outcome_of(sides), outcome_of(crlf)
+    if plainly is None or other is None:
+        assert plainly is other
+        return
+    expected = {path: with_cr(data or b"") for path, data in plainly[0].items()}
+    assert other == (expected, plainly[1])
+
+
+@settings(max_examples=40)
+@given(three_sides(), st.lists(MODE, min_size=3, max_size=3))
+def test_law_modes_are_merged_apart_from_contents(sides: list[Snapshot], modes: list[int]) -> None:
+    plainly = outcome_of(sides)
+    old, new, patched = (
+        {path: (mode, data) for path, (_, data) in side.items()}
+        for side, mode in zip(sides, modes, strict=True)
+    )
+    series = series_between(old, patched)
+    if plainly is None or not series or len(plainly[1]) < len(old):
+        return
+    objects = Objects()
+    report = carried(objects, objects.tree(old), objects.tree(new), series)
+    assert dict(report.carried["0.patch"]) == plainly[0]
+    if report.clean:
+        mode = modes[2] if modes[1] == modes[0] else modes[1]
+        tree = Tree(Overlay(objects, report.stack.objects), report.stack.tree)
+        entries = [tree.entry(path) for path in old]
+        assert {each.mode for each in entries if each is not None} == {mode}
+
+
+BINARY = st.sampled_from([b"\0one\n", b"\0two\n", b"\0one\nmore\n"])
+
+
+@settings(max_examples=30)
+@given(three_sides(BINARY))
+def test_law_binary_files_are_taken_whole_or_not(sides: list[Snapshot]) -> None:
+    got = outcome_of(sides)
+    if got is None:
+        return
+    old, new, patched = ({path: data for path, (_, data) in side.items()} for side in sides)
+    for path in (path for path in old if old[path] != patched[path]):
+        wanted = patched[path] if new[path] in (old[path], patched[path]) else None
+        assert got[0].get(path) == wanted
+
+
+@settings(max_examples=30)
+@given(TREES, TREES, TREES, TREES)
+def test_law_a_later_patch_is_no_concern_of_an_earlier_one(
+    old: Snapshot, new: Snapshot, one: Snapshot, two: Snapshot
+) -> None:
+    series = series_between(old, one, two)
+    objects = Objects()
+    trees = objects.tree(old), objects.tree(new)
+    whole = carried(objects, *trees, series)
+    for count in range(1, len(series)):
+        first = carried(objects, *trees, series[:count])
+        assert first.outcomes == whole.outcomes[:count]
+
+
+def test_law_a_rename_changes_the_path_and_nothing_else(upstream: Upstream) -> None:
+    """Each file is carried as if upstream had not moved it; that it did is said."""
+    chance = Random(11)
+    words = ["alpha = 1\n", "beta(two)\n", "    gamma\n", "\n", "delta = f(x)\n"]
+
+    def edited(lines: list[str]) -> list[str]:
+        lines = list(lines)
+        at = chance.randrange(len(lines))
+        lines[at : at + chance.choice([0, 1, 2])] = chance.choices(words, k=chance.randint(1, 2))
+        return lines
+
+    base, there, own = dict[str, str](), dict[str, str](), dict[str, str]()
+    for number in range(24):
+        # lines of its own: else git takes one file for another
+        lines = [f"line {number} {chance.random()}\n" for _ in range(12)]
+        name = f"{chance.choice(['lib', 'src/deep'])}/f{number}.txt"
+        base[name], there[name] = "".join(lines), "".join(edited(lines))
+        own[name] = "".join(edited(lines))
+    old = upstream.commit(base)
+    stays = upstream.commit(there, branch="stays", parents=(old,))
+    moved = {f"new/{name.rpartition('/')[2]}": text for name, text in there.items()}
+    moves = upstream.commit(
+        {**dict.fromkeys(base), **moved}, "Move", branch="moves", parents=(old,)
+    )
+    repository = Repository(upstream.path)
+    patches = [make_patch({name: base[name]}, {name: own[name]}) for name in base]
+    series = [SeriesPatch(f"{n}.patch", parse_patch(p, name="x")) for n, p in enumerate(patches)]
+    reports = []
+    with reading(repository) as reader:
+        for new in (stays, moves):
+            bases = read_base(repository, old), read_base(repository, new)
+            past = Between(repository, old, new)
+            reports.append(carry_stack(reader, *bases, series, past=past))
+    plain, renamed = reports
+    seen = Counter[bool]()
+    for name, path, one, other in zip(base, moved, plain.outcomes, renamed.outcomes, strict=True):
+        seen[one.status is Status.CONFLICTED] += 1
+        assert (one.status is Status.CONFLICTED) == (other.status is Status.CONFLICTED)
+        if one.status is not Status.CONFLICTED:
+            assert renamed.carried[one.name][path] == plain.carried[one.name][name]
+            assert other.files[0].carried_to == path
+            assert other.files[0].confidence == one.files[0].confidence
+            assert other.files[0].reasons[0] == f"upstream renamed {name} to {path}"
+    assert min(seen.values()) >= 3
