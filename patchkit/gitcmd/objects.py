@@ -24,6 +24,9 @@ _IN_FLIGHT = 512
 _PIPE = 1 << 20
 
 
+_HINT = "if it is the cache's: patchkit fetch --verify"
+
+
 class MissingObjectError(SurroundingsError):
     """An object that should be in the repository and is not."""
 
@@ -108,8 +111,7 @@ class ObjectReader:
         except BrokenPipeError:
             self._give_up()
             what = f"git cannot read {self._repository.git_dir}"
-            hint = "if it is the cache's: patchkit fetch --verify"
-            raise MissingObjectError(what, hint=hint) from None
+            raise MissingObjectError(what, hint=_HINT) from None
 
     def _give_up(self) -> None:
         process, self._process = self._process, None
@@ -122,7 +124,8 @@ class ObjectReader:
         fields = stdout.readline().split()
         if len(fields) != 3 or fields[2] == b"missing":
             self.close()
-            raise MissingObjectError(f"object {oid} is missing from {self._repository.git_dir}")
+            what = f"object {oid} is missing from {self._repository.git_dir}"
+            raise MissingObjectError(what, hint=_HINT)
         payload = stdout.read(int(fields[2]))
         stdout.read(1)
         if fields[1].decode() != kind:

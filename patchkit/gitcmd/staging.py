@@ -8,6 +8,7 @@ packs first, then `shallow`; the ref that calls it whole is the caller's to writ
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -15,9 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 
 # The index is what makes git see a pack, so it comes last.
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _PACK_FILES = (".pack", ".rev", ".promisor", ".idx")
 
 _STALE = 24 * 60 * 60  # seconds; no fetch takes as long
@@ -90,9 +93,13 @@ def link_packs(source: Repository, git_dir: Path) -> None:
 def shallow_commits(git_dir: Path) -> frozenset[str]:
     """The commits whose parents the repository does not have by intention."""
     try:
-        return frozenset((git_dir / "shallow").read_text().split())
+        found = frozenset((git_dir / "shallow").read_bytes().decode("ascii", "replace").split())
     except FileNotFoundError:
         return frozenset()
+    if not all(_COMMIT.fullmatch(each) for each in found):
+        hint = "if it is the cache's: patchkit fetch --verify"
+        raise SurroundingsError(f"{git_dir / 'shallow'} is damaged", hint=hint)
+    return found
 
 
 def add_shallow_commits(git_dir: Path, commits: frozenset[str]) -> None:

@@ -15,6 +15,7 @@ from patchkit.gitcmd.staging import add_shallow_commits, link_packs, shallow_com
 from patchkit.model.objects import GitObject, decode_path
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout
 from patchkit.workspace.contents import is_there
+from patchkit.workspace.folding import require_distinct
 from patchkit.workspace.move import Moved, Target
 from patchkit.workspace.plan import absent_objects
 from patchkit.workspace.purpose import write_purpose
@@ -58,6 +59,7 @@ def create_checkout(
     try:
         repository = _new_repository(draft)
         bring_objects(source, repository, objects)
+        require_distinct(repository, target.tip)
         _point_refs(repository, target)
         left_out = _write_files(repository, target.tip)
         _age(draft)

@@ -18,6 +18,7 @@ from patchkit.gitcmd.objects import write_objects
 from patchkit.model.objects import GitObject
 from patchkit.workspace.checkout import BRANCH, Checkout
 from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_below
+from patchkit.workspace.folding import require_distinct
 from patchkit.workspace.indexlock import hold_index
 from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
 from patchkit.workspace.place import changed_meanwhile, put_back, put_in_place, remove_empty_folder
@@ -84,6 +85,7 @@ def move_checkout(
     folder = move_folder(checkout.own_folder)
     try:
         _make_room(checkout, folder)
+        require_distinct(checkout.repository, target.worktree or target.tip)
         hold_index(checkout)
         start = index or checkout.git_dir / "index"
         prepare_index(checkout.repository, start, folder / "index", target.worktree or target.tip)
