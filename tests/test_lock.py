@@ -16,11 +16,20 @@ from patchkit.lock import (
     compare,
     load_lock,
     lock_bytes,
+    lock_component,
     merge_lock,
     recorded_in,
     write_lock,
 )
+from patchkit.manifest.values import LocalSeries
+from patchkit.model.base import Base
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.patch import PatchFile
+from patchkit.series import LoadedPatch, LoadedSeries
+from patchkit.stack import Stack
+from tests.support.components import WHERE
 
+_ORIGIN = LocalSeries("patches/demo/series", WHERE)
 ONE = LockedPatch("one.patch", "1" * 64, "1" * 40)
 TWO = LockedPatch("two.patch", "2" * 64, "2" * 40)
 DEMO = LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "2" * 40)
@@ -49,6 +58,28 @@ def test_the_layout_is_promised() -> None:
     lines = lock_bytes(Lock({"demo": DEMO})).decode().splitlines()
     assert lines[:3] == ["{", '  "components": {', '    "demo": {']
     assert lines[-2:] == ['  "version": 1', "}"]
+
+
+def test_the_lock_of_a_stack_names_the_tree_after_each_patch() -> None:
+    """A patch that changes nothing has no tree of its own: the one before it stays."""
+    empty = PatchFile(b"", b"", b"", None, ())
+    series = [LoadedPatch(n, n.encode(), empty, _ORIGIN, None, n, 1, "") for n in "abc"]
+    trees = ["1" * 40, None, "3" * 40]
+    outcomes = tuple(
+        PatchOutcome(patch.name, Status.UNCHANGED, tree=tree)
+        for patch, tree in zip(series, trees, strict=True)
+    )
+    base = Base("a" * 40, "b" * 40, "0 +0000")
+    stack = Stack(base, outcomes, "c" * 40, "3" * 40, ())
+    locked = lock_component(stack, LoadedSeries(tuple(series)))
+    assert (locked.commit, locked.tree, locked.result) == ("a" * 40, "b" * 40, "3" * 40)
+    assert [(p.name, p.tree) for p in locked.patches] == [
+        ("a", "1" * 40),
+        ("b", "1" * 40),
+        ("c", "3" * 40),
+    ]
+    with pytest.raises(ValueError, match="zip"):
+        lock_component(stack, LoadedSeries(tuple(series[:2])))
 
 
 def test_what_is_recorded_of_a_component() -> None:

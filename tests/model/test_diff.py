@@ -185,7 +185,7 @@ def test_strip_levels() -> None:
 
 def test_wrong_counts_are_named_with_both_figures() -> None:
     short = b"@@ -1,7 +1,9 @@\n a\n b\n c\n-d\n+e\n+f\n+g\n h\n i\n"
-    long = b"@@ -1,3 +1,3 @@\n a\n-b\n c\n d\n"
+    long = b"@@ -1,3 +1,3 @@\n a\n-b\n c\n d\n\\ No newline at end of file\n"
     assert problems(GIT + short + GIT + long + GIT + b"@@ -1 +1 @@\n-a\n+b\n") == [
         "x.patch:5: hunk at line 5 promises 7 old and 9 new lines, 6 and 8 follow",
         "x.patch:19: hunk at line 19 promises 3 old and 3 new lines, 4 and 3 follow",
