@@ -61,6 +61,16 @@ coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes
 mutation: $(VENV)/.measures  ## small mistakes in the core: does a test notice? About an hour
 	$(BIN)/python -m bench.mutation --sample 100 --write docs/testing.md
 
+dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are built
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	@cd dist && sha256sum *
+
+audit: $(VENV)/.runs  ## known holes in what we depend on; asks the network
+	$(BIN)/python -m pip check
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip_audit --skip-editable --strict
+
 clean:  ## away with everything made here
 	rm -rf $(VENV) .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
