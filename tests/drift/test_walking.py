@@ -323,6 +323,18 @@ def test_a_component_without_a_branch_says_what_to_do(project: Project, upstream
     assert "has no branch or tag nowhere" in found.problems[0].what
 
 
+def test_a_branch_that_has_nothing_in_common_with_the_pin_is_none(
+    project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": BASE}, branch="gh-pages", parents=())
+    found = look(project, upstream, pin, {"ours.patch": OURS}, track="gh-pages")
+    assert found.exit_code is ExitCode.BAD_INPUT
+    (problem,) = found.problems
+    assert problem.what == f"gh-pages has nothing in common with the pin {pin}"
+    assert problem.hint == "correct `track`"
+
+
 def test_a_pattern_means_the_highest_version(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"a.py": BASE})
     upstream.tag("v0.9.1", pin)
