@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -9,13 +10,15 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.workspace import State
+from patchkit.gitcmd.process import GitFailureError
+from patchkit.workspace import State, checkout
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, Entered, Stacked
 from patchkit.workspace.journal import Step
@@ -35,6 +38,11 @@ def everything(bench: Bench) -> tuple[object, ...]:
         bench.git("symbolic-ref", "HEAD"),
         sorted(path.name for path in (bench.path / ".git").iterdir()),
     )
+
+
+def _without_files(bench: Bench) -> tuple[object, ...]:
+    """Index and refs: what is read of a pipe never ends."""
+    return (bench.path / ".git/index").read_bytes(), bench.git("for-each-ref")
 
 
 @contextmanager
@@ -209,6 +217,64 @@ def test_work_that_cannot_be_saved_is_not_overwritten(bench: Bench) -> None:
     assert forced.saved is not None
     bench.assert_at(new)
     assert bench.git("show", f"{forced.saved.ref}:b.py") == "mine"
+
+
+def test_what_no_commit_can_hold_is_never_replaced(bench: Bench) -> None:
+    """A pipe where a tracked file was, and git told not to look at it."""
+    bench.enter(bench.stack())
+    new = bench.stacked(bench.base, bench.upstream.commit({"b.py": "1\n"}))
+    bench.git("update-index", "--assume-unchanged", "b.py")
+    (bench.path / "b.py").unlink()
+    os.mkfifo(bench.path / "b.py")
+    before = _without_files(bench)
+    refused = bench.enter(new)
+    assert refused.refusal is not None
+    assert refused.refusal.paths == ("b.py",)
+    with pytest.raises(GitFailureError):
+        bench.enter(new, force=True)
+    assert (bench.path / "b.py").is_fifo()
+    assert _without_files(bench) == before
+    assert not has_leftovers(bench.checkout)
+
+
+def test_an_index_that_was_deleted_costs_no_edit(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    new = bench.stacked(bench.base, bench.upstream.commit({"b.py": "1\n"}))
+    bench.write("b.py", "mine\n")
+    (bench.path / ".git/index").unlink()
+    before = disk_files(bench.path)
+    assert bench.enter(new).action is Action.REFUSED
+    assert disk_files(bench.path) == before
+    forced = bench.enter(new, force=True)
+    assert forced.saved is not None
+    bench.assert_at(new)
+    assert bench.git("show", f"{forced.saved.ref}:b.py") == "mine"
+
+
+def test_a_file_system_without_hard_links(
+    bench: Bench, moving: Stacked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "there are no hard links here")
+
+    monkeypatch.setattr(os, "link", link)
+    bench.enter(moving)
+    bench.assert_at(moving)
+
+
+def test_a_checkout_that_another_patchkit_holds(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = bench.stack()
+    monkeypatch.setattr(checkout, "_PATIENCE", 0.05)
+    with (
+        checkout.locked(bench.checkout),
+        ThreadPoolExecutor(1) as other,
+        pytest.raises(SurroundingsError, match="is locked by another patchkit"),
+    ):
+        other.submit(bench.enter, stack).result()
+    assert not bench.path.exists()
+    bench.enter(stack)
 
 
 def test_two_at_once(bench: Bench) -> None:
