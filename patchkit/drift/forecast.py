@@ -27,7 +27,7 @@ def forecast(
     old, new = history.base(history.pin), history.base(history.tip)
     try:
         if generator.recipes:
-            _bring_scope(reader, new.tree, generator, bring)
+            bring_scope(reader, new.tree, generator, bring)
         series = [patch.series_patch for patch in patches]
         outcomes = carry_stack(reader, old, new, series, generator).outcomes
     except MissingObjectError:
@@ -42,7 +42,8 @@ def _forecast(outcome: PatchOutcome) -> Forecast:
     return Forecast(outcome.status, len(files), conflicts, review)
 
 
-def _bring_scope(reader: ObjectReader, tree: str, generator: Generator, bring: Bring) -> None:
+def bring_scope(reader: ObjectReader, tree: str, generator: Generator, bring: Bring) -> None:
+    """Bring all files of a tree at which recipes look."""
     files = Terrain(reader, tree).files()
     bring(
         entry.oid

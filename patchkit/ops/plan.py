@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.drift.along import Along
 from patchkit.drift.telling import landed_of
 from patchkit.drift.values import Landed
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
@@ -29,6 +30,7 @@ from patchkit.planning.following import Route
 from patchkit.planning.metadata import Metadata
 from patchkit.planning.profiling import reaches, walk_stack
 from patchkit.planning.remembering import verdicts_path
+from patchkit.planning.trying import Trial, tried
 from patchkit.planning.values import (
     Choice,
     Clash,
@@ -158,7 +160,7 @@ def _look(
     series = load_series(manifest, component, tools.store, tools.progress)
     history = open_history(tools.store, component, ref, tools.progress)
     tools.progress.step(component.name, f"looking along {ref}", local=True)
-    generated = frozenset(load_generator(series.patches).recipes)
+    recipes = load_generator(series.patches).recipes
     ours = [each for each in component.patches if isinstance(each, LocalSeries)]
     homes = [Home(manifest.root, each, component) for each in ours]
     remembered = load_resolutions(homes[0]) if homes else {}
@@ -166,6 +168,7 @@ def _look(
     def bring(blobs: Iterable[str]) -> None:
         bring_blobs(tools.store, component, history, blobs, tools.progress)
 
+    memory = verdicts_path(tools.store.cache, history, series.patches, remembered)
     with ObjectReader(history.repository) as reader:
         metadata = Metadata(history, reader, bring, component)
         route, stretches = walk_stack(
@@ -173,12 +176,17 @@ def _look(
             reader,
             series.series_patches,
             bring,
-            generated=generated,
+            recipes=recipes,
             alone=metadata.paths,
-            memory=verdicts_path(tools.store.cache, history, series.patches, remembered),
+            memory=memory,
             remembered=remembered,
         )
         declared = metadata.along(route)
+        tools.progress.step(component.name, "carrying to where it may go", local=True)
+        trial = Trial(
+            Along(history, reader, bring), series.series_patches, recipes, remembered, memory
+        )
+        stretches = tried(stretches, route, trial)
     plan = replace(
         blank,
         ref=history.ref,

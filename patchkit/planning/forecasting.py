@@ -8,7 +8,7 @@ costs as many merges as its files have versions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -20,16 +20,26 @@ from patchkit.errors import BadInputError
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.merging.conflicts import Labels
-from patchkit.model.objects import EMPTY_TREE, GitObject, TreeEntry
+from patchkit.model.objects import (
+    EMPTY_TREE,
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    GitObject,
+    TreeEntry,
+    make_object,
+)
 from patchkit.model.outcome import FileOutcome, Reason, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 from patchkit.planning.following import RoutePast
-from patchkit.planning.values import FileVerdict, PatchForecast, stays
+from patchkit.planning.values import FileVerdict, PatchForecast
+from patchkit.recipes.engine import run_recipe
+from patchkit.recipes.values import Recipe
 from patchkit.stack import Base, SeriesPatch, build_stack, patch_changes
 
+_REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 _State = Mapping[str, TreeEntry | None]
 _WEIGHT = (Status.CONFLICTED, Status.MERGED, Status.SHIFTED, Status.UNCHANGED, Status.ABSORBED)
 
@@ -42,7 +52,7 @@ class _Layer(Struct):
     before: Tree
     after: Tree | None
     strict: bool
-    generated: bool
+    recipe: Recipe | None
     left: _State = field(default_factory=dict)
 
 
@@ -55,12 +65,13 @@ class Forecaster(SuppliedSource):
         old_base: Base,
         patches: Sequence[SeriesPatch],
         *,
-        generated: Collection[str] = (),
+        recipes: Mapping[str, Recipe] | None = None,
         known: Mapping[str, FileVerdict] | None = None,
         remembered: Mapping[str, Resolution] | None = None,
     ) -> None:
         super().__init__(source)
         self._memory: dict[str, FileVerdict] = dict(known or {})
+        self._runs: dict[tuple[int, str, str], str | None] = {}
         self._remembered = remembered or {}
         stack = build_stack(source, old_base, patches, stop_at_conflict=False)
         old = Overlay(source, stack.objects)
@@ -71,8 +82,8 @@ class Forecaster(SuppliedSource):
             changes = patch_changes(patch)
             after = Tree(old, outcome.tree) if outcome.tree is not None else None
             strict = after is None or names_a_path_twice(changes)
-            generates = patch.name in generated
-            self._layers.append(_Layer(patch.name, changes, tree, after, strict, generates))
+            recipe = (recipes or {}).get(patch.name)
+            self._layers.append(_Layer(patch.name, changes, tree, after, strict, recipe))
             tree = after or tree
         users = Counter(path for layer in self._layers for path in _paths(layer.changes))
         self._paths = frozenset(users)
@@ -102,7 +113,64 @@ class Forecaster(SuppliedSource):
 
     def judge(self, past: RoutePast) -> tuple[PatchForecast, ...]:
         """What would become of each patch in the present state."""
-        return tuple(self._layer(number, layer, past) for number, layer in enumerate(self._layers))
+        return tuple(
+            self._layer(number, layer, past)
+            if layer.recipe is None
+            else self._made_anew(number, layer, layer.recipe)
+            for number, layer in enumerate(self._layers)
+        )
+
+    def _made_anew(self, number: int, layer: _Layer, recipe: Recipe) -> PatchForecast:
+        """What its recipe makes of the files of the state, as `recipes.generating` puts it there.
+
+        It may look at more files than these: see `trying`.
+        """
+        layer.left = {}
+        try:
+            runs = {path: self._run(number, recipe, path) for path in self._covered(number, recipe)}
+            exact = self._exactly(number, layer)
+        except MissingObjectError:  # a file that no server gives: nobody knows
+            return PatchForecast(layer.name, Status.CONFLICTED, (_first_path(layer),))
+        if fatal := tuple(path for path, entry in runs.items() if entry is None):
+            return PatchForecast(layer.name, Status.CONFLICTED, fatal)
+        made = {p: e for p, e in runs.items() if e != self._met(p, number)}
+        layer.left = made
+        if exact is not None and dict(exact.after) == made:
+            return PatchForecast(layer.name, exact.status)
+        return PatchForecast(layer.name, Status.REGENERATED)
+
+    def _covered(self, number: int, recipe: Recipe) -> Iterator[str]:
+        paths = self._state.keys() | {p for each in self._layers[:number] for p in each.left}
+        for path in sorted(paths):
+            entry = self._met(path, number)
+            if entry is not None and entry.mode in _REGULAR and recipe.covers(path):
+                yield path
+
+    def _run(self, number: int, recipe: Recipe, path: str) -> TreeEntry | None:
+        """What a recipe makes of a file; None if that must not be used."""
+        entry = self._met(path, number)
+        assert entry is not None
+        key = number, path, entry.oid
+        if key not in self._runs:
+            run = run_recipe(recipe, {path: self.read(entry.oid, "blob")})
+            blob = entry.oid
+            if path in run.changed:
+                made = make_object("blob", run.changed[path], entry.oid)
+                self._made[made.oid] = made.payload
+                blob = made.oid
+            self._runs[key] = None if run.fatal else blob
+        oid = self._runs[key]
+        return TreeEntry(entry.mode, oid) if oid is not None else None
+
+    def _exactly(self, number: int, layer: _Layer) -> FileVerdict | None:
+        """What the patch as it is comes to, and only what changes then; None if it does not fit."""
+        if not layer.changes:
+            return None
+        (verdict, *_) = self._strictly(number, layer)
+        if verdict.status not in (Status.UNCHANGED, Status.SHIFTED):
+            return None
+        after = {p: e for p, e in verdict.after.items() if e != self._met(p, number)}
+        return FileVerdict(verdict.path, verdict.status, False, after)
 
     def _layer(self, number: int, layer: _Layer, past: RoutePast) -> PatchForecast:
         layer.left = {}
@@ -116,13 +184,13 @@ class Forecaster(SuppliedSource):
         conflicts = tuple(each.path for each in files if each.status is Status.CONFLICTED)
         review = tuple(each.path for each in files if each.review)
         if status is Status.CONFLICTED:
-            return _as_told(layer, PatchForecast(layer.name, status, conflicts, review))
+            return PatchForecast(layer.name, status, conflicts, review)
         layer.left = {path: entry for each in files for path, entry in each.after.items()}
         if all(self._met(path, number) == entry for path, entry in layer.left.items()):
-            return _as_told(layer, PatchForecast(layer.name, Status.ABSORBED, (), review))
+            return PatchForecast(layer.name, Status.ABSORBED, (), review)
         if any(each.status is Status.ABSORBED for each in files):
             status = Status.MERGED
-        return _as_told(layer, PatchForecast(layer.name, status, (), review))
+        return PatchForecast(layer.name, status, (), review)
 
     def _files(self, number: int, past: RoutePast) -> list[FileVerdict]:
         layer = self._layers[number]
@@ -220,11 +288,8 @@ class Forecaster(SuppliedSource):
         return tree
 
 
-def _as_told(layer: _Layer, forecast: PatchForecast) -> PatchForecast:
-    """Where a patch does not stay as it is, its recipe makes it anew, if it has one."""
-    if layer.generated and not stays(forecast):
-        return PatchForecast(layer.name, Status.REGENERATED)
-    return forecast
+def _first_path(layer: _Layer) -> str:
+    return layer.changes[0].path if layer.changes else layer.name
 
 
 def _paths(changes: Sequence[FileChange]) -> set[str]:

@@ -17,6 +17,7 @@ from patchkit.planning.following import Route, RoutePast, follow
 from patchkit.planning.forecasting import Forecaster
 from patchkit.planning.remembering import recall_verdicts, remember_verdicts
 from patchkit.planning.values import PatchForecast, Reach, Stretch, effort_of, stays
+from patchkit.recipes.values import Recipe
 from patchkit.stack import SeriesPatch, patch_changes
 
 
@@ -26,16 +27,16 @@ def walk_stack(
     patches: Sequence[SeriesPatch],
     bring: Bring,
     *,
-    generated: frozenset[str] = frozenset(),
+    recipes: Mapping[str, Recipe] | None = None,
     alone: Sequence[str] = (),
     memory: Path | None = None,
     remembered: Mapping[str, Resolution] | None = None,
 ) -> tuple[Route, tuple[Stretch, ...]]:
     """Forecast every state of the files between the fork and the tip.
 
-    `generated` are patches that recipes make anew. `alone` are further files to watch. `memory` is
-    a file for verdicts, of this series on this pin, for the next time; `remembered` are resolutions
-    of conflicts that the project keeps.
+    `recipes` make some of the patches anew, by their names. `alone` are further files to watch.
+    `memory` is a file for verdicts, of this series on this pin, for the next time; `remembered` are
+    resolutions of conflicts that the project keeps.
     """
     changes = [change for patch in patches for change in patch_changes(patch)]
     paths = sorted({p for c in changes for p in (c.old_path, c.new_path) if p is not None})
@@ -45,7 +46,7 @@ def walk_stack(
     known = recall_verdicts(memory) if memory is not None else {}
     base = history.base(history.pin)
     forecaster = Forecaster(
-        reader, base, patches, generated=generated, known=known, remembered=remembered
+        reader, base, patches, recipes=recipes, known=known, remembered=remembered
     )
     route = follow(history, paths, bring, added=added, alone=alone)
     _supply(reader, route.start.values(), bring)
@@ -71,10 +72,7 @@ def reaches(history: History, route: Route, stretches: Sequence[Stretch]) -> tup
 
     An amount that reaches no farther than less work is left out.
     """
-    best: list[Stretch] = []
-    for stretch in sorted(stretches, key=lambda each: (each.effort.level, -each.last)):
-        if not best or stretch.last > best[-1].last:
-            best.append(stretch)
+    best = farthest(stretches)
     length = len(route.line.commits)
     ids = (route.line.start, *route.line.commits)
     wanted = [ids[each.last] for each in best]
@@ -89,9 +87,19 @@ def reaches(history: History, route: Route, stretches: Sequence[Stretch]) -> tup
             commit=landed[number],
             stopped_by=landed[len(best) + number] if each.last < length else None,
             patches=tuple(patch for patch in each.patches if not stays(patch)),
+            tried=each.tried,
         )
         for number, each in enumerate(best)
     )
+
+
+def farthest(stretches: Sequence[Stretch]) -> list[Stretch]:
+    """The stretch that reaches farthest for each amount of work, from the least."""
+    best: list[Stretch] = []
+    for stretch in sorted(stretches, key=lambda each: (each.effort.level, -each.last)):
+        if not best or stretch.last > best[-1].last:
+            best.append(stretch)
+    return best
 
 
 def _stretches(

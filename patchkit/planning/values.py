@@ -68,7 +68,10 @@ class Effort(Struct, frozen=True, order=True):
 
 
 class Stretch(Struct, frozen=True):
-    """Commits `first` to `last` of the line, on all of which the same becomes of the stack."""
+    """Commits `first` to `last` of the line, on all of which the same becomes of the stack.
+
+    `tried`: the last one was carried to, with all that a bump knows.
+    """
 
     not_in_json: ClassVar = frozenset({"patches"})
 
@@ -76,6 +79,7 @@ class Stretch(Struct, frozen=True):
     last: int
     effort: Effort
     patches: tuple[PatchForecast, ...] = ()
+    tried: bool = False
 
 
 class Reach(Struct, frozen=True):
@@ -83,7 +87,7 @@ class Reach(Struct, frozen=True):
 
     `commit` is at `position` of the line, `behind` commits before the tip. `patches` are those that
     would not stay as they are; `stopped_by` is the next commit, which makes it more; None at the
-    tip.
+    tip. `tried`: the stack was carried to `commit`, with all that a bump knows.
     """
 
     grade: Grade
@@ -93,6 +97,7 @@ class Reach(Struct, frozen=True):
     commit: Landed
     stopped_by: Landed | None
     patches: tuple[PatchForecast, ...]
+    tried: bool = False
 
 
 def effort_of(patches: tuple[PatchForecast, ...]) -> Effort:

@@ -78,6 +78,75 @@ def test_a_patch_of_a_recipe_is_no_hand_work(project: Project, upstream: Upstrea
     assert [(r["grade"], r["behind"]) for r in plan["reaches"]] == [("untouched", 1), ("merged", 0)]
 
 
+def as_bumps_have_it(project: Project) -> list[tuple[str, int, int]]:
+    """The plan's reaches; what each says is what a bump to that commit comes to."""
+    (plan,) = project.run("plan", "--json").ok().json["components"]
+    for reach in plan["reaches"]:
+        commit = reach["commit"]["commit"]
+        report = project.run("bump", plan["name"], "--to", commit, "--dry-run", "--json").json
+        (row,) = report["components"]
+        carried = {each["name"]: each for each in row["patches"]}
+        if row["result"] == "unchanged":  # the pin itself
+            assert not reach["patches"]
+            continue
+        if not carried:  # a recipe gives nothing to be used
+            assert (row["result"], reach["grade"]) == ("conflicted", "conflicts")
+            continue
+        for patch in reach["patches"]:
+            files = carried[patch["name"]]["files"]
+            conflicts = [f["path"] for f in files if f["status"] == "conflicted"]
+            assert patch["conflicts"] == (conflicts or patch["conflicts"]), commit
+            assert patch["review"] == [f["path"] for f in files if f["review"]], commit
+            assert patch["status"] == carried[patch["name"]]["status"], commit
+        told = {each["name"] for each in reach["patches"]}
+        for name in carried.keys() - told:
+            assert carried[name]["status"] in ("unchanged", "shifted", "empty"), commit
+    return [(r["grade"], r["position"], r["effort"]["conflicts"]) for r in plan["reaches"]]
+
+
+def test_what_is_said_of_a_commit_is_what_a_bump_does(project: Project, upstream: Upstream) -> None:
+    pin, patches = on_the_way(upstream)
+    project.component("demo", upstream, pin, patches, track="main")
+    assert [each[1] for each in as_bumps_have_it(project)] == [2, 3, 4, 6]
+
+
+def test_a_file_that_upstream_takes_apart_is_followed(project: Project, upstream: Upstream) -> None:
+    """And one whose code went elsewhere while it stayed; both are to review, as in a bump."""
+    head, tail = numbered(20), "".join(f"tail_{n} = {n}\n" for n in range(20))
+    stays = "".join(f"stay_{n} = {n}\n" for n in range(20))
+    pin = upstream.commit({"whole.py": head + tail, "kept.py": "kept = 1\n"})
+    patch = edit("whole.py", head + tail, l9="ours")
+    project.component("demo", upstream, pin, {"one.patch": patch}, track="main")
+    upstream.commit({"kept.py": f"kept = 1\n{stays}"}, "Grow")
+    upstream.commit({"whole.py": None, "head.py": head, "tail.py": tail}, "Take it apart (#2)")
+    upstream.commit({"tail.py": tail + "more = 1\n"}, "Go on")
+    assert as_bumps_have_it(project) == [("untouched", 1, 0), ("review", 3, 0)]
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_patches_behind_one_of_a_recipe_meet_what_it_makes(
+    project: Project, upstream: Upstream, *, broken: bool
+) -> None:
+    """Its recipe is run where upstream changed the file; one that finds nothing makes nothing."""
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    code = "@fuser\ndef f(x):\n    return x\n\n\n" + BASE
+    made = code.replace("@fuser\n", "")
+    pin = upstream.commit({"src/a.py": code})
+    patches = {"drop-fuser.patch": b"", "two.patch": edit("src/a.py", made, l3="ours")}
+    project.component("demo", upstream, pin, patches, track="main")
+    (project.root / "patches/demo/drop-fuser.patch").unlink()
+    recipe = recipe_text({**DROP, "expect": ">=1"})
+    project.write({"patches/demo/drop-fuser.recipe.yml": recipe})
+    project.run("refresh").ok()
+    renamed = code.replace("f(x)", "renamed(x, y)")
+    upstream.commit({"src/a.py": renamed}, "Rename (#3)")
+    upstream.commit(
+        {"src/a.py": renamed.replace("@fuser\n", "") if broken else renamed + "z = 1\n"}
+    )
+    found = as_bumps_have_it(project)
+    assert found[-1] == (("conflicts", 2, 1) if broken else ("merged", 2, 0))
+
+
 def pyproject(name: str, version: str, *needs: str) -> str:
     wanted = ", ".join(f'"{need}"' for need in needs)
     return f'[project]\nname = "{name}"\nversion = "{version}"\ndependencies = [{wanted}]\n'
