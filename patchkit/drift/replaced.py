@@ -5,7 +5,7 @@ The replacement goes on to work on a function that does something else, or on no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from patchkit.drift.values import Landed, MovedTarget
 from patchkit.explain.terrain import Terrain
 from patchkit.gitcmd.firstparent import Landing, landings
 from patchkit.manifest.values import Overrides
-from patchkit.memory import memory_path, recall, remember
+from patchkit.memory import Notes, memory_path, recall, remember
 from patchkit.model.objects import TreeEntry
 from patchkit.overrides.calls import Replacements
 from patchkit.overrides.resolving import Resolver
@@ -27,7 +27,7 @@ from patchkit.overrides.standing import Standing, standing_of
 from patchkit.overrides.survey import TreeAt, as_it_was, resolver_of, survey
 
 #: Raise it when the same calls could come to something else along the same line.
-_FORM = 1
+_FORM = 2
 
 _MOVED = (Verdict.GONE, Verdict.SIGNATURE, Verdict.BODY)
 
@@ -39,19 +39,23 @@ def find_moved_targets(
 
     Kept below the cache folder.
     """
-    looking = _Looking(along, component, declared)
     history = along.history
-    facts = [history.repository.git_dir.name, history.pin, history.fork, history.tip]
+    line = [history.repository.git_dir.name, history.pin, history.fork]
     named = {name: [call.place for call in sites] for name, sites in sorted(calls.targets.items())}
-    path = memory_path(cache, "replaced", [_FORM, *facts, component, repr(declared), named])
+    about = [component, repr(declared), named]
+    path = memory_path(cache, "replaced", [_FORM, *line, history.tip, *about])
     kept = _kept(recall(path))
     if kept is not None:
         return kept
+    # for the next tip: most of its files are those of this one
+    notes = Notes(memory_path(cache, "replaced", [_FORM, *line, *about]))
+    looking = _Looking(along, component, declared, notes)
     then, now = looking.resolver(history.pin), looking.resolver(history.tip)
     reviewed = as_it_was(then, list(calls.below(declared.packages)), history.pin)
     found = survey(declared, calls, now, reviewed, comparing=True)
     targets = [each for each in found.targets if each.verdict in _MOVED]
     moved = tuple(looking.told(targets, then))
+    notes.close()
     remember(path, [to_builtins(each) for each in moved])
     return moved
 
@@ -77,6 +81,7 @@ class _Looking(Struct, frozen=True):
     along: Along
     component: str
     declared: Overrides
+    notes: Notes
 
     def resolver(self, commit: str) -> Resolver:
         """What resolves names at a commit; brings the packages' files."""
@@ -115,18 +120,43 @@ class _Looking(Struct, frozen=True):
     ) -> dict[str, Landed]:
         history = self.along.history
         homes = {name: standing.place.partition(":")[0] for name, standing in was.items()}
-        paths = sorted(set(homes.values()) - {""})
+        now = self.along.entries(history.tip, set(homes.values()) - {""})
+        line = frozenset(history.line().commits)
+        by: dict[str, Landed] = {}
+        left: dict[str, list[Target]] = {}
+        for target in targets:
+            path = homes[target.name]
+            told = self.notes.known(_asked(target, path, now.get(path)), _is_on(line))
+            if told is not None:
+                by.update((target.name, Landed(**each)) for each in told)
+            elif path:
+                left.setdefault(path, []).append(target)
+        for path, file in self._files(pinned, sorted(left)):
+            for target in left[path]:
+                broke = file.broken_by(target, was[target.name])
+                told = [] if broke is None else [landed(history, broke.commit)]
+                by.update((target.name, each) for each in told)
+                asked = _asked(target, path, now.get(path))
+                self.notes.note(asked, [to_builtins(each) for each in told])
+        return by
+
+    def _files(self, pinned: Modules, paths: Sequence[str]) -> Iterator[tuple[str, _File]]:
+        history = self.along.history
         found = landings(history.repository, history.fork, history.tip, paths)
         contents = self.along.contents(e for each in found for e in each.touches.values())
-        by: dict[str, Landed] = {}
         for path in paths:
             versions = [each for each in found if path in each.touches]
-            file = _File(pinned, path, versions, contents)
-            for target in (each for each in targets if homes[each.name] == path):
-                broke = file.broken_by(target, was[target.name])
-                if broke is not None:
-                    by[target.name] = landed(history, broke.commit)
-        return by
+            yield path, _File(pinned, path, versions, contents)
+
+
+def _asked(target: Target, path: str, entry: TreeEntry | None) -> str:
+    """What changed a target follows from what its file is at the tip, on a line that goes on."""
+    return f"{entry.oid if entry is not None else '-'} {path} {target.name} {target.verdict.value}"
+
+
+def _is_on(line: frozenset[str]) -> Callable[[Any], bool]:
+    """Whether the commit that was named is on the line: a branch may have been rewritten."""
+    return lambda told: isinstance(told, list) and all(each["commit"] in line for each in told)
 
 
 class _File(Struct, frozen=True):

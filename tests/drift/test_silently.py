@@ -109,6 +109,39 @@ def test_functions_that_are_replaced_and_changed_are_told_with_the_commit(
     assert again["targets"] == component["targets"]
 
 
+def test_the_next_tip_is_told_as_without_what_is_remembered(
+    project: Project, upstream: Upstream, core: Upstream
+) -> None:
+    """Also where the branch was rewritten, so that a remembered commit is not on it."""
+    project.write({"patches/calls.rules.yml": yaml.safe_dump(RULES)})
+    project.write({"patches/cuda.rules.yml": yaml.safe_dump(DEVICE_RULES)})
+    patches = {"ours.patch": edit("a.py", BASE, l6="ours")}
+    pin = core.commit({**CORE, "a.py": BASE}, "one")
+    rules = {"rules": ["patches/cuda.rules.yml"]}
+    project.component("core", core, pin, patches, track="main", residual=rules)
+    speed = upstream.commit(SPEED_FILES, "speed")
+    declared = overriding({"name": "core.ops.fused", "reason": "speed adds it"})
+    project.component("speed", upstream, speed, overrides=[declared])
+    news = {"core/ops.py": MOVED["core/ops.py"], "run.py": 'a = "cuda"\n'}
+    core.commit(news, "Operators")
+
+    def told(*argv: str) -> tuple[list[Any], list[Any]]:
+        component = _drift(project, "-c", "core", *argv)
+        return component["sites"], component["targets"]
+
+    told()
+    layer = core.commit({"core/layer.py": MOVED["core/layer.py"], "b.py": 'b = "cuda"\n'}, "On")
+    sites, targets = told()
+    assert (sites, targets) == told("--cache", "anew")
+    assert {each["by"]["commit"] for each in sites + targets} > {layer}
+
+    core.branch("main", pin)
+    again = core.commit({**news, "b.py": 'b = "cuda"\n'}, "All at once, rewritten")
+    sites, targets = told()
+    assert (sites, targets) == told("--cache", "anew")
+    assert {each["by"]["commit"] for each in sites + targets} == {again}
+
+
 def test_what_broke_comes_before_what_is_silent(project: Project, upstream: Upstream) -> None:
     """GitHub shows the first ten annotations of a level."""
     project.write({"patches/cuda.rules.yml": yaml.safe_dump(DEVICE_RULES)})
