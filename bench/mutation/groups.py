@@ -66,7 +66,13 @@ GROUPS = (
         ("patchkit/stack.py", "patchkit/export.py"),
         ("tests/test_stack.py", "tests/test_export.py"),
     ),
-    Group("workspace", ("patchkit/workspace/*.py",), ("tests/workspace",)),
+    Group(
+        "workspace",
+        ("patchkit/workspace/*.py",),
+        ("tests/workspace",),
+        ("patchkit/workspace/halting.py",),
+    ),
+    Group("halting", ("patchkit/workspace/halting.py",), ("tests/ops/test_going_on.py",)),
     Group(
         "transaction",
         ("patchkit/transaction.py", "patchkit/atomic.py", "patchkit/lock.py"),

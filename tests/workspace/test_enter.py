@@ -149,7 +149,7 @@ def test_submodule_stays_an_empty_folder_and_its_contents_are_the_users(bench: B
 
 
 def test_line_ends_follow_the_attributes_of_the_new_tree(bench: Bench) -> None:
-    base: Files = {".gitattributes": "*.bat eol=crlf\n", "x.bat": "1\n2\n", "y.txt": "1\n"}
+    base: Files = {".gitattributes": "*.bat eol=crlf\n", "x.bat": "1\n2\n", "zz.txt": "1\n"}
     first = bench.stack(base, {"z.bat": "3\n"})
     bench.enter(first)
     assert (bench.path / "x.bat").read_bytes() == b"1\r\n2\r\n"
@@ -158,7 +158,7 @@ def test_line_ends_follow_the_attributes_of_the_new_tree(bench: Bench) -> None:
     bench.enter(second)
     bench.assert_at(second)
     assert (bench.path / "x.bat").read_bytes() == b"1\n2\n"
-    assert (bench.path / "y.txt").read_bytes() == b"1\r\n"
+    assert (bench.path / "zz.txt").read_bytes() == b"1\r\n"
     assert disk_files(bench.path) == committed_files(bench.path, second.tip)
 
 
@@ -231,6 +231,27 @@ def test_own_commits_are_refused_over_and_saved(bench: Bench) -> None:
     assert forced.saved is not None
     assert os.system(forced.saved.restore) == 0
     assert bench.git("rev-parse", "HEAD^1") == mine
+
+
+def test_commits_that_are_not_the_stack_s_are_counted(bench: Bench) -> None:
+    bench.enter(bench.stack(BASE, CHANGE, {"b.py": "1\n"}, {"b.py": "2\n"}))
+    said = []
+    for arguments in (
+        ("commit", "-q", "--amend", "-m", "mine"),
+        ("commit", "-q", "--allow-empty", "-m", "mine, too"),
+        ("reset", "-q", "--hard", "HEAD~2"),
+        ("reset", "-q", "--hard", "HEAD~1"),
+        ("commit", "-q", "--allow-empty", "-m", "mine"),
+    ):
+        bench.git(*arguments)
+        said.append(bench.look().detail)
+    assert said == [
+        "1 own commit in place of 1 commit of the stack",
+        "2 own commits in place of 1 commit of the stack",
+        "1 commit of the stack dropped",
+        "2 commits of the stack dropped",
+        "1 own commit in place of 2 commits of the stack",
+    ]
 
 
 def test_untracked_file_in_the_way(bench: Bench) -> None:
