@@ -251,5 +251,7 @@ def _by_place(
 
 
 def _stands_once(it: Change) -> bool:
-    here = b"\n" + it.texts[1]
-    return all(here.count(b"\n" + b"".join(hunk.preimage)) == 1 for hunk in it.change.hunks)
+    """Whether each hunk's lines stood at one place, and do: a twin of theirs is another place."""
+    before, here = (b"\n" + text for text in it.texts[:2])
+    wanted = [b"\n" + b"".join(hunk.preimage) for hunk in it.change.hunks]
+    return all(before.count(lines) == here.count(lines) == 1 for lines in wanted)

@@ -352,3 +352,17 @@ def test_a_moved_part_without_a_place_of_its_own_names_the_commit(
     assert file.status is Status.CONFLICTED
     assert any(f"({new[:12]} Move)" in reason for reason in file.reasons)
     assert report.stack.commit == new
+
+
+def test_the_twin_of_what_upstream_rewrote_is_another_place(upstream: Upstream) -> None:
+    """The patch changes the first of two like pieces; upstream made the first one anew."""
+    piece = "".join(f"    step_{number}(value)\n" for number in range(7))
+    text = f"def one():\n{piece}\n\ndef two():\n{piece}"
+    old = upstream.commit({"f.py": text})
+    anew = piece.replace("step_3(value)", "step_3(other)")
+    upstream_text = f"def one():\n{anew}\n\ndef two():\n{piece}"
+    new = upstream.commit({"f.py": upstream_text})
+    own = text.replace("step_3(value)", "step_3(value, 1)", 1)
+    report = carry(upstream, old, new, make_patch({"f.py": text}, {"f.py": own}))
+    assert report.outcomes[0].status is Status.CONFLICTED
+    assert report.stack.commit == new
