@@ -23,9 +23,16 @@ UNFINISHED = ".patchkit-tmp"
 def replace_file(path: Path, data: bytes) -> None:
     """Make `data` the contents of `path`, keeping its mode; a symbolic link's target is replaced.
 
-    On disk: a temporary file beside it, synced, renamed over it. Raises SurroundingsError.
+    On disk: a temporary file beside it, synced, renamed over it. A device or a pipe is written to,
+    never replaced. Raises SurroundingsError.
     """
     target = Path(os.path.realpath(path))
+    if _is_special(target):
+        try:
+            target.write_bytes(data)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        return
     beside = write_beside(target, data)
     try:
         beside.replace(target)
@@ -98,6 +105,11 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether there is something that is no file and no folder: /dev/null, a pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _copy_mode(path: Path, descriptor: int) -> None:

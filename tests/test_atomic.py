@@ -67,6 +67,19 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         replace_file(tmp_path / "none" / "file", b"")
 
 
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        replace_file(pipe, b"a report")
+        assert os.read(reader, 100) == b"a report"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
 def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(SurroundingsError, match="folder cannot be written"):

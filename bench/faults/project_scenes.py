@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import yaml
 
 from bench.faults.sandbox import Sandbox
@@ -49,6 +51,20 @@ def _overriding(box: Sandbox) -> None:
     project.run("apply").ok()
 
 
+def _by_reference(box: Sandbox) -> None:
+    """A stack whose first patch is in another repository."""
+    project, upstream, other = box.project, box.upstream("taken"), box.upstream("trainer")
+    if upstream.resolve("refs/heads/main") is None:
+        upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()})
+        other.commit({"one.patch": small_patches()["one.patch"]})
+    data = small_patches()
+    entry = {"git": other.url, "commit": _tip(other), "path": "one.patch"}
+    entry |= {"sha256": sha256(data["one.patch"]).hexdigest()}
+    project.series("demo", {name: data[name] for name in ("two.patch", "three.patch")})
+    project.component("demo", upstream, _tip(upstream), [entry, {"series": "patches/demo/series"}])
+    project.run("apply").ok()
+
+
 def _tip(upstream: Upstream) -> str:
     return str(upstream.resolve("refs/heads/main"))
 
@@ -84,6 +100,7 @@ PROJECT_SCENES = (
     Scene("render --force", ("render", *VALUES, "--force"), _rendered),
     Scene("render --into", ("render", "versions", *VALUES, "--into", "docs/page.md"), _rendered),
     Scene("overrides", ("overrides", "--accept"), _overriding),
+    Scene("take", ("take",), _by_reference, done=frozenset({0, 1, 2})),
     Scene("report merge", ("report", "merge", "results/demo.json", "results/other.json",
                            "--format", "json", "--output", "report.json"), _reports),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,

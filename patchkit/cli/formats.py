@@ -73,20 +73,12 @@ def deliver(
     if output is None:
         terminal.document(text)
         return code
-    _write(output, text.removesuffix("\n") + "\n")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SurroundingsError(f"{output}: {error.strerror}") from error
+    replace_file(output, (text.removesuffix("\n") + "\n").encode())
     terminal.say(f"{output} written")
     if not (terminal.quiet and code is ExitCode.OK):
         show(terminal, result)
     return code
-
-
-def _write(output: Path, text: str) -> None:
-    """Old or new whatever happens; but a device or a pipe is written to, never replaced."""
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        if output.exists() and not output.is_file():
-            output.write_text(text, encoding="utf-8")
-            return
-    except OSError as error:
-        raise SurroundingsError(f"{output}: {error.strerror}") from error
-    replace_file(output, text.encode())
