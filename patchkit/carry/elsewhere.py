@@ -78,9 +78,10 @@ def moved_away(it: Change, merge: FileMerge, mode: int, marked: bytes) -> Carrie
         return None
     commits = dict.fromkeys(found)
     paths = {path for commit in commits for path in past.written_by(commit, it.place)}
-    homes = dict(_files(ground, paths - {it.place}))
-    if not 0 < len(homes) <= _MOST_HOMES:
+    if len(paths) > _MOST_HOMES:
         return None
+    homes = dict(_files(ground, paths - {it.place}))
+    homes.pop(it.place, None)
     moved = merge_moved(merge.three, merge.conflicts, {p: _now(ground, p, homes) for p in homes})
     rest = merge_file(it.target, *it.texts[:2], moved.rest) if moved is not None else None
     if moved is None or rest is None or rest.data is None:
@@ -115,11 +116,12 @@ def _first(told: Iterable[str]) -> str:
 
 
 def _files(ground: Ground, paths: Iterable[str]) -> Iterator[tuple[str, TreeEntry]]:
-    """Those of the paths where the new base has a plain file."""
+    """The plain files of the new base that have these paths, or had them and were renamed."""
     for path in sorted(paths):
-        entry = ground.here.entry(path)
-        if entry is not None and entry.mode & TYPE == REGULAR:
-            yield path, entry
+        place = path if ground.here.entry(path) is not None else ground.past.renamed(path)
+        entry = ground.here.entry(place) if place is not None else None
+        if place is not None and entry is not None and entry.mode & TYPE == REGULAR:
+            yield place, entry
 
 
 def _now(ground: Ground, path: str, homes: dict[str, TreeEntry]) -> tuple[bytes, bytes]:

@@ -307,21 +307,24 @@ def test_code_without_a_place_of_its_own_is_a_conflict(upstream: Upstream, *, tw
     assert report.stack.commit == new
 
 
-def test_a_part_that_upstream_moved_to_another_file_is_followed(upstream: Upstream) -> None:
+@pytest.mark.parametrize("home_now", ["home.py", "renamed.py"])
+def test_a_part_that_upstream_moved_to_another_file_is_followed(
+    upstream: Upstream, home_now: str
+) -> None:
     """Functions 4 to 7 of f.py go to a file that is there already; the patch changes 5 and 9."""
     rest, home = PARTS[0] + PARTS[2], "import sys\n\n\n" + TEXT[:40].replace("function", "other")
     old = upstream.commit({"f.py": TEXT, "home.py": home, "g.py": "x = 1\n"})
     moved = upstream.commit({"f.py": rest, "home.py": home + PARTS[1], "g.py": "x = 2\n"}, "Move")
-    new = upstream.commit({"home.py": "import os\n" + home + PARTS[1]}, "Go on")
+    new = upstream.commit({"home.py": None, home_now: "import os\n" + home + PARTS[1]}, "Go on")
     patched = TEXT.replace("return 5", "return 50").replace("return 9", "return 90")
     patch = make_patch({"f.py": TEXT}, {"f.py": patched})
     report = carry(upstream, old, new, patch)
     file = only_file(report)
     assert (file.status, file.review) == (Status.MERGED, True)
-    assert file.reasons[0] == f"upstream moved the code to home.py ({moved[:12]} Move)"
+    assert file.reasons[0] == f"upstream moved the code to {home_now} ({moved[:12]} Move)"
     expected = {
         "f.py": rest.replace("return 9", "return 90").encode(),
-        "home.py": f"import os\n{home}{PARTS[1].replace('return 5', 'return 50')}".encode(),
+        home_now: f"import os\n{home}{PARTS[1].replace('return 5', 'return 50')}".encode(),
     }
     assert report.carried["0.patch"] == expected
     write_objects(Repository(upstream.path), report.stack.objects)
