@@ -32,6 +32,7 @@ from patchkit.ops.halting import Step, waiting_of
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_report import RefreshedComponent, Result
+from patchkit.ops.ways_out import in_columns
 from patchkit.store import Store
 from patchkit.workspace import checkout_of
 
@@ -183,8 +184,14 @@ def _edit_of(manifest: Manifest, component: Component, target: Target, old: str)
     sharing = sorted(_also_pinned_there(manifest, component))
     if sharing:
         what = f"the pin of {component.name} is also that of {', '.join(sharing)}"
-        hint = f"write a pin of its own into {manifest.path.name}, or move all of them by hand"
-        raise BadInputError(Problem(what, place, hint))
+        users = [manifest.name, *(name.rpartition(".")[0] for name in sharing)]
+        refreshes = [f"patchkit refresh -m {each} -c {component.name}" for each in users]
+        ways = [
+            (f"write a pin of its own into {manifest.path.name}", ""),
+            ("or write the new one there, and carry all", refreshes[0]),
+            *(("", each) for each in refreshes[1:]),
+        ]
+        raise BadInputError(Problem(what, place, in_columns(ways)))
     before = file.read_bytes()
     if set_pin(before, component.name, component.pin, file=file) != before:
         raise BadInputError(Problem("the pin has just been changed", place, "run it again"))

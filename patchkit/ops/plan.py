@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +13,14 @@ from msgspec.structs import replace
 from patchkit.drift.along import Along
 from patchkit.drift.telling import landed_of
 from patchkit.drift.values import Landed
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
+from patchkit.errors import (
+    BadInputError,
+    ExitCode,
+    PatchkitError,
+    Problem,
+    SurroundingsError,
+    worst,
+)
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.histories import History, bring_blobs, open_history
 from patchkit.manifest.environments import normal_name
@@ -45,6 +54,7 @@ from patchkit.recipes.generating import load_generator
 from patchkit.refresh.planning import Home
 from patchkit.refresh.remembering import load_resolutions
 from patchkit.series import load_series
+from patchkit.sources.refs import list_refs
 from patchkit.store import Store
 
 # They wait for the network; what remains is one at a time in any case.
@@ -170,7 +180,8 @@ def _look(
 
     memory = verdicts_path(tools.store.cache, history, series.patches, remembered)
     with ObjectReader(history.repository) as reader:
-        metadata = Metadata(history, reader, bring, component)
+        ask = partial(_tags, component, tools.store)
+        metadata = Metadata(history, reader, bring, component, ask)
         route, stretches = walk_stack(
             history,
             reader,
@@ -202,6 +213,15 @@ def _look(
     )
     options = tuple(_options(history, route, stretches, declared, metadata.at_pin))
     return _Planned(plan, metadata.at_pin, options, history, route)
+
+
+def _tags(component: Component, store: Store) -> Mapping[str, str]:
+    """The upstream's tags; none where they cannot be asked for."""
+    if store.offline or not isinstance(component.source, GitSource):
+        return {}
+    with suppress(SurroundingsError):
+        return list_refs(component.source, store.stop).tags
+    return {}
 
 
 def _released(component: Component) -> Declaration:

@@ -1,6 +1,7 @@
 """What a component's metadata says: its distribution, its version, what it asks others for.
 
-Read from the files of a commit, never run. A version that only tags know is unknown here.
+Read from the files of a commit, never run. A version that only tags know is unknown here: see
+`tagging`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from patchkit.planning.values import Declaration, Need
 ReadFile: TypeAlias = Callable[[str], "bytes | None"]
 
 _ATTRIBUTE = re.compile(r"[\w.]+")
+_FROM_TAGS = re.compile(rb"setuptools[-_]scm|hatch[-_]vcs|versioningit|vcs[-_]versioning|pbr\b")
 _KEYWORDS = ("name", "version")
 
 
@@ -38,7 +40,14 @@ def declaration_of(read: ReadFile, steps: Sequence[InstallStep], otherwise: str)
         if wish.requirement.marker is None or "extra" not in str(wish.requirement.marker)
     )
     known = tuple(dict.fromkeys(need for need in needs if need.specifier))
-    return Declaration(normal_name(name or otherwise), version, known)
+    by_tags = not version and any(_asks_git(read, f"{each}/" if each else "") for each in folders)
+    return Declaration(normal_name(name or otherwise), version, known, by_tags)
+
+
+def _asks_git(read: ReadFile, prefix: str) -> bool:
+    """Whether the build takes the version from git's tags."""
+    files = (read(f"{prefix}{name}") for name in ("pyproject.toml", "setup.cfg", "setup.py"))
+    return any(_FROM_TAGS.search(data) for data in files if data is not None)
 
 
 def _identity(read: ReadFile, prefix: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from patchkit.manifest.values import Component
 from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
 from patchkit.planning.declaring import ReadFile, asked_for, declaration_of
 from patchkit.planning.following import Route
+from patchkit.planning.tagging import AskTags, TaggedVersions
 from patchkit.planning.values import Declaration
 
 
@@ -20,14 +21,20 @@ class Metadata:
     """
 
     def __init__(
-        self, history: History, reader: ObjectReader, bring: Bring, component: Component
+        self,
+        history: History,
+        reader: ObjectReader,
+        bring: Bring,
+        component: Component,
+        tags: AskTags | None = None,
     ) -> None:
         self._history, self._reader, self._bring = history, reader, bring
         self._component = component
         ends = (history.pin, history.tip)
         asked = [path for end in ends for path in asked_for(self._at(end), component.install)]
         self.paths = tuple(dict.fromkeys(asked))
-        self.at_pin = self._declared(self._at(history.pin))
+        self._tags = TaggedVersions(history.repository, tags or dict)
+        self.at_pin = self._tags.at(history.pin, self._declared(self._at(history.pin)))
 
     def along(self, route: Route) -> tuple[tuple[int, Declaration], ...]:
         """(position, what is declared from there on), from the start of the line to its tip.
@@ -43,7 +50,7 @@ class Metadata:
                 declared = self._of_state(state)
                 if declared != found[-1][1]:
                     found.append((step.position, declared))
-        return tuple(found)
+        return self._tags.along(route.line, found)
 
     def _of_state(self, state: dict[str, TreeEntry | None]) -> Declaration:
         def read(path: str) -> bytes | None:

@@ -123,11 +123,15 @@ class Need(Struct, frozen=True):
 
 
 class Declaration(Struct, frozen=True):
-    """What a component says of itself in its metadata: its distribution, version ("" unknown)."""
+    """What a component says of itself in its metadata: its distribution, version ("" unknown).
+
+    `by_tags`: its build takes the version from git's tags.
+    """
 
     distribution: str
     version: str
     needs: tuple[Need, ...]
+    by_tags: bool = False
 
 
 class Clash(Struct, frozen=True):

@@ -30,6 +30,12 @@ class Refs(Struct, frozen=True):
     url: str
     commits: Mapping[str, str]
 
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tag, by its short name -> commit."""
+        found = self.commits.items()
+        return {name.removeprefix(_TAGS): oid for name, oid in found if _is_tag(name)}
+
     def tag_at(self, commit: str) -> str:
         """The tag of highest version at a commit, "" if it has none."""
         tags = [name for name, oid in self.commits.items() if oid == commit and _is_tag(name)]

@@ -320,6 +320,8 @@ def test_a_pin_of_several_manifests_is_not_moved_for_one(
     before = on_disk(stack.project)
     ran = stack.run("bump", "-m", "demo", "demo", "--to", "main")
     assert (ran.code, "is also that of other.yaml" in ran.err) == (4, True)
+    for name in ("demo", "other"):
+        assert f"patchkit refresh -m {name} -c demo" in ran.err
     assert on_disk(stack.project) == before
 
 

@@ -111,15 +111,18 @@ def test_what_is_said_of_a_commit_is_what_a_bump_does(project: Project, upstream
 
 
 def test_a_file_that_upstream_takes_apart_is_followed(project: Project, upstream: Upstream) -> None:
-    """And one whose code went elsewhere while it stayed; both are to review, as in a bump."""
-    head, tail = numbered(20), "".join(f"tail_{n} = {n}\n" for n in range(20))
-    stays = "".join(f"stay_{n} = {n}\n" for n in range(20))
-    pin = upstream.commit({"whole.py": head + tail, "kept.py": "kept = 1\n"})
-    patch = edit("whole.py", head + tail, l9="ours")
+    """Into parts of which none is the file itself, renamed: to review, as in a bump."""
+    parts = {
+        f"{name}.py": "".join(f"{name}_{n} = {n}\n" for n in range(20)) for name in ("b", "c", "d")
+    }
+    parts = {"head.py": numbered(20), **parts}
+    whole = "".join(parts.values())
+    pin = upstream.commit({"whole.py": whole})
+    patch = edit("whole.py", whole, l9="ours")
     project.component("demo", upstream, pin, {"one.patch": patch}, track="main")
-    upstream.commit({"kept.py": f"kept = 1\n{stays}"}, "Grow")
-    upstream.commit({"whole.py": None, "head.py": head, "tail.py": tail}, "Take it apart (#2)")
-    upstream.commit({"tail.py": tail + "more = 1\n"}, "Go on")
+    upstream.commit({"other.py": "x\n"}, "Do something else")
+    upstream.commit({"whole.py": None, **parts}, "Take it apart (#2)")
+    upstream.commit({"b.py": parts["b.py"] + "more = 1\n"}, "Go on")
     assert as_bumps_have_it(project) == [("untouched", 1, 0), ("review", 3, 0)]
 
 
@@ -180,6 +183,29 @@ def test_together_as_far_as_metadata_allows(
     assert report["clashes"] == []
     shown = project.run("plan").ok().out.partition("Together")[2].splitlines()
     assert [line.split()[-1] for line in shown if line.startswith("      ")][:2] == ["1.1", "7"]
+
+
+@needs_toml
+def test_a_version_of_tags_counts(project: Project, upstream: Upstream, tmp_path: Path) -> None:
+    """The trainer takes the engine's 1.* only; what is behind the tag 2.0 does not fit it."""
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    trainer = Upstream.create(tmp_path / "trainer.git")
+    text = '[build-system]\nrequires = ["setuptools-scm"]\n[project]\nname = "engine"\n'
+    pin = upstream.commit({"pyproject.toml": f'{text}dynamic = ["version"]\n', "a.py": BASE})
+    upstream.tag("v1.0", pin)
+    last = upstream.commit({"b.py": "b\n"}, "Before 2.0")
+    upstream.tag("v2.0", upstream.commit({"c.py": "c\n"}, "Release 2.0"))
+    upstream.commit({"d.py": "d\n"}, "Go on")
+    other = trainer.commit({"pyproject.toml": pyproject("trainer", "7", "engine==1.*")})
+    project.component("engine", upstream, pin, {}, track="main")
+    project.component("trainer", trainer, other, {}, track="main")
+    for argv in ((), ("--offline",)):
+        report = project.run("plan", "--json", *argv).ok().json
+        (combined,) = report["combinations"]
+        engine = combined["choices"][0]
+        assert (engine["commit"]["commit"], engine["version"]) == (last, "1.1.dev0")
+        assert report["components"][0]["version"] == "1.0"
+        assert report["components"][0]["tip_version"] == "2.1.dev0"
 
 
 @needs_toml

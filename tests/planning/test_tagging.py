@@ -1,0 +1,55 @@
+"""Versions that only tags know."""
+
+from __future__ import annotations
+
+from patchkit.gitcmd.firstparent import first_parents
+from patchkit.gitcmd.repository import Repository
+from patchkit.planning.tagging import TaggedVersions
+from patchkit.planning.values import Declaration
+from tests.support.repos import Upstream
+
+BY_TAGS = Declaration("engine", "", (), by_tags=True)
+
+
+def test_each_commit_has_the_version_that_its_build_would_give_it(upstream: Upstream) -> None:
+    """Another product's tags do not count; those of a branch do once it is merged."""
+    ids = [upstream.commit({"a": f"{number}\n"}) for number in range(6)]
+    side = upstream.commit({"b": "b\n"}, branch="side", parents=(ids[1],))
+    ids.append(upstream.commit({"b": "b\n"}, parents=(ids[-1], side)))
+    ids.append(upstream.commit({"a": "end\n"}))
+    tags = {"v1.0": ids[0], "v1.1rc1": ids[2], "1.1": ids[3], "1.2": side, "gateway-v9.0": ids[4]}
+    unknown = {"v7.0": "1" * 40, "nightly": ids[5]}
+    repository = Repository(upstream.path)
+    versions = TaggedVersions(repository, lambda: {**tags, **unknown})
+    line = first_parents(repository, ids[0], ids[-1])
+    found = versions.along(line, [(0, BY_TAGS)])
+    assert [(position, each.version) for position, each in found] == [
+        (0, "1.0"),
+        (1, "1.1.dev0"),
+        (2, "1.1rc1"),
+        (3, "1.1"),
+        (4, "1.2.dev0"),
+        (6, "1.3.dev0"),
+    ]
+    assert versions.at(ids[3], BY_TAGS).version == "1.1"
+    assert versions.at(ids[4], BY_TAGS).version == "1.2.dev0"
+    # offline they are known from then on
+    again = TaggedVersions(repository, dict)
+    assert again.along(line, [(0, BY_TAGS)]) == found
+
+
+def test_a_version_that_metadata_says_is_not_asked_for(upstream: Upstream) -> None:
+    commit = upstream.commit({"a": "a\n"})
+
+    def refuse() -> dict[str, str]:
+        raise AssertionError
+
+    versions = TaggedVersions(Repository(upstream.path), refuse)
+    declared = Declaration("engine", "1.0", ())
+    assert versions.at(commit, declared) == declared
+
+
+def test_no_tags_no_version(upstream: Upstream) -> None:
+    commit = upstream.commit({"a": "a\n"})
+    versions = TaggedVersions(Repository(upstream.path), dict)
+    assert versions.at(commit, BY_TAGS).version == ""
