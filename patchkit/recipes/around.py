@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from patchkit.recipes.bounds import require_apart
@@ -24,7 +25,7 @@ class Around:
 
     def __init__(self, rule: CodeRule, path: str) -> None:
         self._rule, self._path = rule, path
-        self._known: dict[_Key, tuple[tuple[str, ...], int]] = {}
+        self._known: dict[_Key, tuple[str, ...]] = {}
         self._text = self._steps = 0
 
     def name(self, node: SgNode) -> str:
@@ -38,20 +39,21 @@ class Around:
 
     def _above(self, node: SgNode) -> tuple[tuple[str, ...], int]:
         """The names above a node, and how many nodes are."""
+        # not parent(): each call of it walks down from the root again
+        chain = [node, *node.ancestors()]
         way: list[tuple[_Key, SgNode, SgNode]] = []
-        found: tuple[tuple[str, ...], int] | None = None
-        while found is None and (outer := node.parent()) is not None:
-            key = _key(node)
-            found = self._known.get(key)
-            if found is None:
-                way.append((key, node, outer))
-                node = outer
-        found = found or ((), 0)
+        names: tuple[str, ...] = ()
+        for inner, outer in pairwise(chain):
+            key = _key(inner)
+            if key in self._known:
+                names = self._known[key]
+                break
+            way.append((key, inner, outer))
         for key, inner, outer in reversed(way):
             name = _own(outer, inner)
-            found = (*found[0], name) if name else found[0], found[1] + 1
-            self._known[key] = found
-        return found
+            names = (*names, name) if name else names
+            self._known[key] = names
+        return names, len(chain)
 
 
 def _key(node: SgNode) -> _Key:

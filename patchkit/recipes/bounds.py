@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 #: Parts of a rule, with what it refers to written out.
 MOST_PARTS = 20_000
-#: How deep a file may nest for a rule with so many looks inside each other; more are refused.
-DEEPEST = {1: 10_000, 2: 500, 3: 150}
+#: How deep a file may nest for a rule with so many looks inside each other; more are refused. A
+#: neighbour costs the depth, too: trees are walked from their root to find it.
+DEEPEST = {1: 3000, 2: 500, 3: 150}
 #: Characters of all sites of a rule in one file, and steps from them to the top of its tree.
-MOST_TEXT, MOST_STEPS = 1 << 26, 5_000_000
+MOST_TEXT, MOST_STEPS = 1 << 26, 2_000_000
 
 _LOOKS = ("inside", "has", "follows", "precedes")
 _HINT_FILE = "take the file out with `ignores`"
@@ -41,18 +42,26 @@ def require_bounded(rule: CodeRule) -> int:
     return looks
 
 
-def require_shallow(rule: CodeRule, looks: int, path: str, root: SgNode, size: int) -> None:
-    """BadInputError for a file that nests too deep for a rule; `size` are its characters."""
+def require_shallow(rule: CodeRule, looks: int, path: str, depth: int) -> None:
+    """BadInputError for a file that nests too deep for a rule."""
     most = DEEPEST.get(looks)
-    if most is None or size <= most:  # every level has a character
-        return
+    if most is not None and depth > most:
+        what = f"{path} nests more than {most} deep, too much for {rule.id}"
+        raise BadInputError(Problem(what, str(rule.where), _HINT_FILE))
+
+
+def depth_of(root: SgNode, size: int) -> int:
+    """How deep a tree of so many characters nests, or any number up to that; no more is counted
+    than matters.
+    """
+    least = min(DEEPEST.values())
+    if size <= least:  # every level has a character
+        return size
     level, depth = [root], 0
-    while level:
+    while level and depth <= max(DEEPEST.values()):
         level = [child for node in level for child in node.children()]
         depth += 1
-        if depth > most:
-            what = f"{path} nests more than {most} deep, too much for {rule.id}"
-            raise BadInputError(Problem(what, str(rule.where), _HINT_FILE))
+    return depth
 
 
 def require_apart(rule: CodeRule, path: str, *, text: int, steps: int) -> None:
@@ -79,7 +88,7 @@ def _size(
             size = _size(value, utils, known, seen)
         far = key in _LOOKS and isinstance(value, dict) and value.get("stopBy", "") != "neighbor"
         parts += size[0]
-        looks = max(looks, size[1] + (far and "stopBy" in value))
+        looks = max(looks, size[1] + (far and "stopBy" in value), key in _LOOKS)
     return parts, looks
 
 

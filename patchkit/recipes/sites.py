@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.recipes.around import Around
-from patchkit.recipes.bounds import require_bounded, require_shallow
+from patchkit.recipes.bounds import depth_of, require_bounded, require_shallow
 from patchkit.recipes.languages import HASH_COMMENTS
 from patchkit.recipes.template import Brought, expand
 from patchkit.recipes.values import Allowance, CodeRule, Rule, TextRule
@@ -59,12 +59,13 @@ class Source(Struct, frozen=True):
     path: str
     text: str
     roots: dict[str, SgNode]
+    depths: dict[str, int]
     starts: list[int]
 
     @classmethod
     def of(cls, path: str, text: str) -> Source:
         """A file that is not parsed yet."""
-        return cls(path, text, {}, [])
+        return cls(path, text, {}, {}, [])
 
     def line(self, at: int) -> int:
         """The line of a character, from 1."""
@@ -91,6 +92,12 @@ class Source(Struct, frozen=True):
 
             self.roots[language] = SgRoot(self.text[self.offset :], language).root()
         return self.roots[language]
+
+    def depth(self, language: str) -> int:
+        """How deep its tree nests, as far as that matters."""
+        if language not in self.depths:
+            self.depths[language] = depth_of(self.root(language), len(self.text))
+        return self.depths[language]
 
     def errors(self, language: str) -> int:
         """How many places the parser could make nothing of."""
@@ -159,7 +166,8 @@ def _matches(rule: CodeRule, source: Source) -> Sequence[SgNode]:
     if rule.utils:
         config["utils"] = rule.utils
     root = source.root(rule.language)
-    require_shallow(rule, require_bounded(rule), source.path, root, len(source.text))
+    if looks := require_bounded(rule):
+        require_shallow(rule, looks, source.path, source.depth(rule.language))
     try:
         return root.find_all(config)  # type: ignore[call-overload, no-any-return]
     except Exception as error:  # ast-grep raises plain Exception and RuntimeError

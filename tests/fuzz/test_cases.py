@@ -12,6 +12,7 @@ from bench.fuzz.targets import TARGETS
 FAILED = {
     "archive": (14129, 136556, 1206514),
     "carry": (7231, 8202, 11714, 26515, 31058, 114091),
+    "recipe": (88100574, 88101793, 88102424, 88102614),
     "mail": (21450, 27677, 1016540, 1192123),
 }
 #: Cheap ones more often.

@@ -51,7 +51,7 @@ def test_long_sites_inside_each_other() -> None:
         ran(CALL, nested(800).replace("1", "'" + "x" * 100_000 + "'"))
 
 
-@pytest.mark.parametrize(("looks", "depth"), [(1, 10_001), (2, 501), (3, 151)])
+@pytest.mark.parametrize(("looks", "depth"), [(1, 1501), (2, 251), (3, 76)])
 def test_a_file_that_nests_deep_for_a_rule_that_looks_far(looks: int, depth: int) -> None:
     with pytest.raises(BadInputError, match=r"src/a\.py nests more than \d+ deep") as raised:
         ran(looking(looks), nested(depth))
