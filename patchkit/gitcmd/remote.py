@@ -121,11 +121,15 @@ _HINTS = {
 class RemoteError(SurroundingsError):
     """A fetch that failed; `trouble` says in which way, `said` is every line that git said."""
 
-    def __init__(self, trouble: Trouble, url: str, what: str, said: str = "") -> None:
+    def __init__(
+        self, trouble: Trouble, url: str, what: str, said: str = "", hint: str | None = None
+    ) -> None:
         self.trouble = trouble
         self.said = said
         shown = readable_url(url)
-        super().__init__(Problem(f"{shown}: {what}", hint=_HINTS.get(trouble, "")))
+        super().__init__(
+            Problem(f"{shown}: {what}", hint=_HINTS.get(trouble, "") if hint is None else hint)
+        )
 
 
 def fetch(

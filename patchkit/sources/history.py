@@ -128,7 +128,8 @@ def _find_tip(server: Server, ref: str) -> Tip:
     else:
         name = next((each for each in patterns if each in found), None)
     if name is None:
-        raise RemoteError(Trouble.ABSENT, server.url, f"has no branch or tag {ref}")
+        hint = "name another one: in `track`, or with --to REF"
+        raise RemoteError(Trouble.ABSENT, server.url, f"has no branch or tag {ref}", hint=hint)
     return Tip(name, found.get(name + "^{}", found[name]))
 
 
