@@ -186,8 +186,10 @@ def _forecast_lines(forecast: Forecast | None) -> Iterator[Line]:
 
 def _suspicion_lines(patch: PatchDrift) -> Iterator[Line]:
     if patch.suspicions:
-        hunks = counted(len({(s.path, s.hunk) for s in patch.suspicions}), "hunk")
-        yield ["  ", Painted("perhaps", Paint.NOTICE), f"   wrong, though {hunks} applies"]
+        hunks = len({(s.path, s.hunk) for s in patch.suspicions})
+        apply = "applies" if hunks == 1 else "apply"
+        words = f"   wrong, though {counted(hunks, 'hunk')} {apply}"
+        yield ["  ", Painted("perhaps", Paint.NOTICE), words]
     for each in patch.suspicions[:_SHOWN]:
         yield " " * 12 + f"patch line {each.line}: {_tail(each.path, _width() - 32)}"
         yield " " * 14 + _cut(each.what, _width() - 18)
