@@ -39,7 +39,7 @@ GROUPS = (
         (
             *(
                 f"tests/model/test_{name}.py"
-                for name in ("diff", "mail", "names", "binary", "trailers", "like_git")
+                for name in ("diff", "mail", "names", "binary", "trailers", "apply", "like_git")
             ),
             "tests/fuzz",
             "tests/hostile/test_numbers.py",
