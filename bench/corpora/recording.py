@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,19 +79,20 @@ def wrapper(folder: Path, name: str, cases: Path, *, only: str = "") -> Path:
 def run_script(script: Path, folder: Path, environment: Mapping[str, str]) -> int:
     """Run a test script to its end, whatever that is; its exit code."""
     surroundings = {**os.environ, **environment, "PATCHKIT_SCRIPT": script.name}
-    try:
-        done = subprocess.run(
-            ["bash", str(script)],
-            cwd=folder,
-            env=surroundings,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_PATIENCE,
-        )
-    except subprocess.TimeoutExpired:
-        return 124
-    return done.returncode
+    with subprocess.Popen(
+        ["bash", str(script)],
+        cwd=folder,
+        env=surroundings,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            return process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # and what it started
+            return 124
 
 
 def recorded(cases: Path) -> Iterator[Case]:
