@@ -1644,7 +1644,8 @@ Examples:
 
 Exit codes:
   0  it is taken back
-  1  there is nothing to take back, or it was changed since
+  1  there is nothing to take back, it was changed since, or the checkout stays
+     where it is
   2  the command line is wrong
   4  the manifest cannot be read
   5  a file is in the way, or cannot be written

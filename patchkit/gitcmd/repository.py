@@ -69,11 +69,14 @@ class Repository(Struct, frozen=True):
         except OSError:
             return False
 
-    def resolve(self, revision: str) -> str | None:
-        """The id of the object that `revision` names, None if it is not here."""
-        done = self.git(
-            "rev-parse", "--verify", "--quiet", "--end-of-options", revision, accept=(0, 1, 128)
-        )
+    def resolve(self, revision: str, *, strict: bool = False) -> str | None:
+        """The id of the object that `revision` names, None if it is not here.
+
+        `strict`: GitFailureError where git cannot tell; else that is None, too.
+        """
+        accept = (0, 1) if strict else (0, 1, 128)
+        arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
+        done = self.git(*arguments, accept=accept)
         return done.out.decode().strip() or None if done.code == 0 else None
 
     def commit(self, revision: str) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.errors import PatchkitError, Problem
+from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.objects import reading
 from patchkit.lock import load_lock, recorded_in
 from patchkit.manifest.values import Component, Manifest
@@ -163,6 +163,8 @@ def _undo_done(manifest: Manifest, component: Component, checkout: Checkout) -> 
         left = ""
         if undo.before is not None and undo.after is not None:
             left = _move_back(checkout, undo.before, undo.after)
+            if left and files:  # what was in the way may be gone the next time
+                return BackReport(manifest.name, component.name, files, left=left)
         elif checkout.git_dir.is_dir():
             left = _unless_at(inspect(checkout), manifest, component)
         forget_undo(checkout)
@@ -180,7 +182,7 @@ def _move_back(checkout: Checkout, before: tuple[str, str], after: tuple[str, st
         return ""
     if (snapshot.base, snapshot.head) != after or not snapshot.state.movable:
         return f"the checkout is {snapshot.state.value}, and stays as it is"
-    if checkout.repository.commit(before[1]) is None:
+    if checkout.repository.resolve(f"{before[1]}^{{commit}}", strict=True) is None:
         return "the old stack is not in the checkout any more"
     go_to(checkout, snapshot, _stack_place(checkout, before))
     return ""
@@ -205,6 +207,8 @@ def _leave(checkout: Checkout, halt: Halt, place: Place, previous: Halt | None, 
 
 
 def _stack_place(checkout: Checkout, stack: tuple[str, str]) -> Place:
-    tree = checkout.repository.tree(stack[1])
-    assert tree is not None
+    tree = checkout.repository.resolve(f"{stack[1]}^{{tree}}", strict=True)
+    if tree is None:
+        what = f"the old stack, {stack[1]}, is not in the checkout any more"
+        raise SurroundingsError(Problem(what, str(checkout.path), "patchkit apply makes it anew"))
     return Place(stack[0], stack[1], tree)

@@ -128,7 +128,11 @@ def abort(
 
 @command(
     examples=[("patchkit undo", "back to the conflict before; or, if none waits, the last bump")],
-    exits={**_BACK, ExitCode.FINDING: "there is nothing to take back, or it was changed since"},
+    exits={
+        **_BACK,
+        ExitCode.FINDING: "there is nothing to take back, it was changed since, or the checkout "
+        "stays where it is",
+    },
     result="patchkit.ops.going_on:BackReport",
 )
 def undo(
@@ -152,7 +156,8 @@ def undo(
     picked = _waiting(chosen, component, workspace, undoing=True)
     report = undo_bump(chosen, picked, workspace, _now())
     terminal = Terminal(quiet=quiet, json=json)
-    return terminal.report("undo", report, ExitCode.OK, _render_back)
+    code = ExitCode.FINDING if report.left else ExitCode.OK
+    return terminal.report("undo", report, code, _render_back)
 
 
 def _go_on(  # noqa: PLR0917
@@ -220,6 +225,7 @@ def _now() -> int:
 
 def _render_back(terminal: Terminal, report: BackReport) -> None:
     from patchkit.cli.words import word
+    from patchkit.errors import Problem
 
     what = f"waits at {report.at} again" if report.at else "everything is as before the bump"
     terminal.product([word("undone"), "  ", report.component, f"  {what}"])
@@ -228,5 +234,5 @@ def _render_back(terminal: Terminal, report: BackReport) -> None:
     if report.saved:
         terminal.say(f"{report.component}: what was done to the conflict is kept as {report.saved}")
     if report.left:
-        terminal.say(f"{report.component}: {report.left}")
-        terminal.hint(f"patchkit apply -m {report.manifest} -c {report.component}  moves it")
+        hint = f"patchkit apply -m {report.manifest} -c {report.component}  moves it"
+        terminal.problem(Problem(report.left, report.component, hint))
