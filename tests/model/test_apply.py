@@ -167,6 +167,7 @@ NAMED: Files = dict.fromkeys(("x", "x y", "é", 'q"', "x x"), (FILE_MODE, b"x\n"
         (rb'a/x "b/x"', True),
         (rb'a/x y "b/x y"', True),
         (rb'a/x "b/x y"', False),
+        (rb'a/x "b/x', False),
         (rb'a/x y "b/x"', True),
         (rb'a/x "b/xx"', False),
         (rb'a/xx "b/x"', False),

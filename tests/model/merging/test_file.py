@@ -94,6 +94,14 @@ def test_where_upstream_made_some_of_it_in_its_own_way_nobody_can_say(
     assert (merged.data is not None) is settles
 
 
+def test_a_line_that_upstream_adds_and_the_patch_puts_in_place_of_another_is_not_contained() -> (
+    None
+):
+    line, own = "    check(value)\n", "    verify(value)\n"
+    merged = merge(swapped(line, line + own), swapped(line, own), path="m.txt")
+    assert Rule.CONTAINED not in rules(merged)
+
+
 def test_both_insert_upstream_first() -> None:
     entry = '    "two": 2,\n'
     merged = merge(

@@ -101,7 +101,7 @@ def test_empty_lines_stay_empty() -> None:
 
 def test_an_edit_of_a_whole_file_keeps_its_indentation() -> None:
     (edit,) = diff_lines([b"a\n"], [b"  b\n"])
-    place = placed_at([b"a\n"], [b"c\n"], [b"  b\n"], edit, 0)
+    place = placed_at([b"a\n"], [b"c\n", b"d\n"], [b"  b\n"], edit, 0)
     assert place is not None
     assert (place.start, place.end, place.lines) == (0, 1, (b"  b\n",))
 

@@ -17,6 +17,7 @@ def joined(upstream: str, patch: str, above: str = "", below: str = "") -> str:
     [
         ("d\n", "c\n", "a\nb\n", "e\n", True),
         ("d,\n", "C,\n", "a,\nb,\n", "e\n", True),  # letters and commas do not count
+        ("d,\n", "c,\n", "a,\na b,\n", "e,\n", True),
         ("d\n", "c\n", "a\n", "", False),  # two lines show no order
         ("import d\n", "import c\n", "import a\n", "", True),  # but for imports
         ("from d import x\n", "from c import x\n", "", "from e import x\n", True),
