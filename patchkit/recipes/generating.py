@@ -42,8 +42,8 @@ def recipe_of(patch: LoadedPatch) -> Recipe | None:
     named, wanted = named_recipe(patch.file), recipe_name(patch.name)
     path = patch.path.with_name(wanted)
     shown = str(Path(patch.where).with_name(wanted))
-    if not named and patch.data:
-        return None
+    if not named and (patch.data or not path.is_file()):
+        return None  # an empty file without one is a patch that does nothing
     if named not in ("", wanted):
         what = f"names {named} as its recipe, not {wanted}"
         raise BadInputError(Problem(what, patch.where, "a recipe is called like its patch"))
@@ -66,7 +66,10 @@ def with_headers(
 
     `author` is asked only then; what it raises goes through.
     """
-    return tuple(patch if patch.data else _first_header(patch, author()) for patch in patches)
+    return tuple(
+        patch if patch.data or not patch.has_recipe else _first_header(patch, author())
+        for patch in patches
+    )
 
 
 class Generator(Struct):

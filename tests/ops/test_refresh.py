@@ -53,6 +53,19 @@ def test_an_edit_goes_into_the_patch_that_last_touched_the_line(stack: Stacked) 
     stack.settled()
 
 
+def test_an_empty_patch_file_stays_and_is_in_nobodys_way(stack: Stacked) -> None:
+    """`git format-patch` makes one of a commit without a change."""
+    folder = stack.project.root / "patches/demo"
+    (folder / "nothing.patch").write_bytes(b"")
+    (folder / "series").write_text("\n".join(["nothing.patch", *NAMES]) + "\n")
+    stack.run("apply", "--update-lock").ok()
+    before = stack.project.files()
+    stack.edit("added.txt", "new\n", "newer\n")
+    stack.run("refresh").ok()
+    assert stack.changed(before) == ["three.patch"]
+    stack.settled()
+
+
 def test_later_patches_on_the_file_are_carried_exactly(stack: Stacked) -> None:
     before = stack.project.files()
     stack.edit("a.txt", "five\n", "5\n5 and a half\n")
