@@ -41,9 +41,9 @@ reference: $(VENV)/.develops  ## write docs/reference and the help table anew
 bench: $(VENV)/.develops  ## ratios to git, quilt and others, a few minutes
 	$(BIN)/python -m bench.run
 
-bench-full: $(VENV)/.develops  ## the same up to 1000 real commits of REPOSITORY=clone; writes docs
+bench-full: $(VENV)/.develops  ## the same up to 1000, or real commits of REPOSITORY=clone
 	$(BIN)/python -m bench.run --patches 10,50,200,1000 $(if $(REPOSITORY),--repository $(REPOSITORY)) \
-		--write docs/benchmarks$(if $(REPOSITORY),-real).md
+		--write $(if $(REPOSITORY),build/benchmarks-real,docs/benchmarks).md
 
 faults: $(VENV)/.develops  ## stop commands at 1200 points; writes docs/faults.md
 	$(BIN)/python -m bench.faults --points 1200 --write docs/faults.md

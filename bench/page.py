@@ -30,8 +30,7 @@ one commit for each patch.
 _ELSEWHERE = """\
 ## Measured elsewhere
 
-- The same of [a made-up upstream](benchmarks.md) by `make bench`, and of [real
-  commits](benchmarks-real.md), which are larger, by `make bench-full REPOSITORY=clone`.
+- The same of real commits, which are larger: `make bench-full REPOSITORY=clone` writes a page.
 - [Carrying a stack to another base](carry.md), against git, GNU patch and others: `bench/carry`.
 - [Drift over a branch](howto/watch-for-drift.md), against trying each commit: `bench/drift.py`.
 - [Recipes](recipes-figures.md), over eight months of an upstream: `bench/recipes`.

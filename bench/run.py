@@ -48,6 +48,7 @@ def main() -> None:
         for table in _tables(folder, options):
             page.add(table)
     if options.write:
+        options.write.parent.mkdir(parents=True, exist_ok=True)
         options.write.write_text(page.markdown(), encoding="utf-8")
 
 

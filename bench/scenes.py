@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 FILES = 1500
@@ -55,7 +56,8 @@ def made_up(folder: Path, count: int, files: int = FILES) -> Upstream:
 def real(folder: Path, repository: Path, tip: str, count: int) -> Upstream:
     """The `count` commits up to `tip` of a repository, along first parents.
 
-    A merge counts as one commit with all that it brought; of the messages the subject is kept.
+    A merge counts as one commit with all that it brought, one that changes nothing (which the peers
+    take for a broken patch) not at all; of the messages the subject is kept.
     """
     folder.mkdir(parents=True)
     upstream = folder / "upstream.git"
@@ -64,10 +66,12 @@ def real(folder: Path, repository: Path, tip: str, count: int) -> Upstream:
     alternates.write_text(
         git(repository, "rev-parse", "--path-format=absolute", "--git-path", "objects") + "\n"
     )
-    commits = git(repository, "rev-list", "--first-parent", f"-{count + 1}", tip).split()[::-1]
-    head = commits[0]
+    line = git(repository, "log", "--first-parent", f"-{2 * count}", "--format=%H %T", tip)
+    rows = [row.split() for row in line.splitlines()]
+    changing = [commit for (commit, tree), (_, before) in pairwise(rows) if tree != before][:count]
+    head = git(repository, "rev-parse", f"{changing[-1]}^")
     git(upstream, "update-ref", "refs/heads/base", head)
-    for commit in commits[1:]:
+    for commit in reversed(changing):
         subject = git(upstream, "log", "-1", "--format=%s", commit)
         head = git(upstream, "commit-tree", "-p", head, "-m", subject, f"{commit}^{{tree}}")
     git(upstream, "update-ref", "refs/heads/stack", head)
