@@ -25,7 +25,7 @@ from patchkit.gitcmd.pins import is_damaged, is_sound, read_pin, write_pin
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.gitcmd.staging import discard, sweep
 from patchkit.gitcmd.urls import folder_name, readable_url
-from patchkit.manifest.values import Component, GitSource, Manifest, PinnedPatch
+from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, PinnedPatch
 from patchkit.model.base import Base
 from patchkit.model.progress import Progress
 from patchkit.model.stop import Stop
@@ -282,6 +282,16 @@ def _component_of(manifest: Manifest, entry: PinnedPatch) -> Component:
     if other is None:
         raise BadInputError(Problem(f"{entry.component} is no component", str(entry.where)))
     return other
+
+
+def home_of(manifest: Manifest, entry: PinnedPatch) -> tuple[GitSource, str]:
+    """The repository and commit that a file is taken from."""
+    if entry.git is not None:
+        return source_of(manifest, entry.git), entry.commit or ""
+    other = _component_of(manifest, entry)
+    assert isinstance(other.source, GitSource)  # a manifest with another one is refused
+    assert isinstance(other.pin, GitPin)
+    return other.source, other.pin.commit
 
 
 def source_of(manifest: Manifest, url: str) -> GitSource:

@@ -12,14 +12,14 @@ from patchkit.explain.edits import find_edit
 from patchkit.explain.values import PatchEdit
 from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.histories import bring_blobs, known_history
-from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, PinnedPatch
+from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.mail import parse_patch
 from patchkit.model.progress import Silent
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.series import LoadedPatch
 from patchkit.stack import patch_changes
-from patchkit.store import Store, source_of
+from patchkit.store import Store, home_of
 
 
 class Met(Struct, frozen=True):
@@ -39,8 +39,8 @@ def edit_of(
     entry = patch.origin
     if not isinstance(entry, PinnedPatch):
         return None
-    source, commit = _home(manifest, entry)
-    history = known_history(store, source, commit) if source is not None else None
+    source, commit = home_of(manifest, entry)
+    history = known_history(store, source, commit)
     if history is None:
         return None
 
@@ -60,13 +60,3 @@ def edit_of(
         return find_edit(history.repository, commit, entry.path, fits, bring)
     except PatchkitError:  # without a network nobody can tell
         return None
-
-
-def _home(manifest: Manifest, entry: PinnedPatch) -> tuple[GitSource | None, str]:
-    """The repository that has the patch, and the commit of it that is taken."""
-    if entry.git is not None:
-        return source_of(manifest, entry.git), entry.commit or ""
-    other = manifest.component(entry.component or "")
-    if other is None or not isinstance(other.source, GitSource):
-        return None, ""
-    return other.source, other.pin.commit if isinstance(other.pin, GitPin) else ""

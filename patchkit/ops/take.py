@@ -18,8 +18,6 @@ from patchkit.lock import load_lock, lock_bytes, lock_component, merge_lock, rec
 from patchkit.manifest.edit import fold_patches
 from patchkit.manifest.values import (
     Component,
-    GitPin,
-    GitSource,
     Manifest,
     PinnedPatch,
 )
@@ -31,7 +29,7 @@ from patchkit.refresh.arranging import series_entry
 from patchkit.refresh.files import Project, files_of, patch_names_in
 from patchkit.series import LoadedPatch, LoadedSeries, load_series
 from patchkit.stack import build_stack
-from patchkit.store import Store
+from patchkit.store import Store, home_of
 from patchkit.transaction import write_set
 
 
@@ -173,15 +171,9 @@ def _origin(patch: LoadedPatch, manifest: Manifest) -> str:
     """Repository, commit, path and hash of a patch by reference, as trailers."""
     entry = patch.origin
     assert isinstance(entry, PinnedPatch)
-    url, commit = entry.git, entry.commit
-    if entry.component is not None:
-        other = manifest.component(entry.component)
-        assert other is not None
-        assert isinstance(other.source, GitSource)
-        assert isinstance(other.pin, GitPin)
-        url, commit = other.source.url, other.pin.commit
+    source, commit = home_of(manifest, entry)
     return (
-        f"Origin: {readable_url(str(url))} {commit}\n"
+        f"Origin: {readable_url(source.url)} {commit}\n"
         f"Origin-File: {entry.path}\nOrigin-SHA256: {entry.sha256}"
     )
 
