@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry import carry_stack
@@ -20,7 +21,7 @@ from patchkit.errors import BadInputError
 from patchkit.gitcmd.between import Between
 from patchkit.gitcmd.firstparent import entries_at
 from patchkit.gitcmd.objects import MissingObjectError
-from patchkit.memory import recall, remember
+from patchkit.memory import Notes
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.resolution import Resolution
 from patchkit.planning.following import Route
@@ -51,14 +52,15 @@ def tried(stretches: Sequence[Stretch], route: Route, trial: Trial) -> tuple[Str
     """
     ids = (route.line.start, *route.line.commits)
     told = list(stretches)
-    memory = _Memory.at(trial)
+    notes = _notes(trial)
     for _ in range(_MOST):
         stretch = _to_try(told)
         if stretch is None:
             break
-        patches = memory.ask(ids[stretch.last])
+        patches = _asked(trial, notes, ids[stretch.last])
         told[told.index(stretch)] = _as_found(stretch, patches)
-    memory.keep()
+    if notes is not None:
+        notes.close()
     return tuple(told)
 
 
@@ -78,43 +80,29 @@ def _as_found(stretch: Stretch, patches: tuple[PatchForecast, ...] | None) -> St
     return replace(stretch, effort=effort_of(patches), patches=patches, tried=True)
 
 
-class _Memory(Struct):
-    """What trying commits came to, kept beside the forecast's verdicts."""
+def _notes(trial: Trial) -> Notes | None:
+    """What trying commits came to; recipes are no part of the file's name, so not with these."""
+    if trial.memory is None or trial.recipes:
+        return None
+    return Notes(trial.memory.with_suffix(".tried.json"))
 
-    trial: Trial
-    path: Path | None
-    known: dict[str, list[list[object]] | None] = field(default_factory=dict)
-    fresh: bool = False
 
-    @classmethod
-    def at(cls, trial: Trial) -> _Memory:
-        """With what was kept; recipes are no part of the name of the file, so not with these."""
-        kept = trial.memory if not trial.recipes else None
-        path = kept.with_suffix(".tried.json") if kept is not None else None
-        known = recall(path) if path is not None else None
-        return cls(trial, path, known if isinstance(known, dict) else {})
-
-    def ask(self, commit: str) -> tuple[PatchForecast, ...] | None:
-        """What becomes of each patch at a commit; None if that cannot be said."""
-        if commit not in self.known:
-            self.fresh = True
-            found = _carried(self.trial, commit)
-            self.known[commit] = _rows(found) if found is not None else None
-        return _told(self.known[commit])
-
-    def keep(self) -> None:
-        """Keep it for the next plan."""
-        if self.path is not None and self.fresh:
-            remember(self.path, self.known)
+def _asked(trial: Trial, notes: Notes | None, commit: str) -> tuple[PatchForecast, ...] | None:
+    """What becomes of each patch at a commit; None, which is not kept, if that cannot be said."""
+    kept = notes.known(commit) if notes is not None else None
+    if kept is not None:
+        return _told(kept)
+    found = _carried(trial, commit)
+    if notes is not None and found is not None:
+        notes.note(commit, _rows(found))
+    return found
 
 
 def _rows(found: Iterable[PatchForecast]) -> list[list[object]]:
     return [[f.name, f.status.value, list(f.conflicts), list(f.review)] for f in found]
 
 
-def _told(rows: object) -> tuple[PatchForecast, ...] | None:
-    if not isinstance(rows, list):
-        return None
+def _told(rows: list[list[Any]]) -> tuple[PatchForecast, ...]:
     return tuple(
         PatchForecast(name, Status(status), tuple(conflicts), tuple(review))
         for name, status, conflicts, review in rows
