@@ -65,10 +65,14 @@ def _help_asked(argv: list[str]) -> list[str]:
 
 
 def _run_command(name: str, arguments: list[str]) -> int:
+    import gc
+
     import typer
 
     from patchkit.cli.command import load_command
 
+    # little of ours is in cycles: a check that parses much looked for them a third of its time
+    gc.set_threshold(100_000, 20, 100)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(add_help_option=False)(load_command(name))
     command = typer.main.get_command(app)

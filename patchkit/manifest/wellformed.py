@@ -6,6 +6,9 @@ from typing import Any
 
 import yaml
 
+#: Whose word it is.
+YAML_READER = f"PyYAML {yaml.__version__}"
+
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

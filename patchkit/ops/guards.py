@@ -17,7 +17,7 @@ from patchkit.model.progress import Progress
 from patchkit.series import LoadedPatch
 from patchkit.stack import Stack
 from patchkit.store import Store
-from patchkit.verify.parsing import parse_findings
+from patchkit.verify.parsing import parse_findings, well_formed_files
 
 
 class Guarded(Struct, frozen=True):
@@ -48,10 +48,16 @@ def guard_findings(
     `today`: the day on which reasons are over, None for never.
     """
     if guarded.stack.clean:
-        yield from parse_findings(guarded.source, guarded.stack, guarded.patches)
+        yield from _parsing(guarded, store)
         yield from _verify(guarded, progress, run)
         yield from _overrides(guarded, store, progress)
         yield from _residual(guarded, store, today or date.min)
+
+
+def _parsing(guarded: Guarded, store: Store) -> Iterator[Finding]:
+    known = well_formed_files(store.cache, guarded.manifest.path, guarded.component.name)
+    yield from parse_findings(guarded.source, guarded.stack, guarded.patches, known)
+    known.close()
 
 
 def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding]:

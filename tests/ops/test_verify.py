@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,22 @@ def test_files_that_did_not_parse_need_not(verified: Verified) -> None:
 def test_a_new_file_must_parse(verified: Verified) -> None:
     patch = make_patch(BASE, {**BASE, "new.py": "def (\n"}, subject="Add", body=BODY)
     assert [code for code, _ in verified.found(one=patch)] == ["verify-parse"]
+
+
+def test_what_parses_is_parsed_once(verified: Verified, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+    parse = ast.parse
+
+    def parse_and_tell(data: bytes) -> ast.Module:
+        parsed.append(data)
+        return parse(data)
+
+    monkeypatch.setattr(ast, "parse", parse_and_tell)
+    broken = edit("pkg/more.py", "import os", "import (os")
+    for expected in (3, 1, 1):  # what is broken is told each time
+        parsed.clear()
+        assert [code for code, _ in verified.found(one=UNFUSE, two=broken)] == ["verify-parse"]
+        assert len(parsed) == expected
 
 
 def test_only_the_result_counts(verified: Verified) -> None:
