@@ -14,7 +14,6 @@ from enum import Enum
 
 from msgspec import Struct
 
-from patchkit.model.diff import read_diff, split_lines
 from patchkit.model.patch import FileChange, Header, Hunk, Kind, PatchFile
 from patchkit.model.paths import unsafe_path
 
@@ -35,6 +34,9 @@ UPSTREAM_STATUS = (
 _STATUS_LINE = re.compile(r"^Upstream-Status:[ \t]*([\w-]*)", re.MULTILINE | re.IGNORECASE)
 _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ?\S")
 _SHORT_INDEX = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)", re.MULTILINE)
+_SPACE_BEFORE_TAB = re.compile(rb"\+[ \t]* \t")
+_TRAILING_BLANKS = re.compile(rb"\+.*[ \t]+\r?\n?\Z", re.DOTALL)
+_BLANKS_AT_AN_END = re.compile(rb"^\+.*[ \t]\r?$", re.MULTILINE)
 _DIFFSTAT = re.compile(rb"^ \d+ files? changed[,\n]", re.MULTILINE)
 
 
@@ -115,23 +117,27 @@ def _repeated_paths(changes: Sequence[FileChange], name: str) -> Iterator[Findin
 
 
 def _stray_findings(file: PatchFile, name: str) -> Iterator[Finding]:
-    stray = read_diff(split_lines(file.data), strip=file.strip).stray if file.changes else ()
-    if stray:
+    if file.stray:
         # git ignores them without a word, and so does the engine
         yield Finding(
             Severity.ERROR,
             "stray-lines",
-            f"{_count(stray, 'line')} beyond a hunk's counts, without effect",
-            f"{name}:{stray[0]}",
+            f"{_count(file.stray, 'line')} beyond a hunk's counts, without effect",
+            f"{name}:{file.stray[0]}",
             "correct the counts in the @@ line above, or remove what is too much",
         )
 
 
 def _damage_findings(file: PatchFile, name: str) -> Iterator[Finding]:
+    # one look at all lines first: few patches have any of it
+    has_crlf, has_tab = b"\r\n" in file.diff, b" \t" in file.diff
     for change in file.changes:
-        yield from _carriage_returns(change, name)
-        yield from _space_before_tab(change, name)
-    yield from _trailing_blanks(file, name)
+        if has_crlf:
+            yield from _carriage_returns(change, name)
+        if has_tab:
+            yield from _space_before_tab(change, name)
+    if _BLANKS_AT_AN_END.search(file.diff):
+        yield from _trailing_blanks(file, name)
 
 
 def _carriage_returns(change: FileChange, name: str) -> Iterator[Finding]:
@@ -150,7 +156,7 @@ def _carriage_returns(change: FileChange, name: str) -> Iterator[Finding]:
 
 
 def _space_before_tab(change: FileChange, name: str) -> Iterator[Finding]:
-    lines = _added(change, re.compile(rb"\+[ \t]* \t"))
+    lines = _added(change, _SPACE_BEFORE_TAB)
     if lines:
         yield Finding(
             Severity.STYLE,
@@ -161,7 +167,7 @@ def _space_before_tab(change: FileChange, name: str) -> Iterator[Finding]:
 
 
 def _trailing_blanks(file: PatchFile, name: str) -> Iterator[Finding]:
-    per_file = [(c, _added(c, re.compile(rb"\+.*[ \t]+\r?\n?\Z", re.DOTALL))) for c in file.changes]
+    per_file = [(c, _added(c, _TRAILING_BLANKS)) for c in file.changes]
     lines = [number for _, numbers in per_file for number in numbers]
     if lines:
         where = ", ".join(change.path for change, numbers in per_file if numbers)

@@ -59,6 +59,7 @@ def parse_patch(data: bytes, *, name: str, strip: int = 1) -> PatchFile:
         header=_parse_header(lines[:start], name),
         changes=found.changes,
         strip=strip,
+        stray=found.stray,
     )
 
 

@@ -127,7 +127,8 @@ class PatchFile(Struct, frozen=True):
     `preamble` is every byte above the diff, `diff` every byte from the first file change on
     (including whatever stands between changes), `signature` the mail signature below, if any;
     preamble + diff + signature is the file again. `header` is None for a raw diff. `strip` is how
-    many leading folders were taken off the paths of `changes`, as `git apply -p` counts.
+    many leading folders were taken off the paths of `changes`, as `git apply -p` counts. `stray`
+    are the numbers of lines that a hunk's counts leave out though they look like lines of it.
     """
 
     preamble: bytes
@@ -136,6 +137,7 @@ class PatchFile(Struct, frozen=True):
     header: Header | None
     changes: tuple[FileChange, ...]
     strip: int = 1
+    stray: tuple[int, ...] = ()
 
     @property
     def data(self) -> bytes:
