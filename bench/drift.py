@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
+from patchkit.cli.main import collect_rarely
 from patchkit.drift.along import Along
 from patchkit.drift.carried import carry_of
 from patchkit.drift.judging import SeriesJudge
@@ -51,6 +52,7 @@ class Trials:
 
 def main() -> None:
     options = _arguments()
+    collect_rarely()
     manifest = load_manifest(Path(options.manifest))
     component = manifest.component(options.component)
     assert component is not None
