@@ -8,9 +8,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from bench.faults.calls import FAULTS
 from bench.faults.page import write_page
 from bench.faults.running import Harness
 from bench.faults.sandbox import sandbox
+from bench.faults.scenes import SCENES
 from bench.faults.tracing import unavailable
 
 
@@ -25,6 +27,10 @@ def main() -> int:
     parser.add_argument("--write", metavar="FILE", help="write the figures into this page")
     parser.add_argument("--folder", type=Path, help="where to make the sandbox; best in memory")
     options = parser.parse_args()
+    unknown = {*(options.scene or ())} - {scene.name for scene in SCENES}
+    unknown |= {*(options.fault or ())} - {fault.name for fault in FAULTS}
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {_known()}")
     if why := unavailable():
         print(f"skipped: {why}")
         return 77
@@ -40,6 +46,11 @@ def main() -> int:
     if options.write:
         write_page(Path(options.write), found)
     return 1 if found.broken else 0
+
+
+def _known() -> str:
+    scenes = ", ".join(repr(scene.name) for scene in SCENES)
+    return f"scenes {scenes}; faults {', '.join(fault.name for fault in FAULTS)}"
 
 
 if __name__ == "__main__":

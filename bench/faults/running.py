@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from bench.faults.calls import FAULTS, Fault
 from bench.faults.laws import Laws, state_of
@@ -77,7 +79,9 @@ class Harness:
     def strike(
         self, points: int, *, only: int | None = None, tell: Callable[[str], object]
     ) -> Found:
-        """Strike at so many distinct points, or at point `only` of each scene and fault."""
+        """Strike at so many distinct points, or at point `only` of each scene and fault; `tell`
+        hears of each scene that is done, and of each point that broke a law.
+        """
         counts = {scene.name: self._prepare(scene) for scene in self._scenes}
         every = [
             Point(scene, fault, number + 1)
@@ -87,12 +91,23 @@ class Harness:
             if only in (None, number + 1)
         ]
         self._found.available = len(every)
-        chosen = self._dice.sample(every, min(points, len(every)))
-        for point in sorted(chosen, key=every.index):
+        chosen = sorted(self._dice.sample(range(len(every)), min(points, len(every))))
+        tell(f"{len(chosen)} of {len(every)} points in {len(self._scenes)} scenes")
+        for name, mine in groupby((every[n] for n in chosen), lambda each: each.scene.name):
+            self._strike_scene(name, list(mine), tell)
+        return self._found
+
+    def _strike_scene(
+        self, name: str, points: Sequence[Point], tell: Callable[[str], object]
+    ) -> None:
+        began, wrong = time.monotonic(), 0
+        for point in points:
             if broken := self._at(point):
+                wrong += 1
                 self._found.broken.append((point, broken))
                 tell(f"BROKEN {point}\n" + "\n".join(f"    {each}" for each in broken))
-        return self._found
+        took = time.monotonic() - began
+        tell(f"{name}: {len(points)} points in {took:.0f} s, {wrong} broke a law")
 
     def _prepare(self, scene: Scene) -> Traced:
         """Make the scene, run it undisturbed; how often it does what a fault can strike at."""

@@ -130,21 +130,6 @@ def _to_bump(box: Sandbox) -> None:
     (box.project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
 
 
-def _by_reference(box: Sandbox) -> None:
-    """A checkout whose two patches are another repository's."""
-    project, upstream = box.project, box.upstream("referred")
-    trainer, files = box.upstream("trainer"), dict(list(small_patches().items())[:2])
-    commit = trainer.resolve("refs/heads/main") or trainer.commit(dict(files))
-    pin = upstream.resolve("refs/heads/main") or upstream.commit({"a.txt": lines(), "b.txt": ""})
-    entries = [
-        {"git": trainer.url, "commit": commit, "path": name, "sha256": sha256(data).hexdigest()}
-        for name, data in files.items()
-    ]
-    project.component("demo", upstream, pin, entries)
-    project.run("apply").ok()
-    (project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
-
-
 def _conflicting(box: Sandbox) -> Project:
     """An applied stack whose first patch conflicts with where the branch is now."""
     upstream, project = box.upstream("conflicting"), box.project
@@ -247,7 +232,6 @@ SCENES = (
     Scene("abort", ("abort",), _halted, _RESOLVED, done=frozenset({0, 1, 2})),
     Scene("undo", ("undo",), _bumped, _NOTES, done=frozenset({0, 1, 2})),
     Scene("import", ("import", "incoming"), _incoming, done=frozenset({0, 1, 4})),
-    Scene("take", ("take",), _by_reference, _NOTES),
     Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),
     Scene("export mailbox", ("export", "--mbox", "m.mbox"), _one_edit, done=frozenset({2})),

@@ -11,6 +11,7 @@ import yaml
 
 from bench.fuzz.damage import damaged
 from patchkit.errors import BadInputError
+from patchkit.recipes import regex
 from patchkit.recipes.engine import run_recipe, splice
 from patchkit.recipes.load import parse_recipe
 
@@ -31,6 +32,11 @@ _PIECES = (
     "#",
     "lambda: ",
 )
+_REGEX = (
+    *("a", "b", "(", "(?:", ")", "*", "+", "?", "{2,}", "{999}", "{9999999999}", "|", "^", "$"),
+    *(".", "\\1", "[ab]", "[[a]", "(?P<n>", "\\b", "(?=", "(?i)", "(a+)+", "(a|a)*", "(.*)*", "\n"),
+)
+_NEW = ("x", "", "\\1", "\\g<n>", "\\", "\n", "\\q", "$A")
 
 
 def recipe(random: Random) -> None:
@@ -48,6 +54,20 @@ def recipe(random: Random) -> None:
         ran = run_recipe(parse_recipe(text, Path("x.recipe.yml")), {"a.py": data})
         if not any(each.code == "recipe-overlap" for each in ran.findings):
             assert splice(data, ran.sites) == ran.changed.get("a.py", data)
+
+
+def text_rule(random: Random) -> None:
+    """Regular expressions by dice, also such that would take years, or name what is not there."""
+    regex.PATIENCE = 0.5
+    find = "".join(random.choices(_REGEX, k=random.choice([1, 3, 6, 12])))
+    new = "".join(random.choices(_NEW, k=2))
+    rule = {"id": "one", "regex": find, "replace": new, "files": ["**"]}
+    text = yaml.dump({"version": 1, "description": "Dice", "text": [rule]}, Dumper=_Plain).encode()
+    data = "".join(random.choices("aab\n\u00e4", k=random.choice([0, 3, 40, 3000]))).encode()
+    with suppress(BadInputError):
+        ran = run_recipe(parse_recipe(text, Path("x.recipe.yml")), {"a.txt": data})
+        assert all(each.text for each in ran.sites)
+        assert splice(data, ran.sites) == ran.changed.get("a.txt", data)
 
 
 def _rule(random: Random, deep: int) -> dict[str, Any]:

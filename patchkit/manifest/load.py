@@ -171,7 +171,11 @@ class _Reader:
             return Problem(
                 f"{name} is outside of the project", where, f"parts are below {self._root.name}/"
             )
-        if not path.is_file():
+        try:
+            there = path.is_file()
+        except OSError as error:  # a name that is too long, a folder that may not be entered
+            return Problem(f"{name} cannot be read: {error.strerror}", where)
+        if not there:
             return Problem(f"{name} does not exist", where, "paths start from this file's folder")
         if Path(os.path.realpath(path)) in chain:
             return Problem(f"{name} extends this file, directly or not", where, "break the circle")

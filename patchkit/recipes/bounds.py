@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.recipes.values import CodeRule
+from patchkit.recipes.values import CodeRule, Rule
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
@@ -68,6 +68,13 @@ def require_apart(rule: CodeRule, path: str, *, text: int, steps: int) -> None:
     """BadInputError if the sites of a rule lie inside each other by the thousand."""
     if text > MOST_TEXT or steps > MOST_STEPS:
         what = f"{rule.id}: too many sites inside each other in {path}"
+        raise BadInputError(Problem(what, str(rule.where), _HINT_FILE))
+
+
+def require_small(rule: Rule, path: str, size: int) -> None:
+    """BadInputError if what a rule puts into one file has more characters than any file should."""
+    if size > MOST_TEXT:
+        what = f"{rule.id}: what it writes into {path} is too large"
         raise BadInputError(Problem(what, str(rule.where), _HINT_FILE))
 
 

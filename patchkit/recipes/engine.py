@@ -18,6 +18,7 @@ from msgspec import Struct
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.lint import Finding, Severity
 from patchkit.recipes.prefilter import may_match, needed_words
+from patchkit.recipes.regex import regular_expressions
 from patchkit.recipes.sites import Site, Source, find_sites
 from patchkit.recipes.values import CodeRule, Recipe, Rule
 
@@ -52,8 +53,13 @@ class RecipeRun(Struct, frozen=True):
 def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
     """Run a recipe on files by path; those out of its scope may be among them.
 
-    Raises BadInputError for a rule that ast-grep does not take.
+    Raises BadInputError for a rule that ast-grep does not take, or that takes without end.
     """
+    with regular_expressions():
+        return _run(recipe, files)
+
+
+def _run(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
     sites: list[Site] = []
     changed: dict[str, bytes] = {}
     findings: list[Finding] = []

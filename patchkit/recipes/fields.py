@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 from patchkit.manifest.schema import record_schema
 from patchkit.manifest.shapes import (
@@ -49,8 +50,10 @@ def check_language(text: str) -> Complaint | None:
 
 def _check_regex(text: str) -> Complaint | None:
     try:
-        re.compile(text, re.MULTILINE)
-    except re.error as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(text, re.MULTILINE)
+    except (re.error, OverflowError, RecursionError) as error:
         return Complaint(f"is no regular expression: {error}", "Python's syntax")
     return None
 

@@ -18,6 +18,7 @@ from patchkit.reading import read_plain
 from patchkit.recipes.bounds import require_bounded
 from patchkit.recipes.fields import RECIPE
 from patchkit.recipes.languages import LANGUAGES
+from patchkit.recipes.regex import matches, regular_expressions
 from patchkit.recipes.scope import Scope
 from patchkit.recipes.template import used_variables, variables_in
 from patchkit.recipes.values import Allowance, CodeRule, Example, Expect, Recipe, TextRule
@@ -166,7 +167,7 @@ def _code_rule(table: Table) -> CodeRule:
 
 def _text_rule(table: Table) -> TextRule:
     is_regex = table.get("regex") is not None
-    return TextRule(
+    rule = TextRule(
         id=_text(table, "id"),
         find=_text(table, "regex" if is_regex else "find"),
         is_regex=is_regex,
@@ -177,6 +178,10 @@ def _text_rule(table: Table) -> TextRule:
         examples=tuple(_example(each) for each in _tables(table, "examples")),
         where=_where(table),
     )
+    if is_regex:
+        with regular_expressions():
+            matches(rule, "", "")  # is there every group that `replace` names?
+    return rule
 
 
 def _scope(table: Table, endings: tuple[str, ...] = ()) -> Scope:

@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.recipes.around import Around
-from patchkit.recipes.bounds import depth_of, require_bounded, require_shallow
+from patchkit.recipes.bounds import depth_of, require_bounded, require_shallow, require_small
 from patchkit.recipes.languages import HASH_COMMENTS
+from patchkit.recipes.regex import matches
 from patchkit.recipes.template import Brought, expand
 from patchkit.recipes.values import Allowance, CodeRule, Rule, TextRule
 
@@ -67,12 +68,12 @@ class Source(Struct, frozen=True):
         """A file that is not parsed yet."""
         return cls(path, text, {}, {}, [])
 
-    def line(self, at: int) -> int:
-        """The line of a character, from 1."""
+    def place(self, at: int) -> tuple[int, int]:
+        """The line and the column of a character, from 1."""
         if not self.starts:
-            self.starts.extend(match.end() for match in re.finditer("\n", self.text))
-            self.starts.append(len(self.text) + 1)
-        return bisect_right(self.starts, at) + 1
+            self.starts.extend(match.end() for match in re.finditer("\\A|\n", self.text))
+        line = bisect_right(self.starts, at)
+        return line, at - self.starts[line - 1] + 1
 
     @property
     def eol(self) -> str:
@@ -109,7 +110,12 @@ def find_sites(rule: Rule, source: Source) -> list[Site]:
 
     BadInputError, at the rule, if ast-grep does not take it.
     """
-    found = _code_sites(rule, source) if isinstance(rule, CodeRule) else _text_sites(rule, source)
+    made = _code_sites(rule, source) if isinstance(rule, CodeRule) else _text_sites(rule, source)
+    found, size = [], 0
+    for site in made:
+        found.append(site)
+        size += len(site.new or "")
+        require_small(rule, source.path, size)
     return sorted(found, key=lambda site: (site.start, site.end))
 
 
@@ -187,12 +193,15 @@ def _cause(error: Exception) -> str:
 
 def _text_sites(rule: TextRule, source: Source) -> Iterator[Site]:
     if rule.is_regex:
-        pattern = re.compile(rule.find, re.MULTILINE)
-    else:
-        pattern = re.compile(re.escape(_with_ends(rule.find, source.eol)))
-    for match in pattern.finditer(source.text):
-        if match.start() != match.end():
-            yield _site(rule, source, match.span(), match=match)
+        for match in matches(rule, source.path, source.text):
+            new = _with_ends(match.new, source.eol)
+            yield _site(rule, source, (match.start, match.end), new=new)
+        return
+    find, new = (_with_ends(text, source.eol) for text in (rule.find, rule.replace))
+    at = source.text.find(find) if find else -1
+    while at >= 0:
+        yield _site(rule, source, (at, at + len(find)), new=new)
+        at = source.text.find(find, at + len(find))
 
 
 def _site(
@@ -202,27 +211,27 @@ def _site(
     *,
     within: str = "",
     node: SgNode | None = None,
-    match: re.Match[str] | None = None,
+    new: str | None = None,
 ) -> Site:
+    """A site; `node` is what a rule on code found, `new` what one on text makes of it."""
     start, end = span
     text = source.text[start:end]
     allowed = next((each for each in rule.allow if _allows(each, source.path, within, text)), None)
-    new, cut = None, span
-    if allowed is None:
-        if isinstance(rule, TextRule):
-            assert match is not None
-            new = _replaced(rule, match, source.eol)
-        elif rule.whole_lines:
+    cut = span
+    if allowed is not None:
+        new = None
+    elif isinstance(rule, CodeRule):
+        if rule.whole_lines:
             new, cut = "", _whole_lines(source.text, span, rule.language)
         elif rule.fix is not None:
             assert node is not None
             new = _fixed(rule, source, start, node)
-    line_start = source.text.rfind("\n", 0, start) + 1
+    line, column = source.place(start)
     return Site(
         rule=rule.id,
         path=source.path,
-        line=source.line(start),
-        column=start - line_start + 1,
+        line=line,
+        column=column,
         start=start,
         end=end,
         text=text,
@@ -239,11 +248,6 @@ def _allows(allowance: Allowance, path: str, within: str, text: str) -> bool:
         and (not allowance.within or allowance.within == within)
         and allowance.text in text
     )
-
-
-def _replaced(rule: TextRule, match: re.Match[str], eol: str) -> str:
-    new = match.expand(rule.replace) if rule.is_regex else rule.replace
-    return _with_ends(new, eol)
 
 
 def _with_ends(text: str, eol: str) -> str:

@@ -15,6 +15,7 @@ from bench.faults.calls import fault_of
 from bench.faults.running import Harness
 from bench.faults.sandbox import Sandbox, sandbox
 from bench.faults.scene import Scene
+from bench.faults.scenes import SCENES
 from bench.faults.tracing import Tracer, unavailable
 
 POINTS = int(os.environ.get("PATCHKIT_TEST_FAULTS", "8"))
@@ -41,6 +42,10 @@ def test_files_that_are_rendered_change_together(box: Sandbox) -> None:
     found = harness.strike(POINTS, tell=print)
     assert found.sum() >= POINTS - 2
     assert not found.broken, f"seed {SEED}"
+
+
+def test_every_scene_has_a_name_of_its_own() -> None:
+    assert len({scene.name for scene in SCENES}) == len(SCENES)
 
 
 def test_the_harness_sees_what_is_broken(box: Sandbox) -> None:

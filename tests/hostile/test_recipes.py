@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from patchkit.errors import BadInputError
 from patchkit.recipes.engine import RecipeRun, run_recipe
@@ -77,3 +78,40 @@ def test_rules_that_double() -> None:
 
 def test_many_sites_in_one_file_are_no_matter() -> None:
     assert len(ran(CALL, "f(1)\n" * 20_000).sites) == 20_000
+
+
+def text_rule(regex: str, replace: str, text: str) -> RecipeRun:
+    rule = {"id": "words", "regex": regex, "replace": replace, "files": ["a.txt"]}
+    whole = {"version": 1, "description": "Words", "text": [rule]}
+    recipe = parse_recipe(yaml.safe_dump(whole).encode(), Path("x.recipe.yml"))
+    return run_recipe(recipe, {"a.txt": text.encode()})
+
+
+def test_a_regular_expression_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("patchkit.recipes.regex.PATIENCE", 0.3)
+    with pytest.raises(BadInputError, match=r"words: .* takes more than .* in a.txt") as refused:
+        text_rule("(a+)+$", "b", "a" * 40 + "!")
+    assert refused.value.problems[0].hint
+    # that the process ended is no matter for the next one
+    assert text_rule("(a+)b", r"\1", "aab").changed == {"a.txt": b"aa"}
+
+
+@pytest.mark.parametrize(
+    ("regex", "replace"),
+    [
+        ("a{99999999999999}", ""),
+        ("(" * 3000 + ")" * 3000, ""),
+        ("a", r"\1"),
+        ("a", r"\g<name>"),
+        ("a", r"\q"),
+    ],
+)
+def test_what_is_no_regular_expression(regex: str, replace: str) -> None:
+    with pytest.raises(BadInputError, match=r"x\.recipe\.yml:"):
+        text_rule(regex, replace, "a")
+
+
+@pytest.mark.parametrize("regex", ["a", "(a)"])
+def test_a_rule_that_writes_without_end(regex: str) -> None:
+    with pytest.raises(BadInputError, match=r"words: what .* large"):
+        text_rule(regex, "x" * 100_000, "a" * 10_000)
