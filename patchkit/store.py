@@ -221,13 +221,13 @@ def fetch_all(
     """
     chosen = manifest.components if components is None else components
     results: dict[str, Base | PatchkitError | None]
-    results = {each.name: _cached(store, manifest, each) for each in chosen}
+    results = {each.name: cached_whole(store, manifest, each) for each in chosen}
     missing = [component for component in chosen if results[component.name] is None]
 
     def fetch_one(component: Component) -> Base | PatchkitError:
         try:
             base = store.base(component, progress)
-            for entry in _pinned_files(component):
+            for entry in component.references:
                 store.pinned_file(manifest, component, entry, progress)
         except PatchkitError as error:
             progress.finish(component.name, "failed")
@@ -258,15 +258,11 @@ def _all_at_once(
             raise
 
 
-def _cached(store: Store, manifest: Manifest, component: Component) -> Base | None:
+def cached_whole(store: Store, manifest: Manifest, component: Component) -> Base | None:
     """The component's base, if it is here with all files that its patches are taken from."""
     base = store.cached_base(component)
-    files = (store.cached_file(manifest, entry) for entry in _pinned_files(component))
+    files = (store.cached_file(manifest, entry) for entry in component.references)
     return base if base is not None and all(file is not None for file in files) else None
-
-
-def _pinned_files(component: Component) -> tuple[PinnedPatch, ...]:
-    return tuple(entry for entry in component.patches if isinstance(entry, PinnedPatch))
 
 
 def _place(manifest: Manifest, entry: PinnedPatch) -> tuple[str, str]:
@@ -306,8 +302,8 @@ def _entries_at(manifest: Manifest, url: str, commit: str) -> tuple[PinnedPatch,
     return tuple(
         entry
         for component in manifest.components
-        for entry in component.patches
-        if isinstance(entry, PinnedPatch) and (entry.git, entry.commit) == (url, commit)
+        for entry in component.references
+        if (entry.git, entry.commit) == (url, commit)
     )
 
 

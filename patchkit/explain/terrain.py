@@ -60,10 +60,6 @@ class Terrain:
             self._files = dict(self._walk(self.oid, ""))
         return self._files
 
-    def has_folder(self, path: str) -> bool:
-        """Whether a folder stands at `path`."""
-        return any(file.startswith(path + "/") for file in self.files())
-
     def _walk(self, oid: str, prefix: str) -> Iterator[tuple[str, TreeEntry]]:
         if oid == EMPTY_TREE:
             return

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.nodes import Items, Node, Reading, Scalar, Table, decode, parse, reading_of
-from patchkit.manifest.render import flow_mapping, quoted
+from patchkit.manifest.render import flow_mapping
 from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, Pin
 
 _BOM = b"\xef\xbb\xbf"
@@ -106,26 +106,6 @@ def fold_patches(
     return _encode(data, apply_edits(text, fold(text, patches, sorted(gone), entry)), file)
 
 
-def add_component(data: bytes, name: str, body: str, *, file: Path) -> bytes:
-    """The manifest with a component after the others.
-
-    `body` is the component's block of YAML with \\n line ends, not indented (see
-    render.component_block). Raises BadInputError if the name is taken or `components` is written
-    in braces.
-    """
-    text = decode(data, file)
-    root = parse(text, file)
-    components = root.get("components") if isinstance(root, Table) else None
-    if not isinstance(components, Table) or (components.flow and components.entries):
-        raise BadInputError(
-            Problem("components is no block of YAML", f"{file}:1", "write it without braces")
-        )
-    if components.get(name) is not None:
-        raise BadInputError(Problem(f"{name} is a component already", str(components.where)))
-    edit = _new_component(text, components, f"{quoted(name)}:\n{_indent(body, 2)}")
-    return _encode(data, apply_edits(text, [edit]), file)
-
-
 def _component(root: Node, name: str, file: Path) -> Table:
     components = root.get("components") if isinstance(root, Table) else None
     table = components.get(name) if isinstance(components, Table) else None
@@ -214,13 +194,6 @@ def _new_patches(text: str, table: Table, entry: str, null: Node | None) -> Edit
     )
 
 
-def _new_component(text: str, components: Table, block: str) -> Edit:
-    if not components.entries:
-        return Edit(components.start, components.end, _line_ends(text, "\n" + _indent(block, 2)))
-    indent = components.entries[0][0].where.column - 1
-    return _insert_line(text, _last_character(text, components), _indent(block, indent))
-
-
 def _insert_line(text: str, after: int, lines: str) -> Edit:
     """New lines below the line in which the character before `after` stands."""
     end = text.find("\n", after)
@@ -248,11 +221,6 @@ def _key_end(text: str, table: Table, key: str) -> int:
 
 def _line_ends(text: str, lines: str) -> str:
     return lines.replace("\n", "\r\n") if "\r\n" in text else lines
-
-
-def _indent(block: str, columns: int) -> str:
-    lines = block.rstrip("\n").split("\n")
-    return "\n".join(" " * columns + line if line else line for line in lines)
 
 
 def _encode(original: bytes, text: str, file: Path) -> bytes:

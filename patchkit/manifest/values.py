@@ -279,6 +279,11 @@ class Component(Struct, frozen=True):
     verify: tuple[VerifyStep, ...] = ()
     residual: Residual = field(default_factory=Residual)
 
+    @property
+    def references(self) -> tuple[PinnedPatch, ...]:
+        """Its patches that stay in another pinned repository."""
+        return tuple(each for each in self.patches if isinstance(each, PinnedPatch))
+
 
 class Manifest(Struct, frozen=True):
     """A whole manifest, `extends` resolved; components in the order written.

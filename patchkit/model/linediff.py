@@ -43,17 +43,6 @@ def diff_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[Edit, ...]:
     return tuple(_edits(gone, come))
 
 
-def matched_lines(edits: Sequence[Edit], length: int) -> dict[int, int]:
-    """Old line -> new line, of those that stayed; `length` is the number of old lines."""
-    pairs: dict[int, int] = {}
-    at = shift = 0
-    for edit in edits:
-        pairs.update((line, line + shift) for line in range(at, edit.start))
-        at, shift = edit.end, edit.new_end - edit.end
-    pairs.update((line, line + shift) for line in range(at, length))
-    return pairs
-
-
 def _edits(gone: bytearray, come: bytearray) -> Iterator[Edit]:
     i = j = 0
     while i < len(gone) or j < len(come):

@@ -22,7 +22,6 @@ from patchkit.manifest.values import (
     IndexPin,
     Manifest,
     Pin,
-    PinnedPatch,
 )
 from patchkit.model.progress import Progress
 from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
@@ -229,8 +228,8 @@ def _require_same_files(
     """Patches that others take out of the component must be the same files at its new pin."""
     problems: list[Problem] = []
     for component in manifest.components:
-        for entry in component.patches:
-            if isinstance(entry, PinnedPatch) and entry.component == moved.name:
+        for entry in component.references:
+            if entry.component == moved.name:
                 try:
                     store.pinned_file(manifest, component, entry, progress)
                 except BadInputError as error:
@@ -305,10 +304,6 @@ def _stale_rendering(manifest: Manifest) -> Iterator[Problem]:
 
 def _short(pin: Pin) -> str:
     return pin.version if isinstance(pin, IndexPin) else str(pin)
-
-
-def _in_full(pin: Pin) -> str:
-    return f"{pin.version}, sha256 {pin.sha256}" if isinstance(pin, IndexPin) else str(pin)
 
 
 def _shown(path: Path, root: Path) -> str:

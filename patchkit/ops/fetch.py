@@ -9,10 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
-from patchkit.manifest.values import Component, Manifest, PinnedPatch
+from patchkit.manifest.values import Component, Manifest
 from patchkit.model.base import Base
 from patchkit.model.progress import Progress
-from patchkit.store import JOBS, Store, fetch_all
+from patchkit.store import JOBS, Store, cached_whole, fetch_all
 
 
 class FetchStatus(str, Enum):
@@ -71,7 +71,7 @@ def fetch_components(
     With `verify`, what is cached is read to the last byte first; what is damaged is fetched again.
     """
     damaged = {c.name for c in components if verify and not _verified(store, c, progress)}
-    cached = {c.name for c in components if _is_cached(store, manifest, c)}
+    cached = {c.name for c in components if cached_whole(store, manifest, c) is not None}
     results = fetch_all(manifest, store, progress, components=components, jobs=jobs)
     return FetchReport(
         manifest.name,
@@ -101,7 +101,7 @@ def _component(
         FetchStatus.CACHED if cached else FetchStatus.FETCHED,
         result.commit,
         result.tree,
-        files=len(_pinned(component)),
+        files=len(component.references),
         absent=store.absent_paths(component),
         damaged=damaged,
     )
@@ -112,13 +112,3 @@ def _verified(store: Store, component: Component, progress: Progress) -> bool:
     sound = store.verify(component, progress)
     progress.finish(component.name, "sound" if sound else "damaged")
     return sound
-
-
-def _is_cached(store: Store, manifest: Manifest, component: Component) -> bool:
-    return store.cached_base(component) is not None and all(
-        store.cached_file(manifest, entry) is not None for entry in _pinned(component)
-    )
-
-
-def _pinned(component: Component) -> tuple[PinnedPatch, ...]:
-    return tuple(entry for entry in component.patches if isinstance(entry, PinnedPatch))

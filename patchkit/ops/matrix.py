@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, Problem, worst
 from patchkit.manifest.find import FOLDER
-from patchkit.manifest.values import Component, Manifest, PinnedPatch
+from patchkit.manifest.values import Component, Manifest
 from patchkit.ops.check_report import BrokenManifest
 
 #: So many jobs a CI system takes in one matrix: GitHub 256, GitLab 200.
@@ -156,8 +156,7 @@ def _like(components: Sequence[Component]) -> str:
 
 def _contents(component: Component) -> str:
     """What of a component decides on what is fetched for it."""
-    pinned = [each for each in component.patches if isinstance(each, PinnedPatch)]
-    files = [(each.commit, each.path, each.sha256) for each in pinned]
+    files = [(each.commit, each.path, each.sha256) for each in component.references]
     return repr((component.pin, component.track, files))
 
 

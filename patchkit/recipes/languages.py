@@ -1,4 +1,4 @@
-"""The languages that rules can be written for, and which files are written in them."""
+"""The languages that rules can be written for, and how their files end."""
 
 from __future__ import annotations
 
@@ -19,8 +19,3 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
 
 #: Where the rest of a line after # is a comment.
 HASH_COMMENTS = frozenset({"python", "bash", "yaml"})
-
-
-def is_written_in(path: str, language: str) -> bool:
-    """Whether a file's name says that it is in that language."""
-    return path.endswith(LANGUAGES[language])

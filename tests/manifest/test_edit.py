@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from patchkit.errors import BadInputError
 from patchkit.manifest.edit import (
     Edit,
-    add_component,
     add_patch,
     apply_edits,
     fold_patches,
@@ -19,8 +18,7 @@ from patchkit.manifest.edit import (
     set_series,
 )
 from patchkit.manifest.load import load_manifest
-from patchkit.manifest.render import yaml_text
-from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, LocalSeries, Manifest, Pin
+from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, Manifest, Pin
 
 FILE = Path("m.yaml")
 DATA = Path(__file__).parent.parent / "data" / "manifests" / "valid"
@@ -227,38 +225,6 @@ def test_a_component_in_braces_gets_no_lines() -> None:
     data = (DATA / "braces.yaml").read_bytes()
     with pytest.raises(BadInputError, match="written in braces"):
         add_patch(data, "a", {"series": "patches/a/series"}, file=FILE)
-
-
-@pytest.mark.parametrize("indent", ["  ", "    "])
-@pytest.mark.parametrize("rest", ["", "environment: {}\n", "# the end\n"])
-def test_a_component_is_added_after_the_others(indent: str, rest: str) -> None:
-    text = f"version: 1\ncomponents:\n{indent}a:\n{indent}  source: {{index: demo}}\n"
-    text += f"{indent}  pin: {{version: '1.0', sha256: {HASH}}}  # this one\n\n{rest}"
-    body = yaml_text(
-        {
-            "source": {"git": "https://example.com/b.git"},
-            "pin": NEW,
-            "patches": [{"series": "patches/b/series"}],
-        }
-    )
-    edited = add_component(text.encode(), "b", body, file=FILE)
-    manifest = load(edited)
-    assert [each.name for each in manifest.components] == ["a", "b"]
-    assert pin_of(manifest, "b") == GitPin(NEW)
-    assert isinstance(manifest.components[1].patches[0], LocalSeries)
-    assert _is_subsequence(text.encode(), edited)
-
-
-def test_the_first_component_is_added() -> None:
-    body = f"source: {{index: demo}}\npin: {{version: '1.0', sha256: {HASH}}}\n"
-    edited = add_component(b"version: 1\ncomponents: {}  # none yet\n", "a", body, file=FILE)
-    assert [each.name for each in load(edited).components] == ["a"]
-
-
-def test_a_component_that_is_there_is_not_added() -> None:
-    data = (DATA / "minimal.yaml").read_bytes()
-    with pytest.raises(BadInputError, match="already"):
-        add_component(data, "a", "source: {}\n", file=FILE)
 
 
 @given(st.sampled_from(sorted(DATA.glob("*.yaml"))), commits)

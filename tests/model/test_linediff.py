@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.linediff import Edit, diff_lines, matched_lines
+from patchkit.model.linediff import Edit, diff_lines
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=14)
 
@@ -13,7 +13,6 @@ LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=14)
 def test_an_edit_names_both_ranges() -> None:
     old, new = [b"a\n", b"b\n", b"c\n"], [b"a\n", b"x\n", b"y\n", b"c\n"]
     assert diff_lines(old, new) == (Edit(1, 2, 1, 3),)
-    assert matched_lines(diff_lines(old, new), 3) == {0: 0, 2: 3}
 
 
 def test_a_run_slides_down_as_git_has_it() -> None:
