@@ -74,10 +74,7 @@ class LoadedPatch(Struct, frozen=True):
         """The manifest's line, as path:line, that names a patch of another repository; else ""."""
         if self.path is not None:
             return ""
-        where = self.origin.where
-        inside = where.file.is_relative_to(root)
-        file = where.file.relative_to(root).as_posix() if inside else str(where.file)
-        return f"{file}:{where.line}"
+        return self.origin.where.below(root)
 
     @property
     def series_patch(self) -> SeriesPatch:

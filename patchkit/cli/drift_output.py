@@ -10,11 +10,12 @@ from patchkit.cli.drift_silently import silent_lines
 from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.since_output import print_changes
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted, Piece, width
+from patchkit.cli.text import Line, Paint, Painted, Piece, cut, width
 from patchkit.cli.words import word
 from patchkit.drift.saying import forecast_words
 from patchkit.errors import ExitCode
 from patchkit.model.counting import counted
+from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
         terminal.product(line)
     if component.tip is not None:
         if not component.on_branch:
-            since = f"  since {component.fork[:10]}, where they part: the pin is not on the branch"
+            since = (
+                f"  since {short_id(component.fork)}, where they part: the pin is not on the branch"
+            )
             terminal.product(Painted(since, Paint.FAINT))
         if component.since is None:
             terminal.folded([_row(patch) for patch in component.patches], indent=2)
@@ -70,9 +73,9 @@ def _heading(component: ComponentDrift) -> Iterator[Line]:
     if component.tip is None:
         yield [word("skipped"), "  ", name, f"  {component.skipped}"]
         return
-    last = component.since.tip[:10] if component.since is not None else ""
+    last = short_id(component.since.tip) if component.since is not None else ""
     begin = f"from {last} " if last else ""
-    to = f"{begin}to {component.tip.commit[:10]} of {_day(component.tip)}"
+    to = f"{begin}to {short_id(component.tip.commit)} of {_day(component.tip)}"
     what = f"  {component.ref} {to}, {counted(component.commits, 'commit')}"
     if width([name, what]) <= _width():
         yield [name, what]
@@ -142,16 +145,16 @@ def _one_break(each: Break) -> Iterator[Line]:
 def _commit_lines(label: str, paint: Paint, commit: Landed, files: str = "") -> Iterator[Line]:
     gap = " " * max(1, 10 - len(label))
     yield ["  ", Painted(label, paint), gap, *_identity(commit)]
-    yield [" " * 12, Painted(_cut(commit.subject, _width() - 16), Paint.FAINT)]
+    yield [" " * 12, Painted(cut(commit.subject, _width() - 16), Paint.FAINT)]
     if files:
-        yield " " * 12 + _cut(f"in {files}", _width() - 16)
+        yield " " * 12 + cut(f"in {files}", _width() - 16)
 
 
 def _identity(commit: Landed) -> list[Piece]:
     request = f" #{commit.request}" if commit.request is not None else ""
     return [
-        Painted(commit.commit[:10], Paint.PLACE),
-        f" {_day(commit)}{request} {_cut(commit.author, 24)}",
+        Painted(short_id(commit.commit), Paint.PLACE),
+        f" {_day(commit)}{request} {cut(commit.author, 24)}",
     ]
 
 
@@ -192,7 +195,7 @@ def _suspicion_lines(patch: PatchDrift) -> Iterator[Line]:
         yield ["  ", Painted("perhaps", Paint.NOTICE), words]
     for each in patch.suspicions[:_SHOWN]:
         yield " " * 12 + f"patch line {each.line}: {_tail(each.path, _width() - 32)}"
-        yield " " * 14 + _cut(each.what, _width() - 18)
+        yield " " * 14 + cut(each.what, _width() - 18)
         if each.by is not None:
             yield [" " * 14, *_identity(each.by)]
     if len(patch.suspicions) > _SHOWN:
@@ -234,10 +237,6 @@ def _day(commit: Landed | None) -> str:
 
 def _width() -> int:
     return max(_NARROW, get_terminal_size().columns)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _tail(path: str, width: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.model.counting import counted
+from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
     from patchkit.drift.values import Landed, MovedTarget, NewSite
@@ -61,6 +62,6 @@ def _rest(found: tuple[NewSite, ...] | list[MovedTarget]) -> Iterator[Line]:
 def _commit(commit: Landed) -> list[str | Painted]:
     request = f" #{commit.request}" if commit.request is not None else ""
     return [
-        Painted(commit.commit[:10], Paint.PLACE),
-        f" {commit.date[:10]}{request} {commit.author[:40]}",
+        Painted(short_id(commit.commit), Paint.PLACE),
+        f" {commit.day}{request} {commit.author[:40]}",
     ]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
+from patchkit.cli.text import Line, Paint, Painted, cut
 from patchkit.explain.saying import edited_files, file_words, hunk_words, place_words, renamed_words
 from patchkit.explain.values import Cause
 from patchkit.model.harmless import shown
+from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
     from patchkit.explain.values import (
@@ -85,8 +86,8 @@ def _origin_lines(origin: Origin) -> Iterator[Line]:
 def origin_lines(origin: Origin) -> Iterator[Line]:
     """Which files were others when a patch was made, and where these are to be had."""
     for other in origin.others[:_BLOBS]:
-        found = other.found[:10] or "none"
-        yield f"          {other.expected[:10]} then, {found} here: {other.path}"
+        found = short_id(other.found) or "none"
+        yield f"          {short_id(other.expected)} then, {found} here: {other.path}"
     if len(origin.others) > _BLOBS:
         yield f"          and {len(origin.others) - _BLOBS} more"
     for name in origin.made_by:
@@ -196,11 +197,7 @@ def _fitted(texts: Sequence[str], room: int) -> list[str]:
     """The lines without their common indentation, cut to the width."""
     filled = [text for text in texts if text.strip()]
     indent = min((len(text) - len(text.lstrip()) for text in filled), default=0)
-    return [_cut(text[indent:], room) for text in texts]
-
-
-def _cut(text: str, room: int = _NARROW - _MARGIN) -> str:
-    return text if len(text) <= room else text[: room - 1] + "…"
+    return [cut(text[indent:], room) for text in texts]
 
 
 def _renamed_lines(name: RenamedName, explanation: PatchExplanation) -> Iterator[Line]:
@@ -238,7 +235,7 @@ def _edit_lines(edit: PatchEdit | None) -> Iterator[Line]:
         ]
         yield [
             "        ",
-            Painted(edit.commit[:10], Paint.STRONG),
+            Painted(short_id(edit.commit), Paint.STRONG),
             f" {edit.date[:10]} {edit.author}",
         ]
-        yield ["        ", _cut(edit.subject)]
+        yield ["        ", cut(edit.subject, _NARROW - _MARGIN)]

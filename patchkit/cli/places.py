@@ -30,6 +30,13 @@ def cache_folder(option: Path | None) -> Path:
     return user_cache_path("patchkit", appauthor=False)
 
 
+def near(path: Path) -> str:
+    """A path as seen from here, if it is below."""
+    from patchkit.manifest.values import path_below
+
+    return path_below(path, Path.cwd())
+
+
 def log_folder() -> Path:
     """Where tracebacks of bugs go."""
     from platformdirs import user_log_path

@@ -7,14 +7,14 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted, Piece
+from patchkit.cli.text import Line, Paint, Painted, Piece, cut
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
 from patchkit.model.counting import counted
+from patchkit.model.names import short_id
 from patchkit.planning.values import Grade
 
 if TYPE_CHECKING:
-    from patchkit.drift.values import Landed
     from patchkit.ops.plan import ComponentPlan, PlanReport
     from patchkit.planning.values import Clash, Combination, Effort, PatchForecast, Reach
 
@@ -67,11 +67,11 @@ def _heading(plan: ComponentPlan) -> Line:
     if plan.problems:
         return [word("failed"), "  ", name, "  could not be looked at, see below"]
     if plan.tip is None:
-        return [word("skipped"), "  ", name, f"  stays at {plan.pin[:12]}: {plan.skipped}"]
-    since = "" if plan.on_branch else f", since {plan.fork[:10]}: the pin is not on it"
+        return [word("skipped"), "  ", name, f"  stays at {short_id(plan.pin)}: {plan.skipped}"]
+    since = "" if plan.on_branch else f", since {short_id(plan.fork)}: the pin is not on it"
     return [
         name,
-        f"  {plan.ref} to {plan.tip.commit[:10]} of {_day(plan.tip)}",
+        f"  {plan.ref} to {short_id(plan.tip.commit)} of {plan.tip.day}",
         f", {counted(plan.commits, 'commit')}{_versions(plan)}{since}",
     ]
 
@@ -93,7 +93,7 @@ def _reach_lines(reach: Reach) -> Iterator[Line]:
     yield [
         "  ",
         word(_WORDS[reach.grade]),
-        f" to {reach.commit.commit[:10]} {_day(reach.commit)}, {place}",
+        f" to {short_id(reach.commit.commit)} {reach.commit.day}, {place}",
     ]
     if work := _work(reach.effort):
         yield f"      {work}"
@@ -102,8 +102,8 @@ def _reach_lines(reach: Reach) -> Iterator[Line]:
     if reach.stopped_by is not None:
         width = max(_NARROW, get_terminal_size().columns)
         by = reach.stopped_by
-        text: list[Piece] = ["      then ", Painted(by.commit[:10], Paint.PLACE), " "]
-        yield [*text, Painted(_cut(by.subject, width - 25), Paint.FAINT)]
+        text: list[Piece] = ["      then ", Painted(short_id(by.commit), Paint.PLACE), " "]
+        yield [*text, Painted(cut(by.subject, width - 25), Paint.FAINT)]
 
 
 def _work(effort: Effort) -> str:
@@ -133,7 +133,7 @@ def _print_combinations(terminal: Terminal, combinations: Sequence[Combination])
         for choice in each.choices:
             place: Line = "the pin as it is"
             if choice.commit is not None:
-                place = f"{choice.commit.commit[:10]} {_day(choice.commit)}"
+                place = f"{short_id(choice.commit.commit)} {choice.commit.day}"
             told = [each for each in (choice.version, _work(choice.effort)) if each]
             rows.append((choice.component, place, ", ".join(told)))
         terminal.table(rows, indent=6)
@@ -152,11 +152,3 @@ def _print_clashes(terminal: Terminal, clashes: Sequence[Clash]) -> None:
         wanted = f"{clash.component} wants {clash.subject}{clash.specifier}"
         terminal.product(f"  {wanted}, {clash.other} has {clash.found}")
     terminal.product()
-
-
-def _day(commit: Landed) -> str:
-    return commit.date[:10]
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Painted
 from patchkit.cli.words import word
+from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
     from patchkit.drift.changes import Change, Since
@@ -22,7 +23,7 @@ def print_changes(terminal: Terminal, component: ComponentDrift, since: Since) -
     if not since.at:
         terminal.product("  the first report on it: all that does not fit is new")
     elif since.pin != component.pin:
-        terminal.product(f"  the pin was {since.pin[:10]} and is {component.pin[:10]}")
+        terminal.product(f"  the pin was {short_id(since.pin)} and is {short_id(component.pin)}")
     rows = [_row(change, first=not since.at) for change in since.changes]
     terminal.table(rows, indent=2)
     _print_notes(terminal, "new", since.new)

@@ -77,6 +77,11 @@ def columns(rows: Iterable[Sequence[Line]], *, indent: int = 0, gap: int = 2) ->
     return lines
 
 
+def cut(text: str, room: int) -> str:
+    """The text, cut to so many characters."""
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
 def _without_empty_end(row: Sequence[Line]) -> Sequence[Line]:
     while row and width(row[-1]) == 0:
         row = row[:-1]

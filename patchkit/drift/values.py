@@ -26,6 +26,11 @@ class Landed(Struct, frozen=True):
     link: str | None = None
     request_link: str | None = None
 
+    @property
+    def day(self) -> str:
+        """The date without the time."""
+        return self.date[:10]
+
 
 class Interval(Struct, frozen=True):
     """From `first` to `last` (commits of the line, 0 is where it starts) the patch was in `status`.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from patchkit.explain.values import Cause, PatchExplanation
-from patchkit.manifest.values import Component, LocalSeries, Location, Manifest, PinnedPatch
+from patchkit.manifest.values import Component, LocalSeries, Manifest, PinnedPatch
 from patchkit.series import LoadedPatch
 
 # So many lines somebody corrects by hand without losing the thread.
@@ -150,14 +150,7 @@ def _entry(patch: LoadedPatch, manifest: Manifest) -> str:
     """Where the patch is listed."""
     if isinstance(patch.origin, LocalSeries):
         return f"its line in {patch.origin.path}"
-    return f"its entry at {_place(patch.origin.where, manifest)}"
-
-
-def _place(where: Location, manifest: Manifest) -> str:
-    try:
-        return f"{where.file.relative_to(manifest.root).as_posix()}:{where.line}"
-    except ValueError:
-        return str(where)
+    return f"its entry at {patch.origin.where.below(manifest.root)}"
 
 
 def _options(manifest: Manifest, component: Component) -> str:

@@ -22,6 +22,15 @@ class Location(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    def below(self, root: Path) -> str:
+        """The place as file:line, seen from `root` where the file is below it."""
+        return f"{path_below(self.file, root)}:{self.line}"
+
+
+def path_below(path: Path, root: Path) -> str:
+    """The path seen from `root` where it is below it, else as it is."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
 
 class GitSource(Struct, frozen=True):
     """A git upstream; `mirrors` are tried in order after `url`."""

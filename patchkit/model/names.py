@@ -15,6 +15,7 @@ PATCH_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,118}[A-Za-z0-9_+-])?\.
 RECIPE_ENDING = ".recipe.yml"
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 #: Device names that Windows reserves: a series must be checked out there, too.
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
@@ -28,6 +29,12 @@ def is_component_name(text: str) -> bool:
 def is_patch_name(text: str) -> bool:
     """Whether `text` can name a patch file in a series."""
     return bool(PATCH_NAME.fullmatch(text)) and _is_safe(text)
+
+
+def short_id(pin: str) -> str:
+    """The id of a commit, blob or archive as messages show it; any other pin stays whole."""
+    kind, mark, digits = pin.rpartition(":")
+    return f"{kind}{mark}{digits[:10]}" if _ID.fullmatch(digits) else pin
 
 
 def slug(text: str) -> str:

@@ -15,6 +15,8 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from patchkit.model.alignment import likeness
+
 # A name with its parts, or any other run of signs.
 _TOKEN = re.compile(r"\.*[A-Za-z_]\w*(?:[./]\w+)*|\d+|\s+|[^\w\s]")
 _NAME = re.compile(r"\.*[A-Za-z_]\w*(?:[./]\w+)*")
@@ -82,7 +84,7 @@ def pair_lines(
     pairs: list[tuple[int, Pair]] = []
     start = 0
     for number, line in enumerate(expected):
-        alike = Counter({at: _alike(line, found[at]) for at in range(start, len(found))})
+        alike = Counter({at: likeness(line, found[at]) for at in range(start, len(found))})
         if alike and (best := alike.most_common(1)[0])[1] >= _ALIKE:
             pairs.append((number, Pair(path, line, found[best[0]])))
             start = best[0] + 1
@@ -115,7 +117,3 @@ def _are_names(*tokens: str) -> bool:
 def _tokens(line: bytes, path: str) -> list[str]:
     text = absolute_import(line.decode("utf-8", "surrogateescape"), path)
     return _TOKEN.findall(text.rstrip())
-
-
-def _alike(a: bytes, b: bytes) -> float:
-    return SequenceMatcher(None, a.strip(), b.strip(), autojunk=False).ratio()

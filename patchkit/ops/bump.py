@@ -19,9 +19,8 @@ from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import (
     Component,
-    IndexPin,
+    Location,
     Manifest,
-    Pin,
 )
 from patchkit.model.progress import Progress
 from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
@@ -98,7 +97,7 @@ def resume_bump(
         component.name,
         waiting.old,
         waiting.new,
-        f"{_shown(component.pin_where.file, manifest.root)}:{component.pin_where.line}",
+        component.pin_where.below(manifest.root),
         Result.CARRIED,
     )
     if is_written(manifest, component, halt):
@@ -137,8 +136,7 @@ class _Bumping(Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        place = self.component.pin_where
-        return f"{_shown(place.file, self.manifest.root)}:{place.line}"
+        return self.component.pin_where.below(self.manifest.root)
 
     def to(self, wanted: str) -> BumpedComponent:
         component, store = self.component, self.store
@@ -246,7 +244,7 @@ def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedCompo
     code = ExitCode.BAD_INPUT if error.exit_code is ExitCode.USAGE else error.exit_code
     return BumpedComponent(
         component.name,
-        NamedPin(_short(component.pin)),
+        NamedPin(str(component.pin)),
         NamedPin("", (component.track or "") if wanted == LATEST else wanted),
         bumping.where,
         Result.FAILED,
@@ -292,7 +290,7 @@ def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:
         comment = re.search(rb"\s(#.*)$", after) if before != after else None
         if comment is not None:
             text = comment[1].decode("utf-8", "replace")
-            place = f"{_shown(edit.file, manifest.root)}:{number}"
+            place = Location(edit.file, number).below(manifest.root)
             yield Problem(f"the comment beside the pin stays as it is: {text}", place)
 
 
@@ -300,11 +298,3 @@ def _stale_rendering(manifest: Manifest) -> Iterator[Problem]:
     if (manifest.root / "rendered" / manifest.name).is_dir():
         hint = f"patchkit render -m {manifest.name}"
         yield Problem("was rendered for the old pin", f"rendered/{manifest.name}", hint)
-
-
-def _short(pin: Pin) -> str:
-    return pin.version if isinstance(pin, IndexPin) else str(pin)
-
-
-def _shown(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

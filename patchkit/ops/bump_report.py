@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.model.lint import Finding
+from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.revision import Revision
 from patchkit.ops.refresh_report import Halted, RefreshedComponent, Result
@@ -44,7 +45,7 @@ class NamedPin(Struct, frozen=True):
     @property
     def short(self) -> str:
         """The pin, as people write it."""
-        return self.pin[:12] if len(self.pin) == 40 else self.pin
+        return short_id(self.pin)
 
 
 class BumpedPatch(Struct, frozen=True):

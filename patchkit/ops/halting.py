@@ -18,8 +18,9 @@ from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
-from patchkit.manifest.values import GitPin, IndexPin, Pin
+from patchkit.manifest.values import GitPin, IndexPin, Pin, path_below
 from patchkit.model.counting import counted
+from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome
 from patchkit.ops.bump_report import NamedPin
 from patchkit.ops.refresh_refusals import Found
@@ -119,9 +120,7 @@ def seen_files(found: Found) -> dict[str, str]:
     """The files of the project that the component was read from, by hash."""
     root = found.project.manifest.root
     return {
-        str(path.relative_to(root) if path.is_relative_to(root) else path): (
-            "" if data is None else sha256(data).hexdigest()
-        )
+        path_below(path, root): ("" if data is None else sha256(data).hexdigest())
         for path, data in sorted(found.seen.items())
     }
 
@@ -147,7 +146,7 @@ def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
             )
         )
     if snapshot.head != halt.place.tip:
-        hint = f"git reset --soft {halt.place.tip[:12]}  in {checkout.path} keeps the files"
+        hint = f"git reset --soft {short_id(halt.place.tip)}  in {checkout.path} keeps the files"
         raise CannotGoOnError(
             Problem("the checkout's commits are other ones now", waiting.component, hint)
         )

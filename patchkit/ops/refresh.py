@@ -20,7 +20,7 @@ from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.worktree import tracked_tree
 from patchkit.lock import Lock, LockedComponent, load_lock, lock_component, recorded_in
-from patchkit.manifest.values import Component, Manifest
+from patchkit.manifest.values import Component, Manifest, path_below
 from patchkit.model.interdiff import interdiff
 from patchkit.model.progress import Progress
 from patchkit.ops.halting import CannotGoOnError, still_waits, waits
@@ -282,7 +282,7 @@ class _Refreshing:
         report = replace(
             report,
             patches=tuple(_row(each) for each in draft.plan.revised),
-            files=tuple(sorted(_shown(self._manifest.root, path) for path in writes)),
+            files=tuple(sorted(path_below(path, self._manifest.root) for path in writes)),
         )
         return Thought(report, writes, locks, move, seen)
 
@@ -303,7 +303,7 @@ def _with_files(thought: Thought, files: Mapping[Path, bytes], root: Path) -> Th
     if not files:
         return thought
     there = {path: path.read_bytes() for path in files if path.exists()}
-    names = {*thought.report.files, *(_shown(root, path) for path in files)}
+    names = {*thought.report.files, *(path_below(path, root) for path in files)}
     return replace(
         thought,
         writes={**thought.writes, **files},
@@ -331,7 +331,3 @@ def _row(revised: Revised) -> RefreshedPatch:
     same = revised.old is revised.new
     diff = b"" if same else interdiff(old, new, revised.name)
     return RefreshedPatch(revised.name, patch.where, revised.revision, diff)
-
-
-def _shown(root: Path, path: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

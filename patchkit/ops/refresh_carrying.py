@@ -18,6 +18,7 @@ from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, GitPin
+from patchkit.model.names import short_id
 from patchkit.model.progress import Progress
 from patchkit.ops.blaming import Upstream, with_upstream
 from patchkit.ops.bump_report import NamedPin
@@ -136,7 +137,7 @@ def carry_patches(carry: Carry) -> Carried:
         return Carried(cannot_generate(blank, found.generator.problems))
     if tried.draft is None:
         return _stopped(carry, blank, tried, resumed)
-    detail = f"{carry.old[:12]} -> {found.base.commit[:12]}"
+    detail = f"{short_id(carry.old)} -> {short_id(found.base.commit)}"
     later = _moves_later(found) if resumed is None else "the checkout is there"
     blank = replace(
         blank,

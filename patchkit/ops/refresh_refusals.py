@@ -12,7 +12,7 @@ from patchkit.errors import ExitCode, Problem
 from patchkit.lock import LockedComponent
 from patchkit.model.base import Base
 from patchkit.model.lint import Severity
-from patchkit.model.names import recipe_name
+from patchkit.model.names import recipe_name, short_id
 from patchkit.ops.refresh_report import Halted, RefreshedComponent, Result
 from patchkit.ops.ways_out import in_columns
 from patchkit.recipes.generating import Generator
@@ -143,7 +143,8 @@ def edited_before_bump(found: Found) -> Problem:
 def not_yet_carried(found: Found, recorded: LockedComponent) -> Problem:
     """The pin was edited before, and the patches are not made for it yet."""
     return Problem(
-        f"the patches are still those for {recorded.commit[:12]}, the pin is another one already",
+        f"the patches are still those for {short_id(recorded.commit)},"
+        " the pin is another one already",
         found.project.component.name,
         f"patchkit refresh {found.target}  first, or put the old pin back",
     )

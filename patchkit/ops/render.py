@@ -97,7 +97,7 @@ def render_manifest(manifest: Manifest, request: RenderRequest) -> RenderReport:
     to_write = [each for each in wanted if _may_write(each, request)]
     _write(manifest.root, to_write)
     files = tuple(
-        RenderedFile(_shown(each.path), each.condition, each in to_write, each.detail)
+        RenderedFile(each.path.as_posix(), each.condition, each in to_write, each.detail)
         for each in wanted
     )
     return RenderReport(manifest.path.relative_to(manifest.root).as_posix(), request.check, files)
@@ -255,7 +255,3 @@ def _read(path: Path) -> str | None:
         raise BadInputError(Problem("not UTF-8", str(path))) from error
     except OSError as error:
         raise SurroundingsError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _shown(path: Path) -> str:
-    return path.as_posix()

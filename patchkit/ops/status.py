@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.lock import Lock, LockedComponent, load_lock, recorded_in
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
+from patchkit.model.names import short_id
 from patchkit.model.series import parse_series
 from patchkit.ops.parallel import in_parallel
 from patchkit.workspace import Snapshot, State, checkout_of, inspect
@@ -100,11 +101,12 @@ def _differences(
 ) -> Iterator[str]:
     """What does not agree among manifest, patch files, lock and checkout, as far as ids tell."""
     if isinstance(component.pin, GitPin) and component.pin.commit != recorded.commit:
-        yield f"the pin is {_short(component.pin.commit)}, the lock says {_short(recorded.commit)}"
+        pin = short_id(component.pin.commit)
+        yield f"the pin is {pin}, the lock says {short_id(recorded.commit)}"
     yield from _changed_patches(manifest, component, recorded)
     if snapshot.base is not None and snapshot.base != recorded.commit:
-        base = _short(snapshot.base)
-        yield f"the checkout's base is {base}, the lock says {_short(recorded.commit)}"
+        base = short_id(snapshot.base)
+        yield f"the checkout's base is {base}, the lock says {short_id(recorded.commit)}"
     elif snapshot.applied_tree not in (None, recorded.result):
         yield "the checkout's stack is not the one of the lock"
 
@@ -145,7 +147,3 @@ def _bytes(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def _short(oid: str) -> str:
-    return oid[:12]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from patchkit.drift.values import Landed, PatchDrift
 from patchkit.errors import ExitCode
 from patchkit.model.counting import counted
+from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
@@ -66,7 +67,7 @@ def _component_lines(component: ComponentDrift) -> Iterator[str]:
         return
     yield (
         f"**{escaped(component.ref)}** to {_commit(component.tip)}:"
-        f" {counted(component.commits, 'commit')} since {escaped(component.fork[:10])}"
+        f" {counted(component.commits, 'commit')} since {escaped(short_id(component.fork))}"
     )
     yield ""
     yield "| patch | state | since | last good | risk |"
@@ -122,7 +123,7 @@ def _told(commit: Landed | None) -> str:
 
 
 def _commit(commit: Landed) -> str:
-    text = f"{commit.commit[:10]} of {commit.date[:10]}"
+    text = f"{short_id(commit.commit)} of {commit.day}"
     return f"[{text}]({commit.link})" if commit.link else text
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 from msgspec import Struct
 
 from patchkit.drift.values import Landed
+from patchkit.model.names import short_id
 
 
 class Level(str, Enum):
@@ -55,4 +56,4 @@ def landed_words(commit: Landed) -> str:
     """A commit in one line."""
     request = f" (#{commit.request})" if commit.request is not None else ""
     subject = f"{commit.subject}{request if request not in commit.subject else ''}"
-    return f"{commit.commit[:10]} of {commit.date[:10]} by {commit.author}: {subject}"
+    return f"{short_id(commit.commit)} of {commit.day} by {commit.author}: {subject}"

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import CommitRef, Repository
+from patchkit.model.names import short_id
 from patchkit.model.objects import decode_path
 from patchkit.workspace.checkout import (
     APPLIED_REF,
@@ -211,7 +212,7 @@ def _other_place(status: _Status) -> str:
         return "its branch has no commit"
     if status.branch is not None:
         return f"on branch {status.branch.removeprefix('refs/heads/')}"
-    return f"HEAD is detached at {(status.head or 'nothing')[:12]}"
+    return f"HEAD is detached at {short_id(status.head or 'nothing')}"
 
 
 def _distance(repository: Repository, applied: str) -> tuple[int, int]:

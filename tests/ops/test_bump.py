@@ -57,7 +57,7 @@ def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) 
     old = upstream.resolve("main")
     new = further(upstream)
     ran = bump(stack).ok()
-    assert f"bumped  demo  {str(old)[:12]} -> main {new[:12]}" in ran.out
+    assert f"bumped  demo  {str(old)[:10]} -> main {new[:10]}" in ran.out
     assert "offsets  one.patch" in ran.out
     after = on_disk(project)
     changed = {name for name in after if after[name] != before.get(name)}
@@ -407,7 +407,7 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
         "### Upstream now, taken off the series (1)",
         "### Left to do",
     ]
-    old = str(upstream.resolve("main~1"))[:12]
+    old = str(upstream.resolve("main~1"))[:10]
     assert body.startswith(f"## Bump demo from {old} to v2\n")
     assert body.endswith(
         f"Commit message:\n\n    Bump demo from {old} to v2\n\n    Merged: 1 (one.patch)\n"
@@ -453,7 +453,7 @@ def test_all_components_each_to_its_track(several: Project, upstream: Upstream) 
     before = several.files()
     ran = several.run("bump", "--all", "--summary", "body.md")
     assert ran.code == 4
-    assert f"bumped  demo  {str(upstream.resolve('main~1'))[:12]} -> main " in ran.out
+    assert f"bumped  demo  {str(upstream.resolve('main~1'))[:10]} -> main " in ran.out
     assert "conflicted  second" in ran.out
     assert "failed  third" in ran.out
     assert "has no branch or tag gone" in ran.err
@@ -464,7 +464,7 @@ def test_all_components_each_to_its_track(several: Project, upstream: Upstream) 
     changed = {name.split("/")[1] for name in after if after[name] != before[name]}
     assert changed == {"demo"}
     body = (several.root / "body.md").read_text()
-    old, new = (str(upstream.resolve(each))[:12] for each in ("main~1", "main"))
+    old, new = (str(upstream.resolve(each))[:10] for each in ("main~1", "main"))
     assert [line for line in body.splitlines() if line.startswith(("# ", "## "))] == [
         f"# Bump demo from {old} to {new}",
         f"## Bump demo from {old} to {new}",

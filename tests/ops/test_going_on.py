@@ -102,7 +102,7 @@ def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> 
     told = ran.out.split("upstream: ")
     assert [each.splitlines()[0].partition(": ")[2] for each in told[1:]] == ["Say five (#7)"]
     assert "Ann Author" in told[1]
-    names = {"new": str(upstream.resolve("main"))[:12], "old": str(upstream.resolve("main~3"))[:12]}
+    names = {"new": str(upstream.resolve("main"))[:10], "old": str(upstream.resolve("main~3"))[:10]}
     assert MARKED.format(**names) in stack.read("a.txt")
     assert stack.read("c.txt") == "c\n"
     assert stack.git("ls-files", "--unmerged").count("a.txt") == 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,10 +23,12 @@ from patchkit.cli.options import (
     QuietOption,
     WorkspaceOption,
 )
+from patchkit.cli.places import cache_folder, near, open_manifest, pick_components
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
     from patchkit.model.outcome import PatchOutcome
@@ -82,7 +83,6 @@ def apply(
 
     The first apply writes the lock beside the manifest; every later one compares with it.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
     from patchkit.cli.progress import showing_progress
     from patchkit.ops.apply import ApplyOptions, apply_components
     from patchkit.store import Store
@@ -120,7 +120,7 @@ def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
     count = len(applied.patches)
     patches = f"{count} patch{'es' * (count != 1)}" if count else "no patches"
     sayings = {
-        "created": f"{patches}, {_files(applied)}in {_near(applied.checkout)}",
+        "created": f"{patches}, {_files(applied)}in {near(applied.checkout)}",
         "moved": f"{patches}, {_files(applied)}changed{_from_base(applied, manifest)}",
         "unchanged": f"{patches}, at the stack already",
         "refused": f"{_obstacle(applied)}; the checkout stays as it is",
@@ -152,7 +152,7 @@ def _from_base(applied: AppliedComponent, manifest: str) -> str:
         return ""
     other = f" of manifest {before.manifest}" * (before.manifest not in (None, manifest))
     if before.base not in (None, applied.base):
-        return f", was on base {before.base[:12]}{other}"
+        return f", was on base {short_id(before.base)}{other}"
     return f", was at the stack{other}" if other else ""
 
 
@@ -187,7 +187,7 @@ def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
         terminal.product(f"{name}: your work is saved as {applied.saved_ref}; to get it back:")
         terminal.product(f"  {applied.restore}")
     if applied.moved_aside is not None:
-        terminal.product(f"{name}: what was there is now {_near(applied.moved_aside)}")
+        terminal.product(f"{name}: what was there is now {near(applied.moved_aside)}")
     if applied.left_out:
         paths = ", ".join(applied.left_out)
         terminal.product(f"{name}: left out, no server has their contents: {paths}")
@@ -218,18 +218,10 @@ def _summary(report: ApplyReport) -> str:
 
 def _print_next(terminal: Terminal, report: ApplyReport) -> None:
     if report.lock_written:
-        terminal.say(f"wrote {_near(report.lock)}")
+        terminal.say(f"wrote {near(report.lock)}")
     if report.dry_run:
         terminal.say("dry run: nothing was written")
         if report.exit_code is ExitCode.OK:
             terminal.hint(f"do it with: patchkit apply -m {report.manifest}")
     elif any(each.result.value in ("created", "moved") for each in report.components):
         terminal.hint(f"edit in the checkouts, then: patchkit refresh -m {report.manifest}")
-
-
-def _near(path: Path) -> str:
-    """The path as seen from here, if that is shorter."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

@@ -28,6 +28,7 @@ from patchkit.cli.words import word
 from patchkit.errors import ExitCode
 from patchkit.model.counting import counted
 from patchkit.model.lint import Severity, count_by_severity
+from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def _print_failure(terminal: Terminal, component: ComponentCheck, patch: PatchCh
     terminal.product(
         [
             Painted(f"✗ {patch.name} does not apply", Paint.BAD),
-            f" to {component.name} {component.pin[:12]} (in {files})",
+            f" to {component.name} {short_id(component.pin)} (in {files})",
         ]
     )
     if patch.where != patch.name:
@@ -241,7 +242,7 @@ def _print_shared(terminal: Terminal, shared: Sequence[SharedPatch]) -> None:
             ["  ", word("ok" if each.fits else "error", f"shared {each.patch}"), f": {pins} pins"]
         )
         rows = [
-            (f"{use.manifest}: {use.component}", use.pin[:12], word(use.status or "failed"))
+            (f"{use.manifest}: {use.component}", short_id(use.pin), word(use.status or "failed"))
             for use in each.uses
         ]
         terminal.table(rows, indent=4)

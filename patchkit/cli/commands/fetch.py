@@ -19,12 +19,10 @@ from patchkit.cli.options import (
 )
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
     from patchkit.ops.fetch import FetchedComponent, FetchReport
-
-# Ids are cut short for reading; --json has them whole.
-_LONG = 40
 
 
 @command(
@@ -87,9 +85,8 @@ def _render(terminal: Terminal, report: FetchReport) -> None:
 
 
 def _detail(component: FetchedComponent) -> str:
-    pin = component.pin if len(component.pin) < _LONG else component.pin[:12]
     other = component.commit is not None and component.commit != component.pin
-    base = f", base {component.commit[:12]}" if component.commit and other else ""
+    base = f", base {short_id(component.commit)}" if component.commit and other else ""
     plural = "" if component.files == 1 else "es"
     files = f", {component.files} published patch{plural}" if component.files else ""
-    return pin + base + files
+    return short_id(component.pin) + base + files

@@ -18,6 +18,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _render(terminal: Terminal, report: LogReport) -> None:
     for number, each in enumerate(report.components):
         if number:
             terminal.product()
-        terminal.product([Painted(each.component, Paint.STRONG), f"  on {each.pin[:12]}"])
+        terminal.product([Painted(each.component, Paint.STRONG), f"  on {short_id(each.pin)}"])
         _render_component(terminal, each)
 
 
@@ -85,7 +86,9 @@ def _render_component(terminal: Terminal, log: ComponentLog) -> None:
         for line in _details(patch):
             terminal.product(f"       {line}")
     for commit in log.commits:
-        terminal.product(["    +  ", Painted(commit.commit[:12], Paint.NOTICE), "  not in a patch"])
+        terminal.product(
+            ["    +  ", Painted(short_id(commit.commit), Paint.NOTICE), "  not in a patch"]
+        )
         terminal.product(f"       {commit.subject}")
 
 

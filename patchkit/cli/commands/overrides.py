@@ -20,6 +20,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
     from patchkit.lock import ReviewedTarget
@@ -119,9 +120,9 @@ def overrides(
 
 
 def _render(terminal: Terminal, each: ComponentOverrides, *, everything: bool) -> None:
-    against = f"since {each.since[:12]}" if each.since else "since reviewed"
+    against = f"since {short_id(each.since)}" if each.since else "since reviewed"
     head = Painted(f"{each.component} -> {each.target}", Paint.STRONG)
-    terminal.product([head, f"  {each.commit[:12]}, {against}"])
+    terminal.product([head, f"  {short_id(each.commit)}, {against}"])
     terminal.table(
         [(word(verdict), str(count)) for verdict, count in each.counts.items()], indent=2
     )

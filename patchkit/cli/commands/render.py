@@ -94,14 +94,14 @@ def render(
     a digest: what was edited by hand is told apart from what is merely out of date, and is not
     written over.
     """
-    from patchkit.cli.places import open_manifest
+    from patchkit.cli.places import near, open_manifest
     from patchkit.ops.render import RenderRequest, render_manifest
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
     folder = output
     if folder is None:
-        folder = _near(chosen.root / "rendered" / chosen.name)
+        folder = Path(near(chosen.root / "rendered" / chosen.name))
     request = RenderRequest(
         output=folder,
         kinds=_kinds(what or []),
@@ -112,12 +112,6 @@ def render(
     )
     report = render_manifest(chosen, request)
     return terminal.report("render", report, report.exit_code, _render)
-
-
-def _near(path: Path) -> Path:
-    """A path as seen from here, if it is below."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _kinds(words: list[str]) -> list[Kind]:

@@ -18,6 +18,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
     from patchkit.ops.status import ComponentStatus, StatusReport
@@ -107,7 +108,7 @@ def _row(each: ComponentStatus) -> tuple[Line, ...]:
     return (
         Painted(each.name, Paint.STRONG),
         word(each.state),
-        (snapshot.base or "-")[:10],
+        short_id(snapshot.base or "-"),
         "-" if each.patches is None else str(each.patches),
         ", ".join(_details(each)),
     )

@@ -50,7 +50,7 @@ def _commits(known: Mapping[int, Landed]) -> dict[str, object]:
         "cells": sorted(known),
         "page": _page(line),
         "ids": "".join(each.commit for each in line),
-        "days": [each.date[:10] for each in line],
+        "days": [each.day for each in line],
         "authors": [clean(name) for name in authors],
         "by": [authors[each.author] for each in line],
         "subjects": [clean(each.subject[:_LONGEST]) for each in line],
