@@ -29,7 +29,7 @@ from msgspec import Struct, field
 
 from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.names import COMMIT_ID, SHA256
+from patchkit.model.names import COMMIT_ID, SHA256, short_id
 from patchkit.reading import read_plain
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 _VERSION = 1
 
 # So many digits of an id tell two of them apart for a person.
-_SHOWN = 12
 
 _HINT = "repair it from version control, or delete it and run patchkit apply"
 
@@ -160,9 +159,9 @@ def merge_lock(
 
 def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator[str]:
     if recorded.commit != actual.commit:
-        yield f"the base is {actual.commit[:_SHOWN]}, the lock says {recorded.commit[:_SHOWN]}"
+        yield f"the base is {short_id(actual.commit)}, the lock says {short_id(recorded.commit)}"
     elif recorded.tree != actual.tree:
-        yield f"the base's tree is {actual.tree[:_SHOWN]}, the lock says {recorded.tree[:_SHOWN]}"
+        yield f"the base's tree is {short_id(actual.tree)}, the lock says {short_id(recorded.tree)}"
     found = False
     for old, new in zip_longest(recorded.patches, actual.patches):
         what = _patch_difference(old, new)
@@ -171,7 +170,7 @@ def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator
             yield what
     # where base and patches agree, so does the result, or the lock was not written by us
     if not found and recorded.tree == actual.tree and recorded.result != actual.result:
-        now, then = actual.result[:_SHOWN], recorded.result[:_SHOWN]
+        now, then = short_id(actual.result), short_id(recorded.result)
         yield f"the resulting tree is {now}, the lock says {then}"
 
 
@@ -183,7 +182,7 @@ def _patch_difference(old: LockedPatch | None, new: LockedPatch | None) -> str:
     if old.name != new.name:
         return f"{new.name} stands where the lock has {old.name}"
     if old.sha256 != new.sha256:
-        now, then = new.sha256[:_SHOWN], old.sha256[:_SHOWN]
+        now, then = short_id(new.sha256), short_id(old.sha256)
         return f"{new.name} has other bytes: sha256 {now}, the lock says {then}"
     return ""
 

@@ -101,7 +101,7 @@ def test_merging_keeps_what_is_not_named() -> None:
         (LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "2" * 40), []),
         (
             LockedComponent("c" * 40, "b" * 40, (ONE, TWO), "2" * 40),
-            [f"the base is {'c' * 12}, the lock says {'a' * 12}"],
+            [f"the base is {'c' * 10}, the lock says {'a' * 10}"],
         ),
         (
             LockedComponent("a" * 40, "b" * 40, (ONE,), "1" * 40),
@@ -118,15 +118,15 @@ def test_merging_keeps_what_is_not_named() -> None:
             LockedComponent(
                 "a" * 40, "b" * 40, (ONE, LockedPatch("two.patch", "3" * 64, "3" * 40)), "3" * 40
             ),
-            [f"two.patch has other bytes: sha256 {'3' * 12}, the lock says {'2' * 12}"],
+            [f"two.patch has other bytes: sha256 {'3' * 10}, the lock says {'2' * 10}"],
         ),
         (
             LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "4" * 40),
-            [f"the resulting tree is {'4' * 12}, the lock says {'2' * 12}"],
+            [f"the resulting tree is {'4' * 10}, the lock says {'2' * 10}"],
         ),
         (
             LockedComponent("a" * 40, "c" * 40, (ONE, TWO), "4" * 40),
-            [f"the base's tree is {'c' * 12}, the lock says {'b' * 12}"],
+            [f"the base's tree is {'c' * 10}, the lock says {'b' * 10}"],
         ),
         (
             LockedComponent("a" * 40, "b" * 40, (ONE, TWO, ONE), "1" * 40),

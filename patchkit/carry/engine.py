@@ -13,6 +13,7 @@ from patchkit.carry.ground import Ground
 from patchkit.carry.values import CarriedFile, CarryReport, Generate, NoPast, PartialResult, Past
 from patchkit.model.apply import Applied, Blobs, apply_changes
 from patchkit.model.merging.conflicts import Labels
+from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Reason, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.patch import FileChange
@@ -29,7 +30,6 @@ _WEIGHT = (
     Status.UNCHANGED,
     Status.ABSORBED,
 )
-_SHORT = 12
 
 
 def carry_stack(
@@ -137,8 +137,8 @@ class _Carrying(Struct):
         header = patch.file.header
         subject = header.subject if header is not None and header.subject else patch.name
         return Labels(
-            f"upstream {self.builder.base.commit[:_SHORT]}",
-            f"base {self.before.base.commit[:_SHORT]}",
+            f"upstream {short_id(self.builder.base.commit)}",
+            f"base {short_id(self.before.base.commit)}",
             f"{patch.name}: {subject}" if subject != patch.name else patch.name,
         )
 

@@ -17,10 +17,10 @@ from patchkit.gitcmd.history import find_rename
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.staging import shallow_commits
 from patchkit.gitcmd.touching import touches_of
+from patchkit.model.names import short_id
 from patchkit.model.objects import decode_path
 
 _FAILS = (0, 1, 128)
-_SHORT = 12
 _SHOWN = "3"  # commits that changed a file
 _MOST = 0.5  # of a folder's files must have gone to one other folder
 
@@ -135,22 +135,18 @@ class Between(Struct):
         if key not in self._commits:
             past = self._with_past()
             done = past.git(
-                *(
-                    "--literal-pathspecs",
-                    "log",
-                    f"--abbrev={_SHORT}",
-                    "--format=%H %P%x00%h %s",
-                    *options,
-                ),
+                *("--literal-pathspecs", "log", "--format=%H %P%x00%s", *options),
                 *(f"{self.old}..{self.new}", "--", path),
                 accept=_FAILS,
             )
             text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
             cut = shallow_commits(past.git_dir)
             rows = [line.partition("\0")[::2] for line in text.splitlines()]
-            known = ((ids.split(), told) for ids, told in rows)
+            known = ((ids.split(), subject) for ids, subject in rows)
             # the first id is the commit's own, the others its parents'
             self._commits[key] = tuple(
-                told for ids, told in known if len(ids) > 1 and ids[0] not in cut
+                f"{short_id(ids[0])} {subject}"
+                for ids, subject in known
+                if len(ids) > 1 and ids[0] not in cut
             )
         return self._commits[key]

@@ -263,7 +263,7 @@ def test_a_file_that_upstream_takes_apart_is_followed(upstream: Upstream) -> Non
     file = only_file(report)
     assert (file.status, file.review, file.carried_to) == (Status.MERGED, True, "a.py")
     assert file.reasons == (
-        f"upstream took the file apart ({new[:12]} Take f apart); its code is in a.py, c.py now",
+        f"upstream took the file apart ({new[:10]} Take f apart); its code is in a.py, c.py now",
     )
     expected = {
         "a.py": parts["a.py"].replace("return 2\n", "return 20\n").encode(),
@@ -321,7 +321,7 @@ def test_a_part_that_upstream_moved_to_another_file_is_followed(
     report = carry(upstream, old, new, patch)
     file = only_file(report)
     assert (file.status, file.review) == (Status.MERGED, True)
-    assert file.reasons[0] == f"upstream moved the code to {home_now} ({moved[:12]} Move)"
+    assert file.reasons[0] == f"upstream moved the code to {home_now} ({moved[:10]} Move)"
     expected = {
         "f.py": rest.replace("return 9", "return 90").encode(),
         home_now: f"import os\n{home}{PARTS[1].replace('return 5', 'return 50')}".encode(),
@@ -353,7 +353,7 @@ def test_a_moved_part_without_a_place_of_its_own_names_the_commit(
     assert outcome.status is Status.CONFLICTED
     file = next(each for each in outcome.files if each.path == "f.py")
     assert file.status is Status.CONFLICTED
-    assert any(f"({new[:12]} Move)" in reason for reason in file.reasons)
+    assert any(f"({new[:10]} Move)" in reason for reason in file.reasons)
     assert report.stack.commit == new
 
 

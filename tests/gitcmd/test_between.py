@@ -15,7 +15,7 @@ def test_a_shallow_repository_blames_nobody(upstream: Upstream, tmp_path: Path) 
     old = upstream.commit({"a.txt": "a\n"})
     new = upstream.commit({"a.txt": "a\nmore\n"}, "Say more (#7)")
     whole = Between(Repository(upstream.path), old, new)
-    told = f"{new[:12]} Say more (#7)"
+    told = f"{new[:10]} Say more (#7)"
     assert (whole.brought_by("a.txt", b"more"), whole.changed_by("a.txt")) == (told, (told,))
     git_in(tmp_path, "init", "-q", "--bare", "cut")
     for commit in (old, new):
