@@ -211,7 +211,7 @@ def _require_unchanged(
     saved: Mapping[str, Contents | None],
 ) -> None:
     """Raise unless what is about to be replaced is in a commit, or was saved just so."""
-    tracked = {change.path for change in changes if change.old_file is not None}
+    tracked = {c.path: c.old_file.oid for c in changes if c.old_file is not None}
     actual = {step.path: step.old for step in steps}
     others = edited_in_secret(checkout.repository, changes, actual)
     others += [
@@ -219,14 +219,16 @@ def _require_unchanged(
         for path, contents in actual.items()
         if path not in tracked and contents is not None and saved.get(path) != contents
     ]
-    # what was hashed must be what the journal says
-    others += [path for path in tracked & actual.keys() if _differs(checkout, path, actual[path])]
+    # where git read a file once more, for its filters, that must be what the journal says
+    others += [
+        path
+        for path, contents in actual.items()
+        if contents is not None
+        and contents.oid != tracked.get(path, contents.oid)
+        and contents_at(checkout.path, path) != contents
+    ]
     if others:
         raise changed_meanwhile(others[0])
-
-
-def _differs(checkout: Checkout, path: str, contents: Contents | None) -> bool:
-    return contents is not None and contents_at(checkout.path, path) != contents
 
 
 def _old(checkout: Checkout, path: str, tracked: set[str]) -> Contents | None:

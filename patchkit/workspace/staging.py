@@ -18,7 +18,8 @@ from patchkit.workspace.contents import (
     FILE,
     FOLDER,
     Contents,
-    contents_at,
+    full_path,
+    is_there,
 )
 from patchkit.workspace.plan import TreeChange
 
@@ -57,7 +58,7 @@ def stage(repository: Repository, index: Path, folder: Path, paths: Sequence[str
     there = Repository(repository.git_dir, folder)
     _index_git(there, index, "checkout-index", "--force", "--quiet", "-z", "--stdin", paths=paths)
     for path in paths:
-        if contents_at(folder, path) is None:
+        if not is_there(full_path(folder, path)):
             raise SurroundingsError(f"git did not write {path}")
 
 
