@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.measure import Command, compare, slope, use_bytecode
+from bench.moving import carried_alike, carrying, drifting
 from bench.page import Page, Table
 from bench.peers import appliers
 from bench.scenes import (
@@ -34,6 +35,9 @@ from bench.scenes import (
 
 _PATCHKIT = [sys.executable, "-m", "patchkit"]
 _FILES = (500, 2000, 8000)
+_COMMITS = (500, 2000, 4000)
+#: The stack that is looked at while upstream goes on.
+_SMALL_STACK = 20
 #: What peers leave in a checkout beside the stack's files.
 _OF_PEERS = ("one-file-more", "debian/", "patches/", ".pc/")
 
@@ -67,6 +71,7 @@ def _tables(folder: Path, options: argparse.Namespace) -> Iterator[Table]:
                 if row.name in costs:
                     costs[row.name][size] = row.seconds
         shutil.rmtree(folder / f"stack-{size}")
+    yield from _moving(folder / "moving", rounds)
     yield _growth(folder, costs, rounds)
 
 
@@ -80,6 +85,19 @@ def _of_a_stack(scene: Scene, size: int, rounds: int) -> Iterator[Table]:
     apply_all(_PATCHKIT, scene)
     yield _measured(f"Checking {size} patches", _checking(scene), rounds)
     yield _measured(f"Refreshing {size} patches", _refreshing(scene), rounds)
+
+
+def _moving(folder: Path, rounds: int) -> Iterator[Table]:
+    commits = _COMMITS[1]
+    scene = make_scene(folder, made_up(folder, _SMALL_STACK, later=commits), _PATCHKIT)
+    title = f"Drift of {_SMALL_STACK} patches over {commits:,} commits"
+    yield _measured(title, drifting(scene, _PATCHKIT), rounds)
+    title = f"Carrying {_SMALL_STACK} patches over {commits:,} commits"
+    table = _measured(title, carrying(scene, _PATCHKIT), rounds)
+    same = "The same tree" if carried_alike(scene, _PATCHKIT) else "NOT the same tree"
+    yield Table(
+        table.title, table.rows, f"{same} as `git rebase`, once the new patches are applied."
+    )
 
 
 def _measured(title: str, commands: Sequence[Command], rounds: int) -> Table:
@@ -191,20 +209,27 @@ def _growth(folder: Path, costs: dict[str, dict[int, float]], rounds: int) -> Ta
     for name, of in costs.items():
         if len(of) > 2:
             sizes = sorted(of)[1:]
-            exponent = slope(sizes, [of[size] for size in sizes])
-            lines.append(
-                f"{name} with the number of patches ({sizes[0]}-{sizes[-1]}): {exponent:.2f}"
-            )
+            lines.append(_slope_line(name, "patches", sizes, [of[size] for size in sizes]))
+    few = max(3, rounds // 2)
     spent: list[float] = []
     for files in _FILES:
         place = folder / f"files-{files}"
         scene = make_scene(place, made_up(place, 50, files), _PATCHKIT)
-        (row,) = compare([_applying(scene)[0]], max(3, rounds // 2))
-        spent.append(row.seconds)
+        spent.append(compare(_applying(scene)[:1], few)[0].seconds)
         shutil.rmtree(place)
-    span = f"{_FILES[0]}-{_FILES[-1]}"
-    lines.append(f"patchkit apply with the number of files ({span}): {slope(_FILES, spent):.2f}")
+    lines.append(_slope_line("patchkit apply", "files", _FILES, spent))
+    spent = []
+    for commits in _COMMITS:
+        place = folder / f"commits-{commits}"
+        scene = make_scene(place, made_up(place, _SMALL_STACK, later=commits), _PATCHKIT)
+        spent.append(compare(drifting(scene, _PATCHKIT)[2:3], few)[0].seconds)
+        shutil.rmtree(place)
+    lines.append(_slope_line("patchkit drift", "commits", _COMMITS, spent))
     return Table("Growth", (), "\n".join(f"- {line}" for line in lines))
+
+
+def _slope_line(name: str, what: str, sizes: Sequence[int], seconds: Sequence[float]) -> str:
+    return f"{name} with the number of {what} ({sizes[0]}-{sizes[-1]}): {slope(sizes, seconds):.2f}"
 
 
 def _scene(folder: Path, size: int, options: argparse.Namespace) -> Scene:

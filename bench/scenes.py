@@ -10,18 +10,24 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 FILES = 1500
 LINES = 200
+#: Lines at the beginning and the end of a file that no patch changes: upstream does.
+_EDGE = 10
 _IDENTITY = "Bench <bench@example.com>"
 
 
 @dataclass(frozen=True)
 class Upstream:
-    """A bare repository with the branches `base` and `stack`, and what is between as patches."""
+    """A bare repository with the branches `base` and `stack`, and what is between as patches.
+
+    One that goes on has the branch `later`, too: upstream's own commits on `base`.
+    """
 
     path: Path
     patches: tuple[Path, ...]
@@ -44,12 +50,16 @@ class Scene:
     clone: Path
 
 
-def made_up(folder: Path, count: int, files: int = FILES) -> Upstream:
-    """An upstream of `files` files with `count` commits to make patches of."""
+def made_up(folder: Path, count: int, files: int = FILES, later: int = 0) -> Upstream:
+    """An upstream of `files` files with `count` commits to make patches of.
+
+    With `later` it goes on by so many commits: every fourth is to patched files, at their beginning
+    or end, so that all patches fit further on or nearer than they were made for.
+    """
     folder.mkdir(parents=True)
     upstream = folder / "upstream.git"
     git(folder, "init", "--quiet", "--bare", str(upstream))
-    git(upstream, "fast-import", "--quiet", stdin=_history(count, files))
+    git(upstream, "fast-import", "--quiet", stdin=_history(count, files, later))
     return Upstream(upstream, _exported(upstream, folder / "patches"))
 
 
@@ -141,14 +151,15 @@ def _exported(upstream: Path, folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(folder.iterdir()))
 
 
-def _history(count: int, number_of_files: int) -> bytes:
-    """A fast-import stream: the branch `base`, and `stack` with `count` commits on it."""
+def _history(count: int, number_of_files: int, later: int) -> bytes:
+    """A fast-import stream: the branch `base`, on it `stack` with `count` commits, and `later`."""
     dice = random.Random(1)
     files = {
         _path(n): [f"value_{n}_{i} = {dice.random()}" for i in range(LINES)]
         for n in range(number_of_files)
     }
     parts = [_commit("base", "Base", 0, files)]
+    before = {path: list(lines) for path, lines in files.items()}
     touched = sorted(files)[:: max(1, number_of_files // max(40, count))]
     parts.append("reset refs/heads/stack\nfrom refs/heads/base\n\n")
     for number in range(1, count + 1):
@@ -158,12 +169,26 @@ def _history(count: int, number_of_files: int) -> bytes:
         parts.append(
             _commit("stack", f"Change number {number}\n\nFor the sake of it.\n", number, changed)
         )
-    return "".join(parts).encode()
+    return "".join([*parts, *_going_on(before, touched, later)]).encode()
+
+
+def _going_on(files: dict[str, list[str]], touched: list[str], count: int) -> Iterator[str]:
+    """The branch `later`, of `count` commits."""
+    dice = random.Random(2)
+    everything = sorted(files)
+    if count:
+        yield "reset refs/heads/later\nfrom refs/heads/base\n\n"
+    for number in range(1, count + 1):
+        path = dice.choice(everything if number % 4 else touched)
+        lines = files[path]
+        place = dice.choice((0, len(lines) - 1))
+        lines[place : place + dice.choice((0, 1))] = [f"later_{number}_{i} = 0" for i in range(2)]
+        yield _commit("later", f"Go on, {number}\n", count + number, {path: lines})
 
 
 def _edit(lines: list[str], number: int, dice: random.Random) -> None:
     for _ in range(dice.choice((1, 2, 4))):
-        place = dice.randrange(len(lines))
+        place = dice.randrange(_EDGE, len(lines) - _EDGE)
         lines[place : place + 1] = [
             f"changed_{number}_{i} = {place}" for i in range(dice.choice((1, 3)))
         ]
