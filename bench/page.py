@@ -7,8 +7,9 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from bench.measure import Row
@@ -27,10 +28,18 @@ held. Smaller is better. Whoever applies a stack ends with files on disk and, bu
 one commit for each patch.
 """
 
+#: How the rows begin that are no peer's.
+_NO_PEERS = ("floor", "patchkit")
+
+_WHY_SLOWER = """\
+Above 1 patchkit is the slower one. Of a small stack most of it is no work on patches: Python and
+its libraries start, ten git processes do, and files move in a way that survives a power cut.
+"""
+
 _ELSEWHERE = """\
 ## Measured elsewhere
 
-- The same of real commits, which are larger: `make bench-full REPOSITORY=clone` writes a page.
+- [Stacks of real commits](benchmarks-real.md), by `make bench-full REPOSITORY=clone`.
 - [Carrying a stack to another base](carry.md), against git, GNU patch and others: `bench/carry`.
 - [Drift over a branch](howto/watch-for-drift.md), against trying each commit: `bench/drift.py`.
 - [Recipes](recipes-figures.md), over eight months of an upstream: `bench/recipes`.
@@ -69,8 +78,27 @@ class Page:
             date=datetime.datetime.now(datetime.timezone.utc).date(),
             rounds=self.rounds,
         )
-        parts = [head, *("\n".join(_markdown(table)) for table in self.tables), _ELSEWHERE]
-        return "\n".join(parts)
+        tables = ["\n".join(_markdown(table)) for table in self.tables]
+        return "\n".join([head, *_in_short(self.tables), *tables, _ELSEWHERE])
+
+
+def _in_short(tables: Sequence[Table]) -> Iterator[str]:
+    """The CPU time of `patchkit apply` as a share of everybody else's."""
+    applying = {
+        table.title.split()[1]: {row.name: row.seconds for row in table.rows if not row.missing}
+        for table in tables
+        if table.title.startswith("Applying ")
+    }
+    known = dict.fromkeys(chain(*applying.values()))
+    peers = [name for name in known if not name.startswith(_NO_PEERS)]
+    if peers:
+        yield "## In short\n\nThe CPU time of `patchkit apply` as a share of that of\n"
+        yield f"| patches | {' | '.join(peers)} |\n|--:|{'--:|' * len(peers)}"
+    for size, seconds in applying.items():
+        ours = seconds["patchkit apply"]
+        shares = [f"{ours / seconds[name]:.2f}" if name in seconds else "" for name in peers]
+        yield f"| {size} | {' | '.join(shares)} |"
+    yield f"\n{_WHY_SLOWER}"
 
 
 def _print(table: Table) -> None:

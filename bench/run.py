@@ -13,7 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bench.measure import Command, compare, slope, use_bytecode
@@ -38,6 +39,9 @@ _FILES = (500, 2000, 8000)
 _COMMITS = (500, 2000, 4000)
 #: The stack that is looked at while upstream goes on.
 _SMALL_STACK = 20
+#: Up to so many patches everybody runs; of more only those that were not much slower before.
+_FEW = 200
+_SLOW = 4
 #: What peers leave in a checkout beside the stack's files.
 _OF_PEERS = ("one-file-more", "debian/", "patches/", ".pc/")
 
@@ -57,26 +61,34 @@ def main() -> None:
 
 
 def _tables(folder: Path, options: argparse.Namespace) -> Iterator[Table]:
+    """With a repository of yours only what depends on its commits."""
     rounds = options.rounds
-    yield _measured("The command line", _command_line(_five(folder / "five")), rounds * 3)
-    scene = make_scene(folder / "fetched", made_up(folder / "fetched", 10), _PATCHKIT)
-    yield _measured("Fetching", _fetching(scene), rounds)
     costs: dict[str, dict[int, float]] = {"patchkit apply": {}, "patchkit check": {}}
+    if not options.repository:
+        yield _measured("The command line", _command_line(_five(folder / "five")), rounds * 3)
+        scene = make_scene(folder / "fetched", made_up(folder / "fetched", 10), _PATCHKIT)
+        yield _measured("Fetching", _fetching(scene), rounds)
+    slow: dict[str, str] = {}
     for size in options.patches:
         scene = _scene(folder / f"stack-{size}", size, options)
-        fewer = rounds if size <= 200 else min(rounds, 3)
-        for table in _of_a_stack(scene, size, fewer):
+        few = size <= _FEW
+        for table in _of_a_stack(scene, size, rounds if few else min(rounds, 3), slow):
             yield table
             for row in table.rows:
                 if row.name in costs:
                     costs[row.name][size] = row.seconds
+                if row.cpu and row.cpu.median > _SLOW and table.title.startswith("Applying"):
+                    slow[row.name] = f"left out: {row.cpu.median:.1f} times as long at {size}"
         shutil.rmtree(folder / f"stack-{size}")
-    yield from _moving(folder / "moving", rounds)
-    yield _growth(folder, costs, rounds)
+    if not options.repository:
+        yield from _moving(folder / "moving", rounds)
+        yield _growth(folder, costs, rounds)
 
 
-def _of_a_stack(scene: Scene, size: int, rounds: int) -> Iterator[Table]:
+def _of_a_stack(scene: Scene, size: int, rounds: int, slow: Mapping[str, str]) -> Iterator[Table]:
     commands = [*appliers(scene), *_applying(scene)]
+    if size > _FEW:
+        commands = [replace(each, missing=slow.get(each.name, each.missing)) for each in commands]
     table = _measured(f"Applying {size} patches", commands, rounds)
     able = {row.name for row in table.rows if not row.missing}
     other = [each.name for each in commands if each.name in able and not _right(scene, each)]
