@@ -219,6 +219,7 @@ def test_wrong_counts_are_named_with_both_figures() -> None:
             "1: new file depends on old contents",
         ),
         (b"--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "1: deleted file still has contents"),
+        (b"--- a/f\n+++ b/f\n@@ -1 +1 @@\n", "3: hunk at line 3 promises 1 old and 1 new lines"),
         (
             b"diff --git a/f b/g\nold mode 100644\nnew mode 100755\n",
             "1: header names no file once 1 leading folder is stripped",

@@ -102,6 +102,12 @@ def test_a_line_that_upstream_adds_and_the_patch_puts_in_place_of_another_is_not
     assert Rule.CONTAINED not in rules(merged)
 
 
+def test_lines_that_upstream_adds_without_the_patch_s_removal_are_not_contained() -> None:
+    line, own = "    check(value)\n", "    verify(value)\n    check_all(value)\n"
+    merged = merge(swapped(line, line + own), swapped(line, own), path="m.txt")
+    assert merged.data is None
+
+
 def test_both_insert_upstream_first() -> None:
     entry = '    "two": 2,\n'
     merged = merge(
@@ -120,6 +126,13 @@ def test_a_deeper_insertion_stays_in_its_scope() -> None:
         swapped(line, "    log_all()\n" + line + "    # never reached\n"),
     )
     assert "    return value\n    # never reached\n\n\ndef more():" in settled(merged)
+
+
+def test_an_insertion_behind_lines_that_upstream_replaced_stays_in_its_scope() -> None:
+    base = "def close(value):\n    flush(value)\n    log(value)\n"
+    upstream = swapped("log(value)\n", "log(value, deep=True)\nCOUNT = 3\n", base)
+    merged = merge(upstream, base + "    value.end()\n", base)
+    assert settled(merged) == upstream.replace("COUNT", "    value.end()\nCOUNT")
 
 
 def test_a_sorted_list_stays_sorted() -> None:
@@ -247,6 +260,14 @@ def test_the_only_order_that_parses() -> None:
     upstream = swapped("    one,\n", "    one,\n    **options,\n", base)
     merged = merge(upstream, swapped("    one,\n", "    one,\n    *more_of_them,\n", base), base)
     assert settled(merged) == "call(\n    one,\n    *more_of_them,\n    **options,\n)\n"
+
+
+def test_the_only_order_that_parses_has_to_be_free_of_doubt() -> None:
+    base = "call(\n    one,\n)\n\n\nALL = 1\n"
+    upstream = swapped("    one,\n", "    one,\n    **options,\n", base)
+    upstream = swapped("ALL", "EVERY", upstream)
+    merged = merge(upstream, swapped("    one,\n", "    one,\n    *ALL,\n", base), base)
+    assert merged.data is None
 
 
 def test_a_name_defined_by_both_is_refused() -> None:
