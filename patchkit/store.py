@@ -13,7 +13,7 @@ The pin's ref is written last. A pin that has one is whole and is never asked fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +29,7 @@ from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, Pin
 from patchkit.model.base import Base
 from patchkit.model.progress import Progress
 from patchkit.model.stop import Stop
+from patchkit.parallel import in_parallel
 from patchkit.sources.component import fetch_pin
 from patchkit.sources.fetching import Fetching, about
 from patchkit.sources.files import fetch_files, read_file
@@ -236,26 +237,9 @@ def fetch_all(
         return base
 
     if missing:
-        results.update(_all_at_once(fetch_one, missing, jobs, store.stop))
+        fetched = in_parallel(fetch_one, missing, jobs=jobs, stop=store.stop.ask)
+        results.update(zip((each.name for each in missing), fetched, strict=True))
     return {name: result for name, result in results.items() if result is not None}
-
-
-def _all_at_once(
-    fetch_one: Callable[[Component], Base | PatchkitError],
-    components: Sequence[Component],
-    jobs: int,
-    stop: Stop,
-) -> dict[str, Base | PatchkitError]:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  (loads logging: slow)
-
-    with ThreadPoolExecutor(jobs, "fetch") as pool:
-        futures = {each.name: pool.submit(fetch_one, each) for each in components}
-        try:
-            return {name: future.result() for name, future in futures.items()}
-        except BaseException:
-            stop.ask()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def cached_whole(store: Store, manifest: Manifest, component: Component) -> Base | None:

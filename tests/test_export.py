@@ -299,6 +299,19 @@ def test_a_patch_in_another_form_keeps_its_bytes_while_it_does_the_same(
     assert export_patches(Repository(upstream.path), [wanted, moved]) == [odd, odd]
 
 
+def test_a_patch_in_another_form_and_with_another_strip_keeps_its_bytes(
+    upstream: Upstream,
+) -> None:
+    base = upstream.commit({"a": "1\n2\n3\n"})
+    wanted = _wanted(upstream, base, b"--- a/a\n+++ b/a\n" + _HUNK)
+    odd = parse_patch(b"--- a/x/a\n+++ b/x/a\n" + _HUNK, name="odd.patch", strip=2)
+    other = upstream.commit({"b": "y\n"}, branch="other", parents=(base,))
+    there = _applied(upstream, other, b"--- a/a\n+++ b/a\n" + _HUNK)
+    moved = Wanted(there, Original(odd, wanted.deed), Layout(2, folders="x/"))
+    (data,) = export_patches(Repository(upstream.path), [moved])
+    assert data == b"--- a/x/a\n+++ b/x/a\n" + _HUNK
+
+
 def test_only_the_diff_is_written_anew_when_the_change_is_another(upstream: Upstream) -> None:
     base = upstream.commit({"a": "1\n2\n3\n"})
     diff = b"--- a/a\n+++ b/a\n" + _HUNK
@@ -312,6 +325,26 @@ def test_only_the_diff_is_written_anew_when_the_change_is_another(upstream: Upst
     (data,) = export_patches(Repository(upstream.path), [Wanted(deed, wanted.original)])
     assert data.startswith(head + b"diff --git a/a b/a\nindex ")
     assert data.endswith(b"+2 2\n 3\n" + tail)
+
+
+def test_written_anew_it_keeps_its_header_and_signature(upstream: Upstream) -> None:
+    base = upstream.commit({"a": "1\n2\n3\n"})
+    odd = b"Words.\n\n--- a/a\n+++ b/a\n" + _HUNK + b"-- \n2.39\n\n"
+    wanted = _wanted(upstream, base, odd)
+    anew = Wanted(wanted.deed, wanted.original, anew=True)
+    (data,) = export_patches(Repository(upstream.path), [anew])
+    assert data.startswith(b"Words.\n\ndiff --git a/a b/a\nindex ")
+    assert data.endswith(_HUNK + b"-- \n2.39\n\n")
+
+
+def test_an_amended_message_keeps_the_author(upstream: Upstream) -> None:
+    base = upstream.commit({"a": "1\n2\n3\n"})
+    data = make_patch({"a": "1\n2\n3\n"}, {"a": "1\n3\n"}, subject="Old")
+    wanted = _wanted(upstream, base, data)
+    deed = Deed(wanted.deed.before, wanted.deed.after, "New", wanted.deed.author)
+    (amended,) = export_patches(Repository(upstream.path), [Wanted(deed, wanted.original)])
+    assert amended.startswith(b"From: Ann Author <ann@example.com>\nDate: ")
+    assert b"\nSubject: New\n\n" in amended
 
 
 def test_an_amended_message_gives_a_new_header_and_the_old_diff(upstream: Upstream) -> None:

@@ -23,6 +23,7 @@ FLOW = (
     "reading",
     "atomic",
     "memory",
+    "parallel",
     "transaction",
     "manifest",
     "templates",

@@ -12,10 +12,20 @@ from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.process import sealed_environment
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.outcome import Preimage, Reason, Status
 from patchkit.model.trailers import add_patch_trailer, split_patch_trailer
-from patchkit.stack import Base, SeriesPatch, Stack, build_stack, read_stack
-from tests.support.repos import Symlink, Upstream, executable, git_in, make_patch
+from patchkit.stack import (
+    Base,
+    SeriesPatch,
+    Stack,
+    StackBuilder,
+    build_stack,
+    parse_commit,
+    patch_changes,
+    read_stack,
+)
+from tests.support.repos import Submodule, Symlink, Upstream, executable, git_in, make_patch
 
 NUMBERED = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -29,12 +39,10 @@ def patch(name: str, data: bytes, **where: str | int) -> SeriesPatch:
     return SeriesPatch(name, file, **where)  # type: ignore[arg-type]
 
 
-def stack_on(
-    upstream: Upstream, commit: str, *patches: SeriesPatch, stop_at_conflict: bool = True
-) -> Stack:
+def stack_on(upstream: Upstream, commit: str, *patches: SeriesPatch, **options: bool) -> Stack:
     base = base_of(upstream, commit)
     with reading(Repository(upstream.path)) as reader:
-        return build_stack(reader, base, patches, stop_at_conflict=stop_at_conflict)
+        return build_stack(reader, base, patches, **options)
 
 
 def edited(old: str, new: str, text: str = NUMBERED) -> str:
@@ -87,6 +95,14 @@ def test_a_stack_reads_back_as_it_was_built(upstream: Upstream) -> None:
     assert commits[0].author.date == "1700042400 +0000"
     assert commits[1].tree == stack.tree
     assert read_stack(repository, commit, commit) == ()
+    upstream.git("branch", "stack", stack.commit)
+    assert read_stack(repository, commit, "stack") == commits
+
+
+def test_a_commit_s_author_ends_where_git_says() -> None:
+    head = b"tree 1\nparent 2\nauthor A <a <b@c> 1 +0000\ncommitter C <c@c> 1 +0000\n\n"
+    author = parse_commit("3", head + b"x\n").author
+    assert (author.name, author.email, author.date) == ("A", "a <b@c", "1 +0000")
 
 
 def test_a_branch_that_is_no_stack_is_refused(upstream: Upstream) -> None:
@@ -164,6 +180,43 @@ def test_paths_are_stripped_and_moved(upstream: Upstream) -> None:
     write_objects(Repository(upstream.path), stack.objects)
     assert upstream.files(stack.commit) == {"python/d/g": b"a\n"}
     assert stack.outcomes[0].files[0].path == "python/d/g"
+    added = make_patch({}, {"f": "a\n"})
+    (change,) = patch_changes(patch("new.patch", added, subdirectory="python"))
+    assert (change.old_path, change.new_path) == (None, "python/f")
+
+
+def test_what_a_strip_level_refuses_is_told_with_its_line() -> None:
+    data = b"Subject: two lines\n\n--- a/d/f\n+++ b/d/f\n@@ -1 +1 @@\n-a\n+b\n"
+    with pytest.raises(BadInputError, match=r"^x\.patch:3: header names no file"):
+        patch_changes(patch("x.patch", data, strip=3))
+
+
+def test_a_patch_upon_one_that_was_made_otherwise(upstream: Upstream) -> None:
+    """What a recipe writes is in no repository yet when the next patch changes it."""
+    commit = upstream.commit({"f": "a\n"})
+    one = patch("one.patch", make_patch({"f": "a\n"}, {"f": "b\n"}))
+    two = patch("two.patch", make_patch({"f": "b\n"}, {"f": "c\n"}))
+    plain = stack_on(upstream, commit, one, two)
+    with reading(Repository(upstream.path)) as reader:
+        builder = StackBuilder(reader, base_of(upstream, commit))
+        blob = make_object("blob", b"b\n")
+        tree = builder.tree.put("f", TreeEntry(0o100644, blob.oid))
+        placed = builder.place(one, tree, [blob])
+        stack = builder.finish([placed, builder.push(two)])
+    assert (stack.clean, stack.commit) == (True, plain.commit)
+    assert placed.commit == plain.outcomes[0].commit
+
+
+def test_a_submodule_that_is_not_there_moves_on(upstream: Upstream) -> None:
+    commit = upstream.commit({"f": "a\n", "m": Submodule("1" * 40)})
+    data = (
+        b"diff --git a/m b/m\nindex 1111111..2222222 160000\n--- a/m\n+++ b/m\n@@ -1 +1 @@\n"
+        b"-Subproject commit " + b"1" * 40 + b"\n+Subproject commit " + b"2" * 40 + b"\n"
+    )
+    stack = stack_on(upstream, commit, patch("m.patch", data))
+    assert stack.clean
+    write_objects(Repository(upstream.path), stack.objects)
+    assert upstream.git("rev-parse", f"{stack.commit}:m").decode().strip() == "2" * 40
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ from patchkit.lock import (
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.outcome import PatchOutcome
 from patchkit.model.progress import Progress
-from patchkit.ops.parallel import in_parallel
 from patchkit.ops.ways_out import in_columns, ways_out
+from patchkit.parallel import in_parallel
 from patchkit.series import LoadedSeries, load_series
 from patchkit.stack import Stack, build_stack
 from patchkit.store import Store

@@ -26,9 +26,9 @@ from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.guards import Guarded, guard_findings
-from patchkit.ops.parallel import in_parallel
 from patchkit.ops.patch_edits import Met, edit_of
 from patchkit.ops.sharing import PatchUse, find_shared
+from patchkit.parallel import in_parallel
 from patchkit.series import LoadedPatch, LoadedSeries, load_series, named_recipe
 from patchkit.stack import Stack, build_stack, patch_changes
 from patchkit.store import Store

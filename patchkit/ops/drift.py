@@ -43,7 +43,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.drift_silently import Watched, find_silent_drift, is_watched
-from patchkit.ops.parallel import in_parallel
+from patchkit.parallel import in_parallel
 from patchkit.recipes.generating import load_generator
 from patchkit.recipes.values import Recipe
 from patchkit.series import LoadedSeries, load_series

@@ -33,7 +33,7 @@ from patchkit.manifest.values import (
     Manifest,
 )
 from patchkit.model.progress import Progress
-from patchkit.ops.parallel import in_parallel
+from patchkit.parallel import in_parallel
 from patchkit.planning.combining import Option, clashes, combine
 from patchkit.planning.following import Route
 from patchkit.planning.metadata import Metadata

@@ -14,7 +14,7 @@ from patchkit.lock import Lock, LockedComponent, load_lock, recorded_in
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.names import short_id
 from patchkit.model.series import parse_series
-from patchkit.ops.parallel import in_parallel
+from patchkit.parallel import in_parallel
 from patchkit.workspace import Snapshot, State, checkout_of, inspect
 
 # How many checkouts are looked at at once: git mostly waits for the disk.

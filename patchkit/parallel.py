@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
+_SPELL = 0.2  # seconds
+
 
 def in_parallel(
     work: Callable[[Item], Answer],
@@ -39,6 +41,32 @@ def in_parallel(
     return crew.answers()
 
 
+class _Shift:
+    """The work of one thread, to be waited for.
+
+    Not by Thread.join: one that ^C cuts short takes the thread for ended (Python 3.10 to 3.12).
+    """
+
+    def __init__(self) -> None:
+        self._is_over = False
+        self._bell = Lock()
+        self._bell.acquire()
+
+    def end(self) -> None:
+        """Nobody needs to wait any longer."""
+        self._is_over = True
+        self._bell.release()
+
+    def wait(self) -> None:
+        """Wait for the end; ^C ends the wait.
+
+        In spells, for Python looks for signals before and after a wait: one that comes just as
+        it begins, or that another thread gets, does not wake it.
+        """
+        while not self._is_over:
+            self._bell.acquire(timeout=_SPELL)
+
+
 class _Crew(Generic[Item, Answer]):
     def __init__(self, work: Callable[[Item], Answer], items: Sequence[Item]) -> None:
         self._work = work
@@ -47,29 +75,25 @@ class _Crew(Generic[Item, Answer]):
         self._lock = Lock()
         self._answers: dict[int, Answer] = {}
         self._error: BaseException | None = None
-        self._at_work: list[Lock] = []
+        self._shifts: set[_Shift] = set()
 
     def hire(self) -> None:
         """Let one more thread work."""
-        working = Lock()
-        working.acquire()
-        Thread(target=self._run, args=(working,), daemon=True).start()
-        self._at_work.append(working)
+        shift = _Shift()
+        Thread(target=self._run, args=(shift,), daemon=True).start()
+        self._shifts.add(shift)
 
     def wait(self) -> None:
-        """Wait until no thread works any more.
+        """Wait until no thread works any more."""
+        for shift in list(self._shifts):
+            shift.wait()
 
-        Not by Thread.join: one that ^C cuts short takes the thread for ended (Python 3.10 to 3.12).
-        """
-        for working in self._at_work:
-            with working:
-                pass
-
-    def _run(self, working: Lock) -> None:
+    def _run(self, shift: _Shift) -> None:
+        self._shifts.add(shift)  # here, too: ^C may come while `start` waits for the thread
         try:
             self._work_off()
         finally:
-            working.release()
+            shift.end()
 
     def _work_off(self) -> None:
         """Do items until there are none left."""

@@ -6,10 +6,11 @@ import os
 import signal
 import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from patchkit.ops.parallel import in_parallel
+from patchkit.parallel import in_parallel
 
 
 def test_answers_come_in_order() -> None:
@@ -30,19 +31,30 @@ def test_the_first_error_is_raised_when_all_are_through() -> None:
     assert done == [1]
 
 
-def test_an_interrupt_waits_until_everybody_has_tidied_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gets_it", ["the first", "another"])
+def test_an_interrupt_waits_until_everybody_has_tidied_up(tmp_path: Path, gets_it: str) -> None:
+    """Whichever thread it is delivered to: one that only waits does not wake for the others'."""
     begun, tidied, stopped = (tmp_path / name for name in ("begun", "tidied", "stopped"))
+    ended = Event()
 
     def work(_: int) -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         begun.touch()
-        time.sleep(0.3)
-        tidied.touch()
+        if ended.wait(5):
+            time.sleep(0.3)
+            tidied.touch()
+
+    def stop() -> None:
+        stopped.touch()
+        ended.set()
 
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        if gets_it == "another":
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
-            in_parallel(work, [1, 2], jobs=2, stop=stopped.touch)
+            in_parallel(work, [1, 2], jobs=2, stop=stop)
         finally:  # as an interpreter that ends: nobody waits for the threads
             os._exit(0)
     while not begun.exists():
