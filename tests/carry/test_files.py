@@ -262,6 +262,7 @@ def test_a_file_that_upstream_takes_apart_is_followed(upstream: Upstream) -> Non
     report = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": patched}))
     file = only_file(report)
     assert (file.status, file.review, file.carried_to) == (Status.MERGED, True, "a.py")
+    assert file.confidence == 0.6
     assert file.reasons == (
         f"upstream took the file apart ({new[:10]} Take f apart); its code is in a.py, c.py now",
     )
@@ -303,7 +304,8 @@ def test_code_without_a_place_of_its_own_is_a_conflict(upstream: Upstream, *, tw
     report = carry(upstream, old, new, make_patch(before, after))
     (outcome,) = report.outcomes
     assert outcome.status is Status.CONFLICTED
-    assert "f.py" in {each.path for each in outcome.files if each.status is Status.CONFLICTED}
+    file = next(each for each in outcome.files if each.path == "f.py")
+    assert (file.status, file.confidence, file.review) == (Status.CONFLICTED, 0.0, False)
     assert report.stack.commit == new
 
 
@@ -330,8 +332,9 @@ def test_a_part_that_upstream_moved_to_another_file_is_followed(
     write_objects(Repository(upstream.path), report.stack.objects)
     landed = upstream.files(report.stack.commit)
     assert {path: landed[path] for path in expected} == expected
-    (careful,) = carry(upstream, old, new, patch, careful=True).outcomes
-    assert careful.status is Status.CONFLICTED
+    careful = carry(upstream, old, new, patch, careful=True)
+    assert careful.outcomes[0].status is Status.CONFLICTED
+    assert b"<<<<<<< upstream" in careful.marked["0.patch"]["f.py"]
 
 
 @pytest.mark.parametrize("why", ["a twin was there", "it is in two files", "the patch is there"])

@@ -67,6 +67,7 @@ def test_it_is_what_git_reverses() -> None:
         assert (ours.new_start, ours.new_count) == (theirs.new_start, theirs.new_count)
         assert sorted(ours.lines) == sorted(theirs.lines)
     assert (back.old_blob, back.new_blob) == (gits.old_blob, gits.new_blob)
+    assert (back.old_mode, back.new_mode) == (gits.old_mode, gits.new_mode)
 
 
 def _diff(before: Snapshot, after: Snapshot) -> bytes:

@@ -1,0 +1,161 @@
+"""What is said of each carried file, and that a patch is never more certain than its worst file."""
+
+from __future__ import annotations
+
+import pytest
+
+from patchkit.carry import carry_stack
+from patchkit.carry.reasons import names_reason
+from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.mail import parse_patch
+from patchkit.model.objects import TreeEntry
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.resolution import Resolution
+from patchkit.stack import SeriesPatch, StackBuilder
+from tests.carry.test_files import PATCH, PATCHED, TEXT, carry, only_file
+from tests.support.repos import Files, Upstream, make_patch
+
+BESIDE = TEXT.replace("function_5()", "function_5(value)")
+CLASHING = TEXT.replace("return 5", "return five")
+LATER = make_patch(
+    {"f.py": PATCHED.decode()}, {"f.py": PATCHED.decode().replace("return 9", "return 90")}
+)
+
+
+def test_what_upstream_has_of_it_does_not_outweigh_a_conflict(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT, "g.py": TEXT})
+    new = upstream.commit({"f.py": CLASHING, "g.py": PATCHED.decode()})
+    both: Files = {"f.py": PATCHED.decode(), "g.py": PATCHED.decode()}
+    report = carry(upstream, old, new, make_patch({"f.py": TEXT, "g.py": TEXT}, both))
+    assert report.outcomes[0].status is Status.CONFLICTED
+    assert report.stack.commit == new
+
+
+def test_what_applies_as_it_is_is_certain(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    file = only_file(carry(upstream, old, upstream.commit({"f.py": TEXT + "# more\n"}), PATCH))
+    assert (file.status, file.confidence, file.review) == (Status.UNCHANGED, 1.0, False)
+
+
+def test_a_doubt_does_not_make_it_shifted(upstream: Upstream) -> None:
+    """The patch calls what upstream renamed, in the same number of lines."""
+    before = "import os\n" + TEXT
+    patch = make_patch({"f.py": before}, {"f.py": before.replace("return 5", "return os.name")})
+    old = upstream.commit({"f.py": before})
+    new = upstream.commit({"f.py": before.replace("import os", "import re")})
+    file = only_file(carry(upstream, old, new, patch))
+    assert (file.status, file.review, file.offsets) == (Status.UNCHANGED, True, (0,))
+
+
+def test_a_neighbour_that_was_rewritten_is_told(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    rewritten = TEXT.replace("def function_5():\n", "while True:\n    go(on)\n    stop = 1\n")
+    file = only_file(carry(upstream, old, upstream.commit({"f.py": rewritten}), PATCH))
+    assert file.reasons == ("line 16: upstream changed the lines next to it, and rewrote them",)
+
+
+def test_names_are_shown_up_to_three() -> None:
+    said = "names that it uses are gone from the file upstream: "
+    assert names_reason("abc") == (f"{said}a, b, c",)
+    assert names_reason("abcde") == (f"{said}a, b, c and 2 more",)
+
+
+def test_a_file_that_was_renamed_is_changed_and_deleted_there(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": None, "g.py": TEXT})
+    file = only_file(carry(upstream, old, new, PATCH))
+    assert (file.status, file.clashes) == (Status.MERGED, ())
+    deleting = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": None}))
+    assert deleting.carried["0.patch"] == {"g.py": None}
+    assert only_file(deleting).clashes == ()
+
+
+def test_both_sides_rename_it_alike(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": None, "g.py": TEXT})
+    patch = make_patch({"f.py": TEXT}, {"f.py": None, "g.py": PATCHED.decode()})
+    report = carry(upstream, old, new, patch)
+    assert report.carried["0.patch"]["g.py"] == PATCHED
+    file = only_file(report)
+    assert (file.carried_to, file.reasons) == ("", ())
+
+
+def test_a_patch_upon_one_that_never_applied_is_merged_all_the_same(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    never = make_patch({"g.py": "x\n"}, {"g.py": "y\n"})
+    report = carry(upstream, old, upstream.commit({"f.py": BESIDE}), never, PATCH)
+    assert [each.status for each in report.outcomes] == [Status.CONFLICTED, Status.MERGED]
+
+
+def test_a_conflict_brings_what_a_checkout_needs_to_show_it(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"f.py": CLASHING})
+    (file,) = carry(upstream, old, new, PATCH).conflicts["0.patch"]
+    assert [blob.payload for blob in file.blobs] == [TEXT.encode(), PATCHED]
+    before, here, after = file.sides
+    assert before is not None and here is not None and after is not None
+    assert (before.oid, after.oid) == tuple(blob.oid for blob in file.blobs)
+    assert here.oid == upstream.git("rev-parse", f"{new}:f.py").decode().strip()
+
+
+def test_lines_at_one_other_place_where_merging_gives_up(upstream: Upstream) -> None:
+    """Upstream moved the code, and took up half of what the patch adds, at another place."""
+    block = TEXT[TEXT.index("def function_4") : TEXT.index("def function_7")]
+    added = [f"    step_{number}(value)\n" for number in range(4)]
+    own = block.replace("5():\n", "5():\n" + "".join(added))
+    moved = "".join((*added[:2], TEXT.replace(block, ""), "# the end\n\n", block))
+    old, new = upstream.commit({"f": TEXT}), upstream.commit({"f": moved})
+    report = carry(upstream, old, new, make_patch({"f": TEXT}, {"f": TEXT.replace(block, own)}))
+    file = only_file(report)
+    assert file.reasons[0] == "its lines stand at one other place"
+    assert (file.status, file.confidence, file.review) == (Status.SHIFTED, 0.7, True)
+    write_objects(Repository(upstream.path), report.stack.objects)
+    assert upstream.files(report.stack.commit)["f"] == moved.replace(block, own).encode()
+
+
+@pytest.mark.parametrize("kept", ["upstream's", "another"])
+def test_a_remembered_resolution_settles_that_conflict(upstream: Upstream, kept: str) -> None:
+    """The second patch conflicts in a file that the first one has changed on the new base."""
+    old = upstream.commit({"f.py": TEXT, "f": "x\n"})
+    new = upstream.commit({"f.py": BESIDE.replace("return 9", "return nine"), "f": "y\n"})
+    (conflict,) = carry(upstream, old, new, PATCH, LATER).conflicts["1.patch"]
+    here = conflict.sides[1]
+    assert here is not None
+    text = BESIDE.replace("return 9", "return nine").replace("return 5", "return 50")
+    resolved = text.replace("nine", "ninety") if kept == "another" else text
+    diff = make_patch({"f.py": text}, {"f.py": resolved}) if kept == "another" else b""
+    oid = upstream.git("hash-object", "--stdin", stdin=resolved.encode()).decode().strip()
+    changes = parse_patch(diff, name="x").changes
+    resolution = Resolution(conflict.key, here, TreeEntry(here.mode, oid), changes, "r.resolution")
+    repository = Repository(upstream.path)
+    series = [
+        SeriesPatch(f"{number}.patch", parse_patch(data, name="x"))
+        for number, data in enumerate((PATCH, LATER))
+    ]
+    bases = read_base(repository, old), read_base(repository, new)
+    with reading(repository) as reader:
+        report = carry_stack(reader, *bases, series, remembered={conflict.key: resolution})
+    second = report.outcomes[1]
+    assert second.status is (Status.MERGED if kept == "another" else Status.ABSORBED)
+    assert report.carried["1.patch"] == {"f.py": resolved.encode()}
+    (file,) = second.files
+    assert (file.remembered, file.confidence) == ("r.resolution", 1.0)
+    assert file.reasons == ("resolved as remembered in r.resolution",)
+
+
+def test_a_generated_patch_is_taken_as_it_was_generated(upstream: Upstream) -> None:
+    commit = upstream.commit({"f.py": TEXT})
+    repository = Repository(upstream.path)
+    base = read_base(repository, commit)
+    said = PatchOutcome("0.patch", Status.REGENERATED)
+
+    def generate(builder: StackBuilder, patch: SeriesPatch) -> PatchOutcome | None:
+        return said if patch.name == "0.patch" else None
+
+    series = [SeriesPatch(f"{number}.patch", parse_patch(PATCH, name="x")) for number in range(2)]
+    with reading(repository) as reader:
+        report = carry_stack(reader, base, base, series, generate)
+    assert report.outcomes[0] == said
+    assert report.outcomes[1].status is not Status.REGENERATED
