@@ -21,6 +21,11 @@ def test_a_run_slides_down_as_git_has_it() -> None:
     assert diff_lines(old, new) == (Edit(3, 3, 3, 6),)
 
 
+def test_of_like_runs_the_longest_is_kept_as_git_has_it() -> None:
+    old, new = ([bytes([each]) for each in text] for text in (b"bbabbb", b"bbbb"))
+    assert diff_lines(old, new) == (Edit(2, 5, 2, 3),)
+
+
 def test_lines_that_repeat_too_often_to_anchor_are_compared_all_the_same() -> None:
     old = [b"x\n"] * 70
     assert diff_lines(old, [*old, b"x\n"]) == (Edit(70, 70, 70, 71),)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from patchkit.gitcmd.objects import write_objects
 from patchkit.gitcmd.repository import init_repository
-from patchkit.model.objects import GitObject, make_object
+from patchkit.model.objects import GitObject, TreeEntry, make_object, make_tree
 from patchkit.model.pack import make_pack
 from tests.support.repos import git_in
 
@@ -49,3 +49,15 @@ def test_index_pack_makes_the_same_index(payloads: list[bytes]) -> None:
     git_in(folder, "index-pack", "--stdin", "--strict", stdin=pack.data)
     index = folder / "objects" / "pack" / f"pack-{pack.name}.idx"
     assert index.read_bytes() == pack.index
+
+
+def test_what_repeats_is_stored_small_and_a_huge_folder_at_all(tmp_path: Path) -> None:
+    names = {
+        f"a-file-with-a-long-name-{number}": TreeEntry(0o100644, "1" * 40) for number in range(1200)
+    }
+    tree, blob = make_tree(names), make_object("blob", b"again\n" * 1000)
+    repository = init_repository(tmp_path / "r.git")
+    write_objects(repository, [tree, blob])
+    assert git_in(tmp_path / "r.git", "cat-file", "tree", tree.oid) == tree.payload
+    assert len(tree.payload) > 0xFFFF
+    assert len(make_pack([blob]).data) < 200

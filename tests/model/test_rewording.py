@@ -63,6 +63,12 @@ def test_absolute_import(line: str, path: str, absolute: str) -> None:
     assert absolute_import(line, path) == absolute
 
 
+def test_a_long_line_is_like_one_with_another_end() -> None:
+    """Signs that are frequent in a long line count, too."""
+    old, new = (b"x = [" + b"1, " * 200 + end + b"]\n" for end in (b"2", b"3, 4"))
+    assert pair_lines("f", [old], [new]) == [(0, Pair("f", old, new))]
+
+
 def test_lines_are_paired_in_order_by_likeness() -> None:
     expected = [b"alpha = compute(1)\n", b"}\n", b"beta = compute(2)\n"]
     found = [b"alpha = compute(10)\n", b"beta = compute(20)\n"]

@@ -75,6 +75,7 @@ def test_a_hash_inside_a_word_is_part_of_it() -> None:
         (b"caf\xc3\xa9.patch", "is no patch name"),
         (b"\x1b[31m.patch", "is no patch name"),
         (b"a.patch -R", "a.patch is to be applied in reverse"),
+        (b"a.patch --reverse -p1 -x", "a.patch is to be applied in reverse"),
         (b"a.patch -p1 -R", "a.patch has an option that is not understood: -p1 -R"),
         (b"a.patch -p ab", "a.patch has an option that is not understood: -p ab"),
         (b"a.patch b.patch", "a.patch has an option that is not understood: b.patch"),
@@ -168,6 +169,11 @@ third.patch -p 2
 # fifth.patch is upstream now
 """
     )
+
+
+def test_an_indented_comment_goes_along() -> None:
+    arranged = parse(b"a.patch\n  # of b\nb.patch\n").arrange(["b.patch", "a.patch"])
+    assert arranged.data == b"  # of b\nb.patch\na.patch\n"
 
 
 NAMES = [f"{letter}.patch" for letter in "abcdefgh"]

@@ -67,6 +67,7 @@ def test_a_line_that_its_own_patch_takes_back_was_never_there() -> None:
     history = woven([[b"a\n"], [b"a\n", b"x\n"], [b"a\n", b"x\n", b"y\n"]])
     after = history.edited([(1, Edit(1, 2, ()))])
     assert [after.version(n) for n in range(3)] == [b"a\n", b"a\n", b"a\ny\n"]
+    assert after.touched(Edit(1, 1, (b"z\n",))).struck == frozenset()
 
 
 def test_a_missing_newline_inside_an_earlier_version_is_noticed() -> None:

@@ -297,6 +297,30 @@ def test_undo_goes_back_step_by_step(stack: Bumping) -> None:
     assert done != start
 
 
+def test_undo_gives_back_what_was_staged_and_what_was_not(stack: Bumping) -> None:
+    """A conflict in two files, one of them resolved; a file staged and edited on, one removed."""
+    assert stack.bump().code == 3
+    stack.write("b.txt", "staged\n")
+    stack.write("gone.txt", "staged, then away\n")
+    stack.git("add", "b.txt", "gone.txt")
+    stack.write("b.txt", "staged\nand more\n")
+    (stack.checkout / "gone.txt").unlink()
+    left = stack.state
+    assert stack.run("skip").code == 3
+    stack.run("undo").ok()
+    now = stack.state
+    rows = [row for row in str(now[2]).splitlines() if "/saved/" not in row]
+    assert (*now[:2], "\n".join(rows), *now[3:]) == left
+
+
+def test_a_link_in_the_place_of_a_conflict_is_not_followed(stack: Bumping, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text(MARKED)
+    assert stack.bump().code == 3
+    (stack.checkout / "a.txt").unlink()
+    (stack.checkout / "a.txt").symlink_to(tmp_path / "elsewhere")
+    assert "a.txt" not in stack.run("continue").err
+
+
 def _everything(stack: Bumping) -> dict[str, tuple[int, bytes]]:
     """Mode and contents of every path below the checkout, git's own folder aside."""
     found = {}
