@@ -67,6 +67,12 @@ def test_lines_beyond_the_counts() -> None:
     assert cut.splitlines()[int(where.partition(":")[2]) - 1] == b" line 12"
 
 
+def test_lines_beyond_the_counts_of_a_patch_without_folders() -> None:
+    data = b"--- f\n+++ f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n d\n"
+    findings = lint_patch(parse_patch(data, name="x", strip=0), name="x", ours=False)
+    assert [(each.code, each.where) for each in findings] == [("stray-lines", "x:7")]
+
+
 def test_carriage_returns_in_a_file_without() -> None:
     data = good(TEXT, TEXT.replace("line 9\n", "line 9\r\n"))
     severity, where, what = found(data)["carriage-return"]
