@@ -104,7 +104,8 @@ def blob_id(data: bytes) -> str:
 
 def _file_id(place: bytes) -> str:
     with open(place, "rb", buffering=0) as stream:  # noqa: PTH123  no Path takes bytes
-        digest = sha1(b"blob %d\x00" % os.fstat(stream.fileno()).st_size, usedforsecurity=False)
-        while chunk := stream.read(_CHUNK):
+        size = os.fstat(stream.fileno()).st_size
+        digest = sha1(b"blob %d\x00" % size, usedforsecurity=False)
+        while chunk := stream.read(min(size + 1, _CHUNK)):
             digest.update(chunk)
     return digest.hexdigest()

@@ -104,10 +104,13 @@ def _do(root: Path, folder: Path, number: int, step: Step) -> None:
 
 
 def _bring(root: Path, folder: Path, step: Step) -> None:
-    target = full_path(root, step.path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _clear_folder(target)
-    full_path(folder / "new", step.path).rename(target)
+    new, target = full_path(folder / "new", step.path), full_path(root, step.path)
+    try:
+        new.rename(target)
+    except (FileNotFoundError, IsADirectoryError):  # no folder for it, or one in its place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _clear_folder(target)
+        new.rename(target)
 
 
 def _keep(target: Path, kept: Path, *, by_link: bool) -> None:
