@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 
 from msgspec import Struct
 
@@ -240,7 +239,9 @@ class _Parser:
     def _hunk_body(self, old: int, new: int) -> list[bytes] | None:
         """Exactly the promised lines; None, with `_at` somewhere within, if they do not follow."""
         body: list[bytes] = []
-        for line in islice(self._lines, self._at, None):
+        lines = self._lines
+        for at in range(self._at, len(lines)):
+            line = lines[at]
             mark = line[0]
             if mark == _SPACE:
                 old -= 1
@@ -252,7 +253,7 @@ class _Parser:
             elif mark == _NEWLINE:  # an empty context line whose space was stripped on the way
                 old -= 1
                 new -= 1
-                line = b" \n"  # noqa: PLW2901
+                line = b" \n"
             elif _is_no_newline(line):
                 self._at += 1
                 body[-1:] = [text.removesuffix(b"\n") for text in body[-1:]]
@@ -263,10 +264,10 @@ class _Parser:
             if old <= 0 and new <= 0:
                 break
         self._at += len(body)
-        at, end = self._at, len(self._lines)
-        if old or new or (at == end and not self._lines[-1].endswith(b"\n")):
+        at, end = self._at, len(lines)
+        if old or new or (at == end and not lines[-1].endswith(b"\n")):
             return None
-        if at < end and _is_no_newline(self._lines[at]):
+        if at < end and _is_no_newline(lines[at]):
             body[-1] = body[-1].removesuffix(b"\n")
             self._at += 1
         return body
