@@ -250,10 +250,18 @@ class _Image(Struct):
         return None if self.data[end:stop].strip(_BLANKS) else stop
 
     def _touched(self, start: int, end: int) -> bool:
+        if self._is_behind_all(start):
+            return False
         return any(span.start < end and start < span.end for span in self.spans)
 
     def _growth_before(self, start: int) -> int:
+        if self._is_behind_all(start):
+            return self.grown
         return sum(s.new_lines - s.old_lines for s in self.spans if s.end <= start)
+
+    def _is_behind_all(self, start: int) -> bool:
+        # as nearly always, so that thousands of hunks that all moved take no time squared
+        return not self.spans or start >= self.spans[-1].end
 
     def _total(self) -> int:
         if self._lines < 0:
