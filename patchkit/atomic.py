@@ -20,14 +20,15 @@ from patchkit.errors import SurroundingsError
 UNFINISHED = ".patchkit-tmp"
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Make `data` the contents of `path`, keeping its mode; a symbolic link's target is replaced.
+def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
+    """Make `data` the contents of `path`, keeping its mode.
 
-    On disk: a temporary file beside it, synced, renamed over it. A device or a pipe is written to,
-    never replaced. Raises SurroundingsError.
+    With `named` the user named the file: a symbolic link's target is replaced, a device or a pipe
+    is written to. Else the link itself is replaced: whoever made a project may have put one there.
+    On disk: a temporary file beside it, synced, renamed over it. Raises SurroundingsError.
     """
-    target = Path(os.path.realpath(path))
-    if _is_special(target):
+    target = Path(os.path.realpath(path)) if named else path
+    if named and _is_special(target):
         try:
             target.write_bytes(data)
         except OSError as error:
@@ -114,9 +115,11 @@ def _is_special(path: Path) -> bool:
 
 def _copy_mode(path: Path, descriptor: int) -> None:
     try:
-        os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+        mode = path.lstat().st_mode
     except FileNotFoundError:
         return
+    if not stat.S_ISLNK(mode):  # what it leads to has nothing to do with us
+        os.fchmod(descriptor, stat.S_IMODE(mode))
 
 
 def _unwritable(path: Path, error: OSError) -> SurroundingsError:

@@ -193,7 +193,7 @@ def _read(journal: Path) -> list[_Step]:
         steps = [_Step(**row) for row in content["steps"]]
         if not all(_is_ours(journal.parent, step) for step in steps):
             raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInputError(
             f"{journal} is damaged, or was not written by patchkit",
             hint="look at the files it names, then delete it",
@@ -207,6 +207,7 @@ def _is_ours(root: Path, step: _Step) -> bool:
     A journal may have come with somebody's project: it must not reach beyond it, nor into what git
     believes, nor move anything but an unfinished file of patchkit's to the name beside it.
     """
+    os.fsencode(step.path + (step.beside or ""))  # ValueError for what no file is called
     path = Path(os.path.realpath((root / step.path).parent)) / Path(step.path).name
     if path != root / step.path or unsafe_path(step.path) is not None:
         return False

@@ -44,9 +44,20 @@ def test_the_target_of_a_symbolic_link_is_replaced(tmp_path: Path) -> None:
     target.write_bytes(b"old")
     link = tmp_path / "link"
     link.symlink_to("folder/target")
-    replace_file(link, b"new")
+    replace_file(link, b"new", named=True)
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
+
+
+def test_a_link_that_nobody_named_leads_nowhere(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"somebody's")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    replace_file(link, b"new")
+    assert (link.is_symlink(), link.read_bytes()) == (False, b"new")
+    assert target.read_bytes() == b"somebody's"
+    assert link.stat().st_mode & 0o111 == 0
 
 
 def test_nothing_else_is_left_behind(tmp_path: Path) -> None:
@@ -72,7 +83,7 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        replace_file(pipe, b"a report")
+        replace_file(pipe, b"a report", named=True)
         assert os.read(reader, 100) == b"a report"
     finally:
         os.close(reader)

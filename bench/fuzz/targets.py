@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 from bench.fuzz.damage import damaged
+from bench.fuzz.foreign import metadata, records
 from bench.fuzz.recipes import recipe, text_rule
 from patchkit.adopt import Incoming, _readable
 from patchkit.carry import carry_stack
@@ -197,18 +198,8 @@ def archive(random: Random) -> None:
 TARGETS: dict[str, Callable[[Random], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
-        *(
-            patch,
-            patch_as_git,
-            mail,
-            mail_as_git,
-            manifest,
-            small_files,
-            carry,
-            archive,
-            recipe,
-            text_rule,
-        ),
+        *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, carry, archive),
+        *(recipe, text_rule, metadata, records),
     )
 }
 

@@ -77,7 +77,7 @@ def deliver(
         output.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SurroundingsError(f"{output}: {error.strerror}") from error
-    replace_file(output, (text.removesuffix("\n") + "\n").encode())
+    replace_file(output, (text.removesuffix("\n") + "\n").encode(), named=True)
     terminal.say(f"{output} written")
     if not (terminal.quiet and code is ExitCode.OK):
         show(terminal, result)

@@ -19,7 +19,25 @@ _BROKEN_PIPE = 141
 
 def main() -> None:
     """Run patchkit on the process's arguments and exit."""
+    _open_streams()
+    _warn_of_nothing()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Open streams that are closed: the next file would get the number of one, and be written to by
+    whatever writes to it, as git does.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    import os
+
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdin = sys.stdin or os.fdopen(0)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
 
 
 def run(argv: list[str]) -> int:
@@ -30,6 +48,13 @@ def run(argv: list[str]) -> int:
     except BrokenPipeError:
         _drop_output()
         return _BROKEN_PIPE
+    except OSError as error:  # a full disk below a file that stdout goes to
+        from patchkit.cli.failure import report_failure
+        from patchkit.errors import SurroundingsError
+
+        _drop_output()
+        what = f"the output cannot be written: {error.strerror}"
+        return report_failure(SurroundingsError(what), [])
     return code
 
 
@@ -76,6 +101,16 @@ def _run_command(name: str, arguments: list[str]) -> int:
     # not `command.main`: it takes a broken pipe for an error of its own
     with command.make_context(f"patchkit {name}", list(arguments)) as context:
         return int(command.invoke(context))
+
+
+def _warn_of_nothing() -> None:
+    """Let Python keep its warnings to itself, about code of upstreams that we parse, say; where
+    somebody asked for them (`python -W`, PYTHONWARNINGS) they stay.
+    """
+    import warnings
+
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
 
 
 def collect_rarely() -> None:

@@ -147,7 +147,15 @@ class Terminal:
         if not (stream.encoding or "").lower().replace("-", "").startswith("utf"):
             encoding = stream.encoding or "ascii"
             text = text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
-        stream.write(text + "\n")
+        try:
+            stream.write(text + "\n")
+        except BrokenPipeError:
+            raise
+        except OSError:
+            if stream is not self._err:
+                raise
+            # that nobody can be told is no reason to stop
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def colour_wanted(stream: TextIO, environment: Mapping[str, str]) -> bool:

@@ -92,7 +92,7 @@ def append_seen(path: Path, seen: Sequence[Seen]) -> None:
             last = {each.line: each for each in known}
             new = [s for s in seen if s.line not in last or not s.is_like(last[s.line])]
             if _too_long([*known, *new]) or (new and len(data) > LARGEST):
-                replace_file(path, _shortened([*known, *new]))
+                replace_file(path, _shortened([*known, *new]), named=True)
             elif new:
                 # what a crash tore off stays a line of its own
                 start = b"\n" if data and not data.endswith(b"\n") else b""

@@ -28,6 +28,8 @@ _OWN = re.compile(r"(?:^|\s|['\"])\./?(?:['\"]|\s|$)")
 _EXTRAS = re.compile(r"\.\[([A-Za-z0-9_,. -]+)\]")
 _FILE = re.compile(r"(?:-r|--requirement)[ =]*([^\s'\"]+)")
 
+_LONGEST = 1000  # characters of a requirement
+
 
 class Wish(Struct, frozen=True):
     """A requirement, and the file that has it.
@@ -144,10 +146,13 @@ def _wishes(told: _Told, file: str, enforced: bool) -> Wishes:
     unread = [f"{file}: {told.unread}"] if told.unread and enforced else []
     for line in told.lines:
         try:
+            if len(line) > _LONGEST:
+                raise InvalidRequirement(line)
             wishes.append(Wish(Requirement(line), file, enforced, told.certain))
         except InvalidRequirement:
-            unread.append(f"{file}: {line!r} is no requirement")
-    return Wishes(tuple(wishes), told.python, file if told.python else "", tuple(unread))
+            unread.append(f"{file}: {line[:_LONGEST]!r} is no requirement")
+    python = told.python if len(told.python) <= _LONGEST else ""
+    return Wishes(tuple(wishes), python, file if python else "", tuple(unread))
 
 
 def _pyproject(text: str, extras: frozenset[str]) -> _Told | None:
@@ -227,7 +232,7 @@ def _listed(node: ast.expr, constants: Mapping[str, ast.expr]) -> _Told:
         node = constants.get(node.id, node)
     try:
         value = ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return _Told((), unread="its requirements are made by code")
     return _Told(tuple(_texts(value)))
 

@@ -187,7 +187,7 @@ def _write_patches(
     written = {}
     for name, data in zip(names, export_patches(repository, wanted), strict=True):
         written[name] = out / name
-        replace_file(out / name, data)
+        replace_file(out / name, data, named=True)
     return written
 
 

@@ -130,7 +130,7 @@ def _write_quilt(target: Path, patches: Sequence[_Exported]) -> None:
 def _write_mbox(target: Path, patches: Sequence[_Exported]) -> None:
     mails = ((_FROM_LINE % each.commit).encode() + each.text + b"\n" for each in patches)
     target.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(target, b"".join(mails))
+    replace_file(target, b"".join(mails), named=True)
 
 
 _WRITERS = {Form.QUILT: _write_quilt, Form.MBOX: _write_mbox}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from patchkit.atomic import replace_file
 from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.model.paths import unsafe_path
 from patchkit.transaction import write_set
 from patchkit.workspace import Checkout
 from patchkit.workspace.checkout import OWN_FOLDER
@@ -92,10 +94,10 @@ def read_undo(checkout: Checkout) -> Undo | None:
         text = json.loads(record_path(checkout).read_bytes())
         if text["version"] != _VERSION:
             return None
-        files = {name: (_decoded(old), new) for name, (old, new) in text["files"].items()}
+        files = {_inside(name): (_decoded(old), new) for name, (old, new) in text["files"].items()}
         places = (tuple(each) if each else None for each in (text["before"], text["after"]))
         return Undo(text["component"], files, *places)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -129,6 +131,14 @@ def _digest(path: Path) -> str | None:
 
 def _encoded(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode("ascii")
+
+
+def _inside(name: str) -> str:
+    """A path of a record, which may have come with a project; ValueError if it leads out."""
+    os.fsencode(name)
+    if unsafe_path(name) is not None:
+        raise ValueError(name)
+    return name
 
 
 def _decoded(text: str | None) -> bytes | None:

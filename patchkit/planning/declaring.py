@@ -10,6 +10,7 @@ import ast
 import configparser
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from email.parser import HeaderParser
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -25,6 +26,8 @@ ReadFile: TypeAlias = Callable[[str], "bytes | None"]
 _ATTRIBUTE = re.compile(r"[\w.]+")
 _FROM_TAGS = re.compile(rb"setuptools[-_]scm|hatch[-_]vcs|versioningit|vcs[-_]versioning|pbr\b")
 _KEYWORDS = ("name", "version")
+#: Characters of a name or version; adding a text to itself doubles it.
+_LONGEST = 1000
 
 
 def declaration_of(read: ReadFile, steps: Sequence[InstallStep], otherwise: str) -> Declaration:
@@ -60,9 +63,10 @@ def _identity(read: ReadFile, prefix: str) -> tuple[str, str]:
     ):
         data = read(prefix + file)
         if data is not None:
-            found = parse(data.decode("utf-8", "replace"), read, prefix)
-            name, version = name or found[0], version or found[1]
-    return name, version
+            with suppress(RecursionError, MemoryError):  # nested without end
+                found = parse(data.decode("utf-8", "replace"), read, prefix)
+                name, version = name or found[0], version or found[1]
+    return name[:_LONGEST], version[:_LONGEST]
 
 
 def _pyproject(text: str, read: ReadFile, prefix: str) -> tuple[str, str]:
@@ -75,12 +79,12 @@ def _pyproject(text: str, read: ReadFile, prefix: str) -> tuple[str, str]:
     if not version:
         dynamic = _table(told, "tool", "setuptools", "dynamic").get("version")
         version = _dynamic(dynamic, read, prefix) if isinstance(dynamic, dict) else ""
-    return str(project.get("name", "")), str(version)
+    return _text(project.get("name")), _text(version)
 
 
 def _dynamic(told: Mapping[str, Any], read: ReadFile, prefix: str) -> str:
     files = told.get("file", [])
-    for file in [files] if isinstance(files, str) else files:
+    for file in [files] if isinstance(files, str) else files if isinstance(files, list) else []:
         data = read(f"{prefix}{file}")
         if data is not None:
             return data.decode("utf-8", "replace").strip()
@@ -193,8 +197,9 @@ def _call(node: ast.Call, known: Mapping[str, object]) -> object:
 
 
 def _joined(between: str, parts: Sequence[object]) -> str | None:
-    texts = [str(part) for part in parts if isinstance(part, str | int)]
-    return between.join(texts) if len(texts) == len(parts) else None
+    texts = [_text(part) for part in parts if isinstance(part, str | int)]
+    length = sum(map(len, texts)) + len(between) * len(texts)
+    return between.join(texts) if len(texts) == len(parts) and length <= _LONGEST else None
 
 
 def _sliced(value: object, part: ast.expr) -> object:
@@ -210,6 +215,8 @@ def _sliced(value: object, part: ast.expr) -> object:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 999:  # thousands of digits are no text
+        return ""
     return str(value) if isinstance(value, str | int) else ""
 
 

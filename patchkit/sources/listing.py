@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
@@ -81,7 +82,8 @@ def _json_files(page: Page) -> Iterator[ListedFile]:
         files = json.loads(page.body)["files"]
         for file in files:
             digest = file.get("hashes", {}).get("sha256", "")
-            yield ListedFile(file["filename"], urljoin(page.url, file["url"]), digest.lower())
+            name = str(file["filename"])
+            yield ListedFile(name, urljoin(page.url, file["url"]), digest.lower())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         hint = "this is no package index, or it is broken"
         raise HttpError(page.url, "its JSON lists no files", hint=hint) from error
@@ -100,10 +102,11 @@ class _Anchors(HTMLParser):
         target = dict(attrs).get("href")
         if target is None:
             return
-        if tag == "base":
-            self._base = urljoin(self._base, target)
-        elif tag == "a":
-            self.files.append(_linked(urljoin(self._base, target)))
+        with suppress(ValueError):  # no URL
+            if tag == "base":
+                self._base = urljoin(self._base, target)
+            elif tag == "a":
+                self.files.append(_linked(urljoin(self._base, target)))
 
 
 def _linked(url: str) -> ListedFile:

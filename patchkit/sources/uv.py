@@ -46,7 +46,7 @@ def uv_files(environment: Mapping[str, str]) -> list[Mapping[str, Any]]:
     for path in _places(environment):
         try:
             found.append(tomllib.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
     return found
 

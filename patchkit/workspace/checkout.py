@@ -86,6 +86,8 @@ def locked_file(path: Path, what: Path) -> Iterator[None]:
     """Hold the lock file `path`, which guards `what`."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  (slow to import)
 
+    if path.parent.is_symlink():
+        raise SurroundingsError(f"{path.parent} is a symbolic link", hint="delete it")
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
     try:

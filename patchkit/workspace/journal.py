@@ -84,7 +84,7 @@ def read_journal(own_folder: Path) -> Journal | None:
         return _parse(path, json.loads(path.read_text(encoding="ascii")))
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         checkout = shlex.quote(str(own_folder.parent.parent))
         raise SurroundingsError(
             f"{path} is damaged: {error}",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from patchkit.transaction import JOURNAL
 from tests.support.commands import run, run_process
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch, tree_files
@@ -62,6 +66,49 @@ def test_a_clock_that_is_wrong(project: Project, upstream: Upstream, when: int) 
     stack.run("refresh").ok()
     assert b"+FIVE\n" in stack.patch("one.patch")
     stack.settled()
+
+
+def test_links_in_the_place_of_our_own_files(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    """Whoever made a project may have put them there; nothing is written where they lead."""
+    stack = Stacked.of(project, upstream, small_patches())
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine").write_text("mine\n")
+    undo = project.root / "workspace" / ".patchkit" / "demo.undo.json"
+    lock = project.root / "manifests" / "demo.lock.json"
+    lock.unlink()
+    for path, target in ((undo, "mine"), (lock, "new"), (project.root / JOURNAL, "journal")):
+        path.symlink_to(outside / target)
+    stack.run("apply", "--update-lock").ok()
+    stack.run("bump", "demo", "--to", upstream.commit({"new.txt": "new\n"}, "moves on")).ok()
+    assert [path.read_text() for path in outside.iterdir()] == ["mine\n"]
+    own = undo.parent.rename(tmp_path / "own")
+    undo.parent.symlink_to(own)
+    ran = stack.run("apply")
+    assert (ran.code, "is a symbolic link" in ran.err) == (5, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "said"),
+    [
+        ("status >&-", 0, b""),
+        ("status <&- >&- 2>&-", 0, b""),
+        ("status 2>/dev/full", 0, b"demo"),
+        ("status --json >/dev/full", 5, b"error: the output cannot be written: No space"),
+        ("--version >/dev/full", 5, b"error: the output cannot be written: No space"),
+    ],
+)
+def test_streams_that_are_closed_or_full(
+    project: Project, upstream: Upstream, streams: str, code: int, said: bytes
+) -> None:
+    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    command = f"{shlex.quote(sys.executable)} -m patchkit {streams}"
+    ran = subprocess.run(["sh", "-c", command], cwd=project.root, capture_output=True, check=False)
+    assert ran.returncode == code, ran.stderr
+    assert said in ran.stdout + ran.stderr
+    assert b"Traceback" not in ran.stderr
 
 
 def test_two_saves_in_one_second_are_two(project: Project, upstream: Upstream) -> None:

@@ -146,7 +146,7 @@ def bump(
                 terminal.problem(problem)
         return report.exit_code
     if summary is not None:
-        replace_file(Path(summary), (bump_markdown(report) + "\n").encode())
+        replace_file(Path(summary), (bump_markdown(report) + "\n").encode(), named=True)
     return terminal.report("bump", report, report.exit_code, render_bump)
 
 

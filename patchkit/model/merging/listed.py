@@ -122,7 +122,7 @@ def _statements(lines: Lines) -> list[_Statement | bytes] | None:
     """The statements, and the lines between them; None if there is anything else."""
     try:
         tree = ast.parse(dedent(b"".join(lines).decode("utf-8", "surrogateescape")))
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     found: list[_Statement | bytes] = []
     at = 0

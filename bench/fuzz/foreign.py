@@ -1,0 +1,114 @@
+"""Files that others wrote and that only one command reads: metadata, index pages, records."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from bench.fuzz.damage import damaged
+from patchkit.drift.record import read_record
+from patchkit.errors import PatchkitError
+from patchkit.manifest.values import InstallStep
+from patchkit.ops.undoing import read_undo, record_path
+from patchkit.planning.declaring import declaration_of
+from patchkit.report.reading import read_envelope
+from patchkit.sources.http import Page
+from patchkit.sources.listing import page_files
+from patchkit.workspace import Checkout
+from patchkit.workspace.journal import journal_path, read_journal
+from patchkit.workspace.purpose import read_purpose
+
+_METADATA = {
+    "pyproject.toml": b'[project]\nname = "demo"\nversion = "1.0"\ndependencies = ["a>=1; extra"]\n'
+    b'dynamic = ["version"]\n[tool.setuptools.dynamic]\nversion = {attr = "demo.VERSION"}\n',
+    "setup.cfg": b"[metadata]\nname = demo\nversion = attr: demo.VERSION\n[options]\n"
+    b"install_requires =\n  a>=1\n  b[c]<2\n",
+    "setup.py": b"V = '1'\nW = V + V\nX = ''.join(map(str, (1, 2)))[0:1]\nR = ['a>=1', 'b']\n"
+    b"setup(name=f'{W}', version=str(X), install_requires=R)\n",
+    "PKG-INFO": b"Name: demo\nVersion: 1.0\nRequires-Dist: a>=1; extra == 'x'\n",
+    "demo.py": b"VERSION = '1.0'\n",
+    "requirements.txt": b"a>=1  # why\nb @ https://x/y ; python_version < '3'\n-r more.txt\n",
+}
+_TOML = (b"[", b"]", b"=", b"[[", b'"""', b"{", b"0x" + b"f" * 6000, b"[" * 3000, b"1e999", b"#")
+_PYTHON = (
+    *(
+        b"(" * 150,
+        b"-" * 3000,
+        b"W = W + W\n" * 60,
+        b"0x" + b"f" * 6000,
+        b"[-9:0]",
+        b"'a' + " * 900,
+    ),
+    *(b"f'{", b"lambda: ", b"%(x)s", b"attr: ", b"file: ../x", b"a" * 4000),
+)
+_STEP = InstallStep(run="pip install -e .[x] -r requirements.txt", name="", directory="")
+
+_JSON = (
+    *(b"{", b"}", b"[", b"]", b'"', b"null", b"true", b"1e999", b",", b":", b'"\\ud800"', b"{}"),
+    *(b"[" * 3000, b"9" * 5000, b'"../x"', b'"/x"', b'"\\u0000"', b"[]", b"-1"),
+)
+_RECORDS = {
+    "undo": b'{"version": 1, "component": "demo", "files": {"a": ["YQ==", null]},'
+    b' "before": ["1", "2"], "after": null}',
+    "journal": b'{"version": 1, "steps": [{"path": "a", "old": null, "new": null}], "folders": [],'
+    b' "dropped": []}',
+    "purpose": b'{"manifest": "m", "upstream": "u"}',
+    "record": b'{"form": 1, "at": "a", "manifest": "m", "component": "c", "ref": "r", "pin": "p",'
+    b' "tip": "t", "patches": {"a": ["unchanged", ""]}, "notes": []}\n',
+    "report": b'{"schema": "patchkit/check/1", "patchkit": "0", "exit_code": 0, "components": []}',
+    "page": b'{"files": [{"filename": "a.tar.gz", "url": "a", "hashes": {"sha256": "0"}}]}',
+}
+_HTML = b'<base href="http://x/"><a href="a-1.tar.gz#sha256=00">a</a><a href="//[::1]/b">b</a>'
+_URLS = (
+    b"http://[",
+    b"//[x",
+    b"#sha256=",
+    b"file:",
+    b"://",
+    b"\xe2\x84\x80",
+    b"%zz",
+    b"http://a:b/",
+)
+
+
+def metadata(random: Random) -> None:
+    """What a commit's metadata says is read, in bounded memory, or not known."""
+    files = dict(_METADATA)
+    for name in random.sample(sorted(files), 2):
+        words = (*_TOML, *_PYTHON)
+        files[name] = damaged(random, files[name], words, tuple(_METADATA.values()))
+    for name in random.sample(sorted(files), random.randrange(4)):
+        del files[name]
+    found = declaration_of(files.get, [_STEP], "demo")
+    assert len(found.distribution) + len(found.version) < 100_000
+
+
+def records(random: Random) -> None:
+    """What patchkit wrote and somebody changed, and what an index lists, is read or refused."""
+    others = tuple(_RECORDS.values())
+    text = {name: damaged(random, data, _JSON, others) for name, data in _RECORDS.items()}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        checkout = Checkout(folder, folder / "demo", "demo", None)
+        record_path(checkout).parent.mkdir()
+        record_path(checkout).write_bytes(text["undo"])
+        undo = read_undo(checkout)
+        assert undo is None or undo.is_done(folder) in (True, False)
+        journal_path(folder).parent.mkdir()
+        journal_path(folder).write_bytes(text["journal"])
+        (folder / "made-for.json").write_bytes(text["purpose"])
+        (folder / "seen.jsonl").write_bytes(text["record"])
+        with suppress(PatchkitError):
+            read_journal(folder)
+        read_purpose(folder)
+        read_record(folder / "seen.jsonl")
+    with suppress(PatchkitError):
+        read_envelope(text["report"], "report.json")
+    with suppress(PatchkitError):
+        for file in page_files(Page("http://x/", "application/json", text["page"])):
+            assert isinstance(file.name, str)
+    with suppress(PatchkitError):
+        html = damaged(random, _HTML, _URLS, (_HTML,))
+        tuple(page_files(Page("http://x/", "text/html", html)))
