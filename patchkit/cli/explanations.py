@@ -12,6 +12,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted, cut
 from patchkit.explain.saying import edited_files, file_words, hunk_words, place_words, renamed_words
 from patchkit.explain.values import Cause
+from patchkit.model.counting import counted
 from patchkit.model.harmless import shown
 from patchkit.model.names import short_id
 
@@ -149,7 +150,7 @@ def _mismatch_lines(hunk: HunkExplanation, room: int) -> Iterator[Line]:
     total = sum(len(each.expected) + len(each.found) for each in hunk.mismatches)
     more = total - sum(row.number > 0 for row in rows[:_LINES])
     if more:
-        yield f"      and {more} more line{'s' * (more != 1)}"
+        yield f"      and {counted(more, 'more line')}"
 
 
 class _Row(Struct, frozen=True):

@@ -80,7 +80,7 @@ JsonOption = Annotated[
 ]
 QuietOption = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Print only what is wrong; the exit code says the rest."),
+    typer.Option("--quiet", "-q", help="Say nothing unless something is wrong."),
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", "-n", help="Say what would be done, and change nothing.")

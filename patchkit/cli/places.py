@@ -149,7 +149,7 @@ def _only_manifest() -> Path:
         return found[0]
     if not found:
         raise UsageError("no manifest in ./manifests", hint="name one with --manifest")
-    names = ", ".join(each.name for each in found)
+    names = ", ".join(each.stem for each in found)
     raise UsageError("several manifests in ./manifests", hint=f"choose with --manifest: {names}")
 
 

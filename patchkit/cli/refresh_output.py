@@ -11,6 +11,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import Problem
+from patchkit.model.counting import counted
 from patchkit.model.revision import Revision
 from patchkit.ops.refresh_report import RefreshedComponent, RefreshedPatch, RefreshReport, Result
 from patchkit.refresh.drafting import RoutedEdit
@@ -105,7 +106,7 @@ def _patches(component: RefreshedComponent) -> list[list[Line]]:
         if revision.needs_review:
             rows += [[word(revision), _name(each, component)] for each in patches]
         elif revision is Revision.IDENTICAL:
-            rows.append([word(revision), f"{len(patches)} patch{'es' * (len(patches) != 1)}"])
+            rows.append([word(revision), counted(len(patches), "patch", "patches")])
         else:
             rows.append([word(revision), ", ".join(each.name for each in patches)])
     return rows

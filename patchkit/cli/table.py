@@ -11,35 +11,35 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'manifest schema': 'Print the JSON Schema of manifests',
  'fetch': 'Bring what a manifest pins into the cache',
  'apply': "Build each component's stack and move its checkout there",
+ 'status': 'Show in which state each checkout is',
  'check': 'Say which patches do not apply to their pins, and why',
+ 'refresh': 'Bring edits in the checkouts back into the patch files',
+ 'new': 'Record the edits of a checkout as a new patch',
+ 'take': 'Take patches by reference into the series, to be your own',
+ 'export': 'Write a stack as a quilt series or a mailbox',
+ 'diff': 'Show what the checkouts have beyond their stacks',
+ 'log': "List each component's patches, in order",
+ 'blame': 'Say which patch each line of a patched file comes from',
+ 'graph': 'Show which patches need which earlier ones',
  'drift': 'Say which upstream commit broke which patch, and when',
  'plan': 'Say how far a stack can go upstream, and at what cost',
- 'ci': 'Check and look for drift, with one exit code and one report',
- 'matrix': 'Print the jobs of a CI matrix: manifests by components',
- 'report merge': 'Join the results of several jobs into one report',
- 'status': 'Show in which state each checkout is',
- 'refresh': 'Bring edits in the checkouts back into the patch files',
  'bump': "Move a component's pin, or all, and carry the patches there",
  'continue': 'Go on with a bump whose conflict is resolved',
  'skip': 'Go on with a bump without the patch in conflict',
  'abort': 'Take back a bump that waits for a conflict to be resolved',
  'undo': 'Take back the last step of a bump, or the last bump',
- 'new': 'Record the edits of a checkout as a new patch',
- 'take': 'Take patches by reference into the series, to be your own',
- 'export': 'Write a stack as a quilt series or a mailbox',
  'carry': 'Carry patches from one commit of a repository to another',
- 'render': 'Make the files that a machine is set up from',
- 'doctor': 'Compare this machine with what a manifest asks for',
+ 'overrides': 'Tell whether code that is replaced at run time has changed',
+ 'residual': 'Name what recipes should cover and no patch does',
  'recipe test': 'Run the examples that recipes hold',
  'recipe try': 'Show what a recipe would do to a component',
  'recipe new': 'Start a recipe with one rule, at the end of a series',
  'recipe induce': 'Find a recipe for a patch that repeats one change',
- 'diff': 'Show what the checkouts have beyond their stacks',
- 'log': "List each component's patches, in order",
- 'blame': 'Say which patch each line of a patched file comes from',
- 'graph': 'Show which patches need which earlier ones',
- 'overrides': 'Tell whether code that is replaced at run time has changed',
- 'residual': 'Name what recipes should cover and no patch does',
+ 'render': 'Make the files that a machine is set up from',
+ 'doctor': 'Compare this machine with what a manifest asks for',
+ 'ci': 'Check and look for drift, with one exit code and one report',
+ 'matrix': 'Print the jobs of a CI matrix: manifests by components',
+ 'report merge': 'Join the results of several jobs into one report',
  'completion': 'Print the script that makes a shell complete patchkit',
  'version': 'Say which patchkit, git and Python run'}
 
@@ -59,10 +59,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
           (('--track',), 'BRANCH', False, 'The branch where newer versions appear'),
           (('--description',), 'TEXT', False, 'What the stack is, in one line'),
           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-          (('-q', '--quiet'),
-           '',
-           False,
-           'Print only what is wrong; the exit code says the rest')),
+          (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'import': (((), 'SOURCE', False, 'A folder, a series, a file, or a repository'),
             (('-m', '--manifest'),
              'MANIFEST',
@@ -74,24 +71,18 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              'FILE',
              True,
              'A patch of the folder; give it once for each, in order'),
-            (('--strip',), 'N', False, "Folders to strip; default: the component's"),
+            (('-p', '--strip'), 'N', False, 'Leading folders off the paths'),
             (('--message',), 'TEXT', False, 'The message for uncommitted edits'),
             (('--force',), '', False, 'Write the patches although one does not apply'),
             (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
             (('--cache',), 'DIR', False, 'Where upstreams are kept'),
             (('--offline',), '', False, 'Use only what is cached; never ask the network'),
             (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-            (('-q', '--quiet'),
-             '',
-             False,
-             'Print only what is wrong; the exit code says the rest')),
+            (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'manifest lint': (((), 'MANIFEST', True, 'A manifest: a path, or a name'),
                    (('--strict',), '', False, 'Let warnings count as problems'),
                    (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-                   (('-q', '--quiet'),
-                    '',
-                    False,
-                    'Print only what is wrong; the exit code says the rest')),
+                   (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'manifest show': ((('-m', '--manifest'),
                     'MANIFEST',
                     False,
@@ -115,10 +106,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            (('--verify',), '', False, 'Read what is cached, and fetch again what is damaged'),
            (('-j', '--jobs'), 'N', False, 'How many components at once'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-           (('-q', '--quiet'),
-            '',
-            False,
-            'Print only what is wrong; the exit code says the rest')),
+           (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'apply': ((('-m', '--manifest'),
             'MANIFEST',
             False,
@@ -142,10 +130,18 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             'the manifest no longer has'),
            (('-j', '--jobs'), 'N', False, 'How many components at once'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-           (('-q', '--quiet'),
-            '',
-            False,
-            'Print only what is wrong; the exit code says the rest')),
+           (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'status': ((('-m', '--manifest'),
+             'MANIFEST',
+             False,
+             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+            (('-c', '--component'),
+             'COMPONENT',
+             True,
+             'Only this component; may be given several times'),
+            (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'check': ((('-m', '--manifest'),
             'MANIFEST',
             True,
@@ -173,149 +169,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             False,
             'Write the report to this file, and to the terminal what it says in short'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-           (('-q', '--quiet'),
-            '',
-            False,
-            'Print only what is wrong; the exit code says the rest')),
- 'drift': ((('-m', '--manifest'),
-            'MANIFEST',
-            True,
-            'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
-            'several times'),
-           (('-c', '--component'),
-            'COMPONENT',
-            True,
-            'Only this component; may be given several times'),
-           (('--to',),
-            'REF',
-            False,
-            'Look along this branch, tag or commit instead of the tracked branch'),
-           (('--bisect',),
-            '',
-            False,
-            'Try few commits only; a break that was mended meanwhile goes unseen'),
-           (('--since-last',), '', False, 'Tell only what changed since the last report'),
-           (('--record',),
-            'FILE',
-            False,
-            'Keep what was seen in this file instead of the cache, for --since-last and trends'),
-           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-           (('--format',),
-            'text|json|junit|sarif|github|markdown|html|',
-            False,
-            'What to write: text, json, junit (test results), sarif (code scanning), github '
-            '(annotations), markdown (comments, job summaries), html (one page)'),
-           (('-o', '--output'),
-            'FILE',
-            False,
-            'Write the report to this file, and to the terminal what it says in short'),
-           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-           (('-q', '--quiet'),
-            '',
-            False,
-            'Print only what is wrong; the exit code says the rest')),
- 'plan': (((), 'COMPONENT', True, 'A component'),
-          (('--to',),
-           'REF',
-           False,
-           'Look along this branch, tag or commit of the component, not the tracked branch'),
-          (('-m', '--manifest'),
-           'MANIFEST',
-           False,
-           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-          (('-q', '--quiet'),
-           '',
-           False,
-           'Print only what is wrong; the exit code says the rest')),
- 'ci': ((('-m', '--manifest'),
-         'MANIFEST',
-         True,
-         'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
-         'several times'),
-        (('-c', '--component'),
-         'COMPONENT',
-         True,
-         'Only this component; may be given several times'),
-        (('--strict',), '', False, 'Let warnings and questions of form fail the check'),
-        (('--allow-drift',), '', False, 'Tell what the tracked branches broke, and fail nothing'),
-        (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-        (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-        (('-j', '--jobs'), 'N', False, 'How many components at once'),
-        (('--format',),
-         'text|json|junit|sarif|github|markdown|html|',
-         False,
-         'What to write: text, json, junit (test results), sarif (code scanning), github '
-         '(annotations), markdown (comments, job summaries), html (one page)'),
-        (('-o', '--output'),
-         'FILE',
-         False,
-         'Write the report to this file, and to the terminal what it says in short'),
-        (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-        (('-q', '--quiet'), '', False, 'Print only what is wrong; the exit code says the rest')),
- 'matrix': ((('-m', '--manifest'),
-             'MANIFEST',
-             True,
-             'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
-             'several times'),
-            (('-c', '--component'),
-             'COMPONENT',
-             True,
-             'Only this component; may be given several times'),
-            (('--format',),
-             'text|github|gitlab|',
-             False,
-             "What to write: text, github (one line of JSON for a job's output), gitlab (a child "
-             'pipeline)'),
-            (('--jobs',), 'N', False, 'So many jobs at most: else manifests share one'),
-            (('--include',),
-             'FILE',
-             False,
-             "The template that GitLab's jobs extend: a path in the repository, or a URL"),
-            (('--extends',), 'JOB', False, "Which of the template's jobs they extend"),
-            (('--tracking',), '', False, 'Only components that track a branch'),
-            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-            (('-q', '--quiet'),
-             '',
-             False,
-             'Print only what is wrong; the exit code says the rest')),
- 'report merge': (((), 'FILE', True, 'Results: what ci, check or drift wrote as JSON'),
-                  (('--expect',),
-                   'FILE',
-                   False,
-                   'What `patchkit matrix --json` printed: a component without a result is an '
-                   'error'),
-                  (('--format',),
-                   'text|json|junit|sarif|github|markdown|html|',
-                   False,
-                   'What to write: text, json, junit (test results), sarif (code scanning), '
-                   'github (annotations), markdown (comments, job summaries), html (one page)'),
-                  (('-o', '--output'),
-                   'FILE',
-                   False,
-                   'Write the report to this file, and to the terminal what it says in short'),
-                  (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-                  (('-q', '--quiet'),
-                   '',
-                   False,
-                   'Print only what is wrong; the exit code says the rest')),
- 'status': ((('-m', '--manifest'),
-             'MANIFEST',
-             False,
-             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-            (('-c', '--component'),
-             'COMPONENT',
-             True,
-             'Only this component; may be given several times'),
-            (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
-            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-            (('-q', '--quiet'),
-             '',
-             False,
-             'Print only what is wrong; the exit code says the rest')),
+           (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'refresh': ((('-m', '--manifest'),
               'MANIFEST',
               False,
@@ -349,89 +203,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              (('--cache',), 'DIR', False, 'Where upstreams are kept'),
              (('--offline',), '', False, 'Use only what is cached; never ask the network'),
              (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-             (('-q', '--quiet'),
-              '',
-              False,
-              'Print only what is wrong; the exit code says the rest')),
- 'bump': (((), 'COMPONENT', False, 'The component'),
-          (('--all',), '', False, 'Every component that has a `track`, each to that'),
-          (('--to',),
-           'REF',
-           False,
-           'A tag, a branch, a pattern of tags (the newest), a full commit id, a version of the '
-           "package index; or `latest`: what the manifest's `track` names"),
-          (('--to-track',), '', False, 'The same as --to latest'),
-          (('-m', '--manifest'),
-           'MANIFEST',
-           False,
-           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-          (('--careful',), '', False, 'Leave in conflict what a person would have to check'),
-          (('--partial',), '', False, 'Leave out the patches that do not fit, as `skip` does'),
-          (('--fork',),
-           '',
-           False,
-           'Where other stacks use the series too, give this one a copy of its own'),
-          (('--summary',),
-           'FILE',
-           False,
-           'Write Markdown for a pull request there; - prints it in place of the report'),
-          (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
-          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
-          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-          (('-q', '--quiet'),
-           '',
-           False,
-           'Print only what is wrong; the exit code says the rest')),
- 'continue': ((('-m', '--manifest'),
-               'MANIFEST',
-               False,
-               'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-              (('-c', '--component'), 'COMPONENT', False, 'The component'),
-              (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
-              (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-              (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-              (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-              (('-q', '--quiet'),
-               '',
-               False,
-               'Print only what is wrong; the exit code says the rest')),
- 'skip': ((('-m', '--manifest'),
-           'MANIFEST',
-           False,
-           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-          (('-c', '--component'), 'COMPONENT', False, 'The component'),
-          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
-          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-          (('-q', '--quiet'),
-           '',
-           False,
-           'Print only what is wrong; the exit code says the rest')),
- 'abort': ((('-m', '--manifest'),
-            'MANIFEST',
-            False,
-            'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-           (('-c', '--component'), 'COMPONENT', False, 'The component'),
-           (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
-           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-           (('-q', '--quiet'),
-            '',
-            False,
-            'Print only what is wrong; the exit code says the rest')),
- 'undo': ((('-m', '--manifest'),
-           'MANIFEST',
-           False,
-           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-          (('-c', '--component'), 'COMPONENT', False, 'The component'),
-          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
-          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-          (('-q', '--quiet'),
-           '',
-           False,
-           'Print only what is wrong; the exit code says the rest')),
+             (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'new': (((), 'NAME', False, "The new patch's name"),
          (('-m', '--manifest'),
           'MANIFEST',
@@ -444,7 +216,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-         (('-q', '--quiet'), '', False, 'Print only what is wrong; the exit code says the rest')),
+         (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'take': (((), 'PATCH', True, 'A patch by reference'),
           (('-m', '--manifest'),
            'MANIFEST',
@@ -455,10 +227,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-          (('-q', '--quiet'),
-           '',
-           False,
-           'Print only what is wrong; the exit code says the rest')),
+          (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'export': ((('-m', '--manifest'),
              'MANIFEST',
              False,
@@ -469,127 +238,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             (('--cache',), 'DIR', False, 'Where upstreams are kept'),
             (('--offline',), '', False, 'Use only what is cached; never ask the network'),
             (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-            (('-q', '--quiet'),
-             '',
-             False,
-             'Print only what is wrong; the exit code says the rest')),
- 'carry': ((('--repo',), 'DIR', False, 'A git repository, bare or not'),
-           (('--old-base',), 'REV', False, 'The commit that the patches apply to'),
-           (('--new-base',), 'REV', False, 'The commit to carry them to'),
-           (('--patch',), 'FILE', True, 'A patch; may be given several times, in order'),
-           (('--series',), 'FILE', False, 'A series file; its patches lie beside it'),
-           (('-p', '--strip'), 'N', False, 'Leading folders off the paths'),
-           (('--out',), 'DIR', False, 'Write carried patches and conflicts there'),
-           (('--tree',), '', False, 'Write the resulting files, too: DIR/tree, DIR/deleted.txt'),
-           (('--careful',), '', False, 'Leave in conflict what a person would have to check'),
-           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-           (('-q', '--quiet'),
-            '',
-            False,
-            'Print only what is wrong; the exit code says the rest')),
- 'render': (((), 'WHAT', True, 'What to make: env, install, dockerfile, launch or versions'),
-            (('-m', '--manifest'),
-             'MANIFEST',
-             False,
-             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-            (('--values',), 'FILE', False, 'Site values, `name: value` a line in YAML'),
-            (('--set',),
-             'NAME=VALUE',
-             True,
-             'A site value; may be given several times, and wins over the file'),
-            (('--output',), 'DIR', False, 'Where to'),
-            (('--into',),
-             'FILE',
-             True,
-             'Put the version table between its marks in this Markdown file; may be given '
-             'several times'),
-            (('--check',), '', False, 'Write nothing; say what is not up to date'),
-            (('--force',), '', False, 'Write over files that were edited by hand'),
-            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-            (('-q', '--quiet'),
-             '',
-             False,
-             'Print only what is wrong; the exit code says the rest')),
- 'doctor': ((('-m', '--manifest'),
-             'MANIFEST',
-             False,
-             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-            (('--only',),
-             'system|packages|variables|metadata|',
-             True,
-             'Look only at this; may be given several times'),
-            (('--python',), 'FILE', False, 'The Python that the stack runs in'),
-            (('--ascend',), 'DIR', False, "Where Ascend's software is installed"),
-            (('--values',), 'FILE', False, 'Site values, `name: value` a line, as for render'),
-            (('--set',), 'NAME=VALUE', True, 'A site value; may be given several times'),
-            (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
-            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-            (('-q', '--quiet'),
-             '',
-             False,
-             'Print only what is wrong; the exit code says the rest')),
- 'recipe test': (((), 'FILE', True, 'A recipe'),
-                 (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-                 (('-q', '--quiet'),
-                  '',
-                  False,
-                  'Print only what is wrong; the exit code says the rest')),
- 'recipe try': (((), 'FILE', False, 'The recipe'),
-                (('-m', '--manifest'),
-                 'MANIFEST',
-                 False,
-                 'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-                (('-c', '--component'), 'COMPONENT', False, 'The component'),
-                (('--sites',), '', False, 'List the sites in place of the diff'),
-                (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-                (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-                (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-                (('-q', '--quiet'),
-                 '',
-                 False,
-                 'Print only what is wrong; the exit code says the rest')),
- 'recipe new': (((), 'NAME', False, 'What its patch is called'),
-                (('-m', '--manifest'),
-                 'MANIFEST',
-                 False,
-                 'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-                (('-c', '--component'), 'COMPONENT', False, 'The component'),
-                (('--pattern',),
-                 'CODE',
-                 False,
-                 'Code to find; $NAME is one piece, $$$NAME several'),
-                (('--find',), 'TEXT', False, 'Text to find, in files that are no code'),
-                (('--fix',), 'CODE', False, 'What takes its place, with those $NAMEs'),
-                (('--remove',), '', False, 'Remove the lines that it stands in'),
-                (('--language',), 'LANGUAGE', False, 'What the code is written in'),
-                (('--files',), 'GLOB', True, 'Where to look; may be given several times'),
-                (('--message',), 'TEXT', False, 'The message of its patch'),
-                (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
-                (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-                (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-                (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-                (('-q', '--quiet'),
-                 '',
-                 False,
-                 'Print only what is wrong; the exit code says the rest')),
- 'recipe induce': (((), 'PATCH', False, 'A patch of the component'),
-                   (('-m', '--manifest'),
-                    'MANIFEST',
-                    False,
-                    'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
-                   (('-c', '--component'), 'COMPONENT', False, 'The component'),
-                   (('--write',),
-                    '',
-                    False,
-                    'Put it beside the patch, whose message then names it'),
-                   (('--cache',), 'DIR', False, 'Where upstreams are kept'),
-                   (('--offline',), '', False, 'Use only what is cached; never ask the network'),
-                   (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-                   (('-q', '--quiet'),
-                    '',
-                    False,
-                    'Print only what is wrong; the exit code says the rest')),
+            (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'diff': ((('-m', '--manifest'),
            'MANIFEST',
            False,
@@ -643,6 +292,129 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
            (('--offline',), '', False, 'Use only what is cached; never ask the network'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)')),
+ 'drift': ((('-m', '--manifest'),
+            'MANIFEST',
+            True,
+            'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
+            'several times'),
+           (('-c', '--component'),
+            'COMPONENT',
+            True,
+            'Only this component; may be given several times'),
+           (('--to',),
+            'REF',
+            False,
+            'Look along this branch, tag or commit instead of the tracked branch'),
+           (('--bisect',),
+            '',
+            False,
+            'Try few commits only; a break that was mended meanwhile goes unseen'),
+           (('--since-last',), '', False, 'Tell only what changed since the last report'),
+           (('--record',),
+            'FILE',
+            False,
+            'Keep what was seen in this file instead of the cache, for --since-last and trends'),
+           (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+           (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+           (('--format',),
+            'text|json|junit|sarif|github|markdown|html|',
+            False,
+            'What to write: text, json, junit (test results), sarif (code scanning), github '
+            '(annotations), markdown (comments, job summaries), html (one page)'),
+           (('-o', '--output'),
+            'FILE',
+            False,
+            'Write the report to this file, and to the terminal what it says in short'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'plan': (((), 'COMPONENT', True, 'A component'),
+          (('--to',),
+           'REF',
+           False,
+           'Look along this branch, tag or commit of the component, not the tracked branch'),
+          (('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'bump': (((), 'COMPONENT', False, 'The component'),
+          (('--all',), '', False, 'Every component that has a `track`, each to that'),
+          (('--to',),
+           'REF',
+           False,
+           'A tag, a branch, a pattern of tags (the newest), a full commit id, a version of the '
+           "package index; or `latest`: what the manifest's `track` names"),
+          (('--to-track',), '', False, 'The same as --to latest'),
+          (('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('--careful',), '', False, 'Leave in conflict what a person would have to check'),
+          (('--partial',), '', False, 'Leave out the patches that do not fit, as `skip` does'),
+          (('--fork',),
+           '',
+           False,
+           'Where other stacks use the series too, give this one a copy of its own'),
+          (('--summary',),
+           'FILE',
+           False,
+           'Write Markdown for a pull request there; - prints it in place of the report'),
+          (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'continue': ((('-m', '--manifest'),
+               'MANIFEST',
+               False,
+               'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+              (('-c', '--component'), 'COMPONENT', False, 'The component'),
+              (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+              (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+              (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+              (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+              (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'skip': ((('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('-c', '--component'), 'COMPONENT', False, 'The component'),
+          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+          (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'abort': ((('-m', '--manifest'),
+            'MANIFEST',
+            False,
+            'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+           (('-c', '--component'), 'COMPONENT', False, 'The component'),
+           (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'undo': ((('-m', '--manifest'),
+           'MANIFEST',
+           False,
+           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+          (('-c', '--component'), 'COMPONENT', False, 'The component'),
+          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+          (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+          (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'carry': ((('--repo',), 'DIR', False, 'A git repository, bare or not'),
+           (('--old-base',), 'REV', False, 'The commit that the patches apply to'),
+           (('--new-base',), 'REV', False, 'The commit to carry them to'),
+           (('--patch',), 'FILE', True, 'A patch; may be given several times, in order'),
+           (('--series',), 'FILE', False, 'A series file; its patches lie beside it'),
+           (('-p', '--strip'), 'N', False, 'Leading folders off the paths'),
+           (('--out',), 'DIR', False, 'Write carried patches and conflicts there'),
+           (('--tree',), '', False, 'Write the resulting files, too: DIR/tree, DIR/deleted.txt'),
+           (('--careful',), '', False, 'Leave in conflict what a person would have to check'),
+           (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+           (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'overrides': (((), 'TARGET', True, 'Only these targets; * is any text'),
                (('-m', '--manifest'),
                 'MANIFEST',
@@ -666,10 +438,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
                (('--cache',), 'DIR', False, 'Where upstreams are kept'),
                (('--offline',), '', False, 'Use only what is cached; never ask the network'),
                (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-               (('-q', '--quiet'),
-                '',
-                False,
-                'Print only what is wrong; the exit code says the rest')),
+               (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'residual': (((), 'GLOB', True, 'Only in these files, as tests/**'),
               (('-m', '--manifest'),
                'MANIFEST',
@@ -692,10 +461,157 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
               (('--cache',), 'DIR', False, 'Where upstreams are kept'),
               (('--offline',), '', False, 'Use only what is cached; never ask the network'),
               (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
-              (('-q', '--quiet'),
-               '',
-               False,
-               'Print only what is wrong; the exit code says the rest')),
+              (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'recipe test': (((), 'FILE', True, 'A recipe'),
+                 (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                 (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'recipe try': (((), 'FILE', False, 'The recipe'),
+                (('-m', '--manifest'),
+                 'MANIFEST',
+                 False,
+                 'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+                (('-c', '--component'), 'COMPONENT', False, 'The component'),
+                (('--sites',), '', False, 'List the sites in place of the diff'),
+                (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+                (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+                (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'recipe new': (((), 'NAME', False, 'What its patch is called'),
+                (('-m', '--manifest'),
+                 'MANIFEST',
+                 False,
+                 'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+                (('-c', '--component'), 'COMPONENT', False, 'The component'),
+                (('--pattern',),
+                 'CODE',
+                 False,
+                 'Code to find; $NAME is one piece, $$$NAME several'),
+                (('--find',), 'TEXT', False, 'Text to find, in files that are no code'),
+                (('--fix',), 'CODE', False, 'What takes its place, with those $NAMEs'),
+                (('--remove',), '', False, 'Remove the lines that it stands in'),
+                (('--language',), 'LANGUAGE', False, 'What the code is written in'),
+                (('--files',), 'GLOB', True, 'Where to look; may be given several times'),
+                (('--message',), 'TEXT', False, 'The message of its patch'),
+                (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
+                (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+                (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+                (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'recipe induce': (((), 'PATCH', False, 'A patch of the component'),
+                   (('-m', '--manifest'),
+                    'MANIFEST',
+                    False,
+                    'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+                   (('-c', '--component'), 'COMPONENT', False, 'The component'),
+                   (('--write',),
+                    '',
+                    False,
+                    'Put it beside the patch, whose message then names it'),
+                   (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+                   (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+                   (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                   (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'render': (((), 'WHAT', True, 'What to make: env, install, dockerfile, launch or versions'),
+            (('-m', '--manifest'),
+             'MANIFEST',
+             False,
+             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+            (('--values',), 'FILE', False, 'Site values, `name: value` a line in YAML'),
+            (('--set',),
+             'NAME=VALUE',
+             True,
+             'A site value; may be given several times, and wins over the file'),
+            (('-o', '--output'), 'DIR', False, 'Where to'),
+            (('--into',),
+             'FILE',
+             True,
+             'Put the version table between its marks in this Markdown file; may be given '
+             'several times'),
+            (('--check',), '', False, 'Write nothing; say what is not up to date'),
+            (('--force',), '', False, 'Write over files that were edited by hand'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'doctor': ((('-m', '--manifest'),
+             'MANIFEST',
+             False,
+             'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+            (('--only',),
+             'system|packages|variables|metadata|',
+             True,
+             'Look only at this; may be given several times'),
+            (('--python',), 'FILE', False, 'The Python that the stack runs in'),
+            (('--ascend',), 'DIR', False, "Where Ascend's software is installed"),
+            (('--values',), 'FILE', False, 'Site values, `name: value` a line, as for render'),
+            (('--set',), 'NAME=VALUE', True, 'A site value; may be given several times'),
+            (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+            (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'ci': ((('-m', '--manifest'),
+         'MANIFEST',
+         True,
+         'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
+         'several times'),
+        (('-c', '--component'),
+         'COMPONENT',
+         True,
+         'Only this component; may be given several times'),
+        (('--strict',), '', False, 'Let warnings and questions of form fail the check'),
+        (('--allow-drift',), '', False, 'Tell what the tracked branches broke, and fail nothing'),
+        (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+        (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+        (('-j', '--jobs'), 'N', False, 'How many components at once'),
+        (('--format',),
+         'text|json|junit|sarif|github|markdown|html|',
+         False,
+         'What to write: text, json, junit (test results), sarif (code scanning), github '
+         '(annotations), markdown (comments, job summaries), html (one page)'),
+        (('-o', '--output'),
+         'FILE',
+         False,
+         'Write the report to this file, and to the terminal what it says in short'),
+        (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+        (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'matrix': ((('-m', '--manifest'),
+             'MANIFEST',
+             True,
+             'A manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS; may be given '
+             'several times'),
+            (('-c', '--component'),
+             'COMPONENT',
+             True,
+             'Only this component; may be given several times'),
+            (('--format',),
+             'text|github|gitlab|',
+             False,
+             "What to write: text, github (one line of JSON for a job's output), gitlab (a child "
+             'pipeline)'),
+            (('--jobs',), 'N', False, 'So many jobs at most: else manifests share one'),
+            (('--include',),
+             'FILE',
+             False,
+             "The template that GitLab's jobs extend: a path in the repository, or a URL"),
+            (('--extends',), 'JOB', False, "Which of the template's jobs they extend"),
+            (('--tracking',), '', False, 'Only components that track a branch'),
+            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+            (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'report merge': (((), 'FILE', True, 'Results: what ci, check or drift wrote as JSON'),
+                  (('--expect',),
+                   'FILE',
+                   False,
+                   'What `patchkit matrix --json` printed: a component without a result is an '
+                   'error'),
+                  (('--format',),
+                   'text|json|junit|sarif|github|markdown|html|',
+                   False,
+                   'What to write: text, json, junit (test results), sarif (code scanning), '
+                   'github (annotations), markdown (comments, job summaries), html (one page)'),
+                  (('-o', '--output'),
+                   'FILE',
+                   False,
+                   'Write the report to this file, and to the terminal what it says in short'),
+                  (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+                  (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'completion': (((), 'bash|zsh|fish|', False, 'The shell'),),
  'version': ((('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),)}
 
@@ -717,33 +633,12 @@ Start:
 Work with stacks:
   fetch             Bring what a manifest pins into the cache
   apply             Build each component's stack and move its checkout there
-  check             Say which patches do not apply to their pins, and why
-  drift             Say which upstream commit broke which patch, and when
-  plan              Say how far a stack can go upstream, and at what cost
-  ci                Check and look for drift, with one exit code and one report
-  matrix            Print the jobs of a CI matrix: manifests by components
-  report merge      Join the results of several jobs into one report
   status            Show in which state each checkout is
+  check             Say which patches do not apply to their pins, and why
   refresh           Bring edits in the checkouts back into the patch files
-  bump              Move a component's pin, or all, and carry the patches there
-  continue          Go on with a bump whose conflict is resolved
-  skip              Go on with a bump without the patch in conflict
-  abort             Take back a bump that waits for a conflict to be resolved
-  undo              Take back the last step of a bump, or the last bump
   new               Record the edits of a checkout as a new patch
   take              Take patches by reference into the series, to be your own
   export            Write a stack as a quilt series or a mailbox
-  carry             Carry patches from one commit of a repository to another
-
-From manifest to machine:
-  render            Make the files that a machine is set up from
-  doctor            Compare this machine with what a manifest asks for
-
-Patches by recipe:
-  recipe test       Run the examples that recipes hold
-  recipe try        Show what a recipe would do to a component
-  recipe new        Start a recipe with one rule, at the end of a series
-  recipe induce     Find a recipe for a patch that repeats one change
 
 Look:
   diff              Show what the checkouts have beyond their stacks
@@ -751,9 +646,34 @@ Look:
   blame             Say which patch each line of a patched file comes from
   graph             Show which patches need which earlier ones
 
+Move with upstream:
+  drift             Say which upstream commit broke which patch, and when
+  plan              Say how far a stack can go upstream, and at what cost
+  bump              Move a component's pin, or all, and carry the patches there
+  continue          Go on with a bump whose conflict is resolved
+  skip              Go on with a bump without the patch in conflict
+  abort             Take back a bump that waits for a conflict to be resolved
+  undo              Take back the last step of a bump, or the last bump
+  carry             Carry patches from one commit of a repository to another
+
 Guard:
   overrides         Tell whether code that is replaced at run time has changed
   residual          Name what recipes should cover and no patch does
+
+Patches by recipe:
+  recipe test       Run the examples that recipes hold
+  recipe try        Show what a recipe would do to a component
+  recipe new        Start a recipe with one rule, at the end of a series
+  recipe induce     Find a recipe for a patch that repeats one change
+
+From manifest to machine:
+  render            Make the files that a machine is set up from
+  doctor            Compare this machine with what a manifest asks for
+
+In CI:
+  ci                Check and look for drift, with one exit code and one report
+  matrix            Print the jobs of a CI matrix: manifests by components
+  report merge      Join the results of several jobs into one report
 
 Patchkit itself:
   completion        Print the script that makes a shell complete patchkit
@@ -790,7 +710,7 @@ Options:
       --track BRANCH      The branch where newer versions appear.
       --description TEXT  What the stack is, in one line.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit init demo --git https://github.com/ISEEKYAN/mbridge.git --ref main
@@ -836,7 +756,8 @@ Options:
       --git A..B          These commits of the repository SOURCE.
       --order FILE        A patch of the folder; give it once for each, in
                           order. Default: by name, numbers by their value.
-      --strip N           Folders to strip; default: the component's.
+  -p, --strip N           Leading folders off the paths. Default: the
+                          component's.
       --message TEXT      The message for uncommitted edits. [default: Local
                           edits]
       --force             Write the patches although one does not apply.
@@ -845,7 +766,7 @@ Options:
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit import ../fixes -m demo -c mbridge
@@ -882,7 +803,7 @@ Arguments:
 Options:
       --strict            Let warnings count as problems.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit manifest lint
@@ -974,7 +895,7 @@ Options:
       --verify            Read what is cached, and fetch again what is damaged.
   -j, --jobs N            How many components at once. [default: 4]
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit fetch -m qwen3-vl-npu
@@ -1026,7 +947,7 @@ Options:
                           has.
   -j, --jobs N            How many components at once. [default: 4]
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit apply -m qwen3-vl-npu
@@ -1045,6 +966,44 @@ Exit codes:
   2  the command line is wrong
   4  the manifest, a series, a patch or the lock cannot be read
   5  a fetch failed, a checkout is locked, the disk is full
+"""
+
+PAGES['status'] = """\
+Usage: patchkit status [OPTIONS]
+
+Show in which state each checkout is.
+
+pristine: at its base, without patches. applied: at the stack that patchkit
+made, clean. edited: uncommitted changes. ahead: commits of your own on the
+stack or in place of it. conflicted: a rebase or merge waits for you. foreign:
+another branch, or no checkout of patchkit's. interrupted: an apply was killed
+half-way. absent: no checkout.
+
+Looks only; nothing is written and no network is asked.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit status -m qwen3-vl-npu
+      every component
+  patchkit status -m qwen3-vl-npu --json
+      for a script
+
+Exit codes:
+  0  it could be told, whatever the states are
+  2  the command line is wrong
+  4  the manifest or the lock cannot be read
 """
 
 PAGES['check'] = """\
@@ -1081,7 +1040,7 @@ Options:
   -o, --output FILE       Write the report to this file, and to the terminal
                           what it says in short.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit check
@@ -1097,284 +1056,6 @@ Exit codes:
   2  the command line is wrong
   4  a manifest, series, lock or patch cannot be read
   5  an upstream could not be fetched
-"""
-
-PAGES['drift'] = """\
-Usage: patchkit drift [OPTIONS]
-
-Say which upstream commit broke which patch, and when.
-
-Looks at every commit of the tracked branch beyond the pin, without a checkout:
-its history is fetched without files, of which only those that patches touch are
-brought. The verdict on each commit is the one that apply would give, and a
-break that was mended meanwhile is told apart. The next run looks at new commits
-only.
-
-What was seen is noted, in the cache unless --record names a file: --since-last
-tells what is not as the last report saw it, and fails only for what got worse.
-
-Options:
-  -m, --manifest MANIFEST
-                          A manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS; may be given several times.
-                          Default: all of manifests/.
-  -c, --component COMPONENT
-                          Only this component; may be given several times.
-                          Default: all.
-      --to REF            Look along this branch, tag or commit instead of the
-                          tracked branch.
-      --bisect            Try few commits only; a break that was mended
-                          meanwhile goes unseen.
-      --since-last        Tell only what changed since the last report.
-      --record FILE       Keep what was seen in this file instead of the cache,
-                          for --since-last and trends.
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-      --format FORM       What to write: text, json, junit (test results), sarif
-                          (code scanning), github (annotations), markdown
-                          (comments, job summaries), html (one page). [one of
-                          text, json, junit, sarif, github, markdown, html;
-                          default: text]
-  -o, --output FILE       Write the report to this file, and to the terminal
-                          what it says in short.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit drift -m slime-npu-official -c megatron-lm
-      along the tracked branch
-  patchkit drift -m slime-npu-official -c megatron-lm --to main
-      along another one
-  patchkit drift --since-last
-      only what changed since the last report
-  patchkit drift --format html -o drift.html
-      a page with timelines
-
-Exit codes:
-  0  every patch fits the newest commit; with --since-last: none fares worse
-  1  a patch does not fit the newest commit, or is superfluous there
-  2  the command line is wrong
-  4  a manifest, series or patch cannot be read; no branch is tracked
-  5  an upstream could not be fetched
-"""
-
-PAGES['plan'] = """\
-Usage: patchkit plan [OPTIONS] [COMPONENT...]
-
-Say how far a stack can go upstream, and at what cost.
-
-Looks at every commit between the pin and the newest one: up to where do the
-patches apply untouched, where are they merged, and how many files are in
-conflict from where on? For several components also the newest commits that fit
-each other, by the versions that their metadata asks for. Nothing is changed;
-`patchkit bump` goes there.
-
-Arguments:
-  COMPONENT...            A component. Default: every one.
-
-Options:
-      --to REF            Look along this branch, tag or commit of the
-                          component, not the tracked branch.
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit plan megatron-lm
-      how far along the tracked branch, at what cost?
-  patchkit plan megatron-lm --to core_v0.16.0
-      the same up to a release
-  patchkit plan -m qwen3-vl-npu
-      the newest combination of all components
-
-Exit codes:
-  0  the components were looked at
-  2  the command line is wrong
-  4  a manifest, series or patch cannot be read; no branch is tracked
-  5  an upstream could not be fetched
-"""
-
-PAGES['ci'] = """\
-Usage: patchkit ci [OPTIONS]
-
-Check and look for drift, with one exit code and one report.
-
-What `patchkit check` and `patchkit drift` say, in one go. Components that track
-no branch are checked only.
-
-Options:
-  -m, --manifest MANIFEST
-                          A manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS; may be given several times.
-                          Default: all of manifests/.
-  -c, --component COMPONENT
-                          Only this component; may be given several times.
-                          Default: all.
-      --strict            Let warnings and questions of form fail the check.
-      --allow-drift       Tell what the tracked branches broke, and fail
-                          nothing.
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-  -j, --jobs N            How many components at once. [default: 4]
-      --format FORM       What to write: text, json, junit (test results), sarif
-                          (code scanning), github (annotations), markdown
-                          (comments, job summaries), html (one page). [one of
-                          text, json, junit, sarif, github, markdown, html;
-                          default: text]
-  -o, --output FILE       Write the report to this file, and to the terminal
-                          what it says in short.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit ci --format github
-      annotations for every manifest
-  patchkit ci --allow-drift --strict
-      a pull request: drift is no fault of it
-  patchkit ci --format sarif -o patchkit.sarif
-      for a code scanning page
-
-Exit codes:
-  0  every patch applies to its pin and to its tracked branch
-  1  a patch does not, or the lock says otherwise
-  2  the command line is wrong
-  4  a manifest, series, lock or patch cannot be read
-  5  an upstream could not be fetched
-"""
-
-PAGES['matrix'] = """\
-Usage: patchkit matrix [OPTIONS]
-
-Print the jobs of a CI matrix: manifests by components.
-
-Each has options for `patchkit ci` and a key for its cache, so that the runners
-of a CI system are the cluster; `patchkit report merge` joins their results.
-Nothing is fetched.
-
-Options:
-  -m, --manifest MANIFEST
-                          A manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS; may be given several times.
-                          Default: all of manifests/.
-  -c, --component COMPONENT
-                          Only this component; may be given several times.
-                          Default: all.
-      --format FORM       What to write: text, github (one line of JSON for a
-                          job's output), gitlab (a child pipeline). [one of
-                          text, github, gitlab; default: text]
-      --jobs N            So many jobs at most: else manifests share one.
-                          [default: 200]
-      --include FILE      The template that GitLab's jobs extend: a path in the
-                          repository, or a URL. [default: ci/gitlab.yml]
-      --extends JOB       Which of the template's jobs they extend. [default:
-                          .patchkit]
-      --tracking          Only components that track a branch.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit matrix
-      which jobs there would be
-  echo "jobs=$(patchkit matrix --format github)" >> "$GITHUB_OUTPUT"
-      on GitHub
-  patchkit matrix --format gitlab --include ci/gitlab.yml > jobs.yml
-      on GitLab
-  patchkit matrix --tracking --format github
-      what `patchkit bump` can move
-  patchkit matrix --json > jobs.json
-      for `patchkit report merge --expect jobs.json`
-
-Exit codes:
-  0  printed
-  2  the command line is wrong
-  4  a manifest cannot be read: no job would look at it
-"""
-
-PAGES['report merge'] = """\
-Usage: patchkit report merge [OPTIONS] FILE...
-
-Join the results of several jobs into one report.
-
-The jobs are those of `patchkit matrix`, and write `patchkit ci --format json
---output FILE`. The report is what one `patchkit ci` over all would have
-written, in any of its forms, with its exit code.
-
-Arguments:
-  FILE...                 Results: what ci, check or drift wrote as JSON.
-
-Options:
-      --expect FILE       What `patchkit matrix --json` printed: a component
-                          without a result is an error.
-      --format FORM       What to write: text, json, junit (test results), sarif
-                          (code scanning), github (annotations), markdown
-                          (comments, job summaries), html (one page). [one of
-                          text, json, junit, sarif, github, markdown, html;
-                          default: text]
-  -o, --output FILE       Write the report to this file, and to the terminal
-                          what it says in short.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit report merge results/*.json
-      one report, one exit code
-  patchkit report merge --expect jobs.json results/*.json
-      and no job may be missing
-  patchkit report merge results/*.json --format html -o report.html
-      as a page
-
-Exit codes:
-  0  every result is good
-  1  one of them has a finding
-  2  the command line is wrong
-  4  a file is no result of patchkit, or a result is an error of this kind
-  5  a result is missing, or is an error of this kind
-"""
-
-PAGES['status'] = """\
-Usage: patchkit status [OPTIONS]
-
-Show in which state each checkout is.
-
-pristine: at its base, without patches. applied: at the stack that patchkit
-made, clean. edited: uncommitted changes. ahead: commits of your own on the
-stack or in place of it. conflicted: a rebase or merge waits for you. foreign:
-another branch, or no checkout of patchkit's. interrupted: an apply was killed
-half-way. absent: no checkout.
-
-Looks only; nothing is written and no network is asked.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-  -c, --component COMPONENT
-                          Only this component; may be given several times.
-                          Default: all.
-  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
-                          $PATCHKIT_WORKSPACE]
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit status -m qwen3-vl-npu
-      every component
-  patchkit status -m qwen3-vl-npu --json
-      for a script
-
-Exit codes:
-  0  it could be told, whatever the states are
-  2  the command line is wrong
-  4  the manifest or the lock cannot be read
 """
 
 PAGES['refresh'] = """\
@@ -1420,7 +1101,7 @@ Options:
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit refresh -m qwen3-vl-npu --dry-run
@@ -1439,216 +1120,6 @@ Exit codes:
   3  a patch does not fit the changed pin; nothing was written
   4  the manifest, the series or a patch cannot be read or rewritten
   5  an upstream cannot be had, or the disk is full
-"""
-
-PAGES['bump'] = """\
-Usage: patchkit bump [OPTIONS] [COMPONENT]
-
-Move a component's pin, or all, and carry the patches there.
-
-The new commit is looked up and fetched, the patches are carried to it as
-`refresh` does after an edit by hand, and pin, patches and lock are written
-together; of the manifest only the pin's characters change. The checkout stays
-where it is: `patchkit apply` moves it. If one patch does not fit, nothing is
-written, and the conflict goes into a checkout that is at its stack: `patchkit
-continue`, `skip` and `abort` go on from there. With `--partial` the rest is
-carried all the same, and what does not fit leaves the series (`patchkit undo`
-brings it back; so there must be a checkout). Several components move one after
-the other, each whole or not at all, and no checkout is touched.
-
-Arguments:
-  COMPONENT               The component.
-
-Options:
-      --all               Every component that has a `track`, each to that.
-      --to REF            A tag, a branch, a pattern of tags (the newest), a
-                          full commit id, a version of the package index; or
-                          `latest`: what the manifest's `track` names.
-      --to-track          The same as --to latest.
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-      --careful           Leave in conflict what a person would have to check.
-      --partial           Leave out the patches that do not fit, as `skip` does.
-      --fork              Where other stacks use the series too, give this one a
-                          copy of its own.
-      --summary FILE      Write Markdown for a pull request there; - prints it
-                          in place of the report.
-  -n, --dry-run           Say what would be done, and change nothing.
-  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
-                          $PATCHKIT_WORKSPACE]
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit bump megatron-lm --to latest --dry-run
-      what would become of the patches?
-  patchkit bump megatron-lm --to core_v0.16.0
-      pin, patches and lock in one go
-  patchkit bump slime --to-track --summary body.md
-      with a pull request's text
-  patchkit bump --all --dry-run
-      every component, to what it tracks
-
-Exit codes:
-  0  the pin is moved and every patch carried, or it was there already
-  1  the checkout has edits, another stack could not bear the change, or
-     --partial left patches out
-  2  the command line is wrong
-  3  a patch does not fit the new pin; the project was not changed
-  4  a file cannot be read, or the pin is that of other manifests, too
-  5  an upstream cannot be had, or the disk is full
-"""
-
-PAGES['continue'] = """\
-Usage: patchkit continue [OPTIONS]
-
-Go on with a bump whose conflict is resolved.
-
-What the checkout holds is what the patch does from now on. A file without
-conflict markers, as one that upstream deleted, is decided by `git add` or `git
-rm`. The patches after it are carried on top; after the last one pin, patches
-and lock are written together, and the checkout is at the new stack.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-  -c, --component COMPONENT
-                          The component. May be left out where the manifest has
-                          only one.
-  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
-                          $PATCHKIT_WORKSPACE]
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit continue
-      the conflict is resolved: carry the rest
-  patchkit continue -m qwen3-vl-npu -c sglang
-      where several bumps wait
-
-Exit codes:
-  0  the whole series is through: pin, patches and lock are written
-  1  the conflict still stands, or nothing waits
-  2  the command line is wrong
-  3  the next conflict is in the checkout
-  4  the manifest, the series or a patch cannot be read
-  5  an upstream cannot be had, or the disk is full
-"""
-
-PAGES['skip'] = """\
-Usage: patchkit skip [OPTIONS]
-
-Go on with a bump without the patch in conflict.
-
-The patch leaves the series; what you did to the conflict is kept under a ref.
-Otherwise as `patchkit continue`.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-  -c, --component COMPONENT
-                          The component. May be left out where the manifest has
-                          only one.
-  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
-                          $PATCHKIT_WORKSPACE]
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit skip
-      the patch is not needed any more: take it off the series
-
-Exit codes:
-  0  the whole series is through: pin, patches and lock are written
-  1  nothing waits
-  2  the command line is wrong
-  3  the next conflict is in the checkout
-  4  the manifest, the series or a patch cannot be read
-  5  an upstream cannot be had, or the disk is full
-"""
-
-PAGES['abort'] = """\
-Usage: patchkit abort [OPTIONS]
-
-Take back a bump that waits for a conflict to be resolved.
-
-The checkout goes back to the stack that it was at; manifest, patches and lock
-were never touched. What you did to the conflict is kept under a ref.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-  -c, --component COMPONENT
-                          The component. May be left out where the manifest has
-                          only one.
-  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
-                          $PATCHKIT_WORKSPACE]
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit abort
-      everything is as before the bump
-
-Exit codes:
-  0  it is taken back
-  1  nothing waits
-  2  the command line is wrong
-  4  the manifest cannot be read
-  5  a file is in the way, or cannot be written
-"""
-
-PAGES['undo'] = """\
-Usage: patchkit undo [OPTIONS]
-
-Take back the last step of a bump, or the last bump.
-
-While a bump waits, that is the last `continue` or `skip`: the checkout holds
-the conflict before it, as you had resolved it. After a bump, it is the bump:
-manifest, patches and lock get their old bytes, and a checkout that it moved
-goes back.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-  -c, --component COMPONENT
-                          The component. May be left out where the manifest has
-                          only one.
-  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
-                          $PATCHKIT_WORKSPACE]
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit undo
-      back to the conflict before; or, if none waits, the last bump
-
-Exit codes:
-  0  it is taken back
-  1  there is nothing to take back, it was changed since, or the checkout stays
-     where it is
-  2  the command line is wrong
-  4  the manifest cannot be read
-  5  a file is in the way, or cannot be written
 """
 
 PAGES['new'] = """\
@@ -1681,7 +1152,7 @@ Options:
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit new fix-rope -c mindspeed --message 'Pass the group on'
@@ -1723,7 +1194,7 @@ Options:
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit take -m slime-npu-official -c megatron-lm
@@ -1761,7 +1232,7 @@ Options:
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit export -m demo -c mbridge --quilt debian/patches
@@ -1774,301 +1245,6 @@ Exit codes:
   2  the command line is wrong
   4  a patch does not apply, or cannot be written in that form
   5  the upstream cannot be had, or the disk is full
-"""
-
-PAGES['carry'] = """\
-Usage: patchkit carry [OPTIONS]
-
-Carry patches from one commit of a repository to another.
-
-Works on any repository, without a manifest, and changes nothing in it. Each
-file says how it came through and how sure that is; what is flagged for review
-is applied, and should be read.
-
-Options:
-      --repo DIR          A git repository, bare or not. [required]
-      --old-base REV      The commit that the patches apply to. [required]
-      --new-base REV      The commit to carry them to. [required]
-      --patch FILE        A patch; may be given several times, in order.
-      --series FILE       A series file; its patches lie beside it.
-  -p, --strip N           Leading folders off the paths. [default: 1]
-      --out DIR           Write carried patches and conflicts there.
-      --tree              Write the resulting files, too: DIR/tree,
-                          DIR/deleted.txt.
-      --careful           Leave in conflict what a person would have to check.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit carry --repo up.git --old-base v1 --new-base v2 --patch fix.patch
-      would it carry, and how surely?
-  patchkit carry --repo . --old-base v1 --new-base v2 --series series --out new
-      write the carried patches
-
-Exit codes:
-  0  every patch is carried, or upstream has it
-  2  the command line is wrong
-  3  a patch is in conflict; the others are carried
-  4  a patch or the series cannot be read
-"""
-
-PAGES['render'] = """\
-Usage: patchkit render [OPTIONS] [WHAT...]
-
-Make the files that a machine is set up from.
-
-Install script, environment, Dockerfile, launch scripts and version table are
-made from the manifest and from the site values that it declares under
-`values:`; a file templates/NAME.j2 in the project takes the place of the
-shipped template of that name. Each file has a line with a digest: what was
-edited by hand is told apart from what is merely out of date, and is not written
-over.
-
-Arguments:
-  WHAT...                 What to make: env, install, dockerfile, launch or
-                          versions. Default: all that the manifest says enough
-                          for.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-      --values FILE       Site values, `name: value` a line in YAML. Default:
-                          values.yaml in the output folder, if it is there.
-      --set NAME=VALUE    A site value; may be given several times, and wins
-                          over the file.
-      --output DIR        Where to. Default: rendered/MANIFEST in the project.
-      --into FILE         Put the version table between its marks in this
-                          Markdown file; may be given several times.
-      --check             Write nothing; say what is not up to date.
-      --force             Write over files that were edited by hand.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit render -m demo --set model_path=/data/qwen
-      everything, to rendered/demo/
-  patchkit render -m demo --values site.yaml install env
-      only some of it
-  patchkit render -m demo --into README.md
-      the version table, between marks in a page
-  patchkit render -m demo --check
-      in CI: is it what the manifest says now?
-
-Exit codes:
-  0  all files are written, or were up to date
-  1  --check, and a file is stale, edited or missing; or one that was edited is
-     in the way
-  2  a site value is missing, or the manifest does not say enough
-  4  the manifest, a values file or a template cannot be used
-"""
-
-PAGES['doctor'] = """\
-Usage: patchkit doctor [OPTIONS]
-
-Compare this machine with what a manifest asks for.
-
-Looks at Python, CANN, NNAL and the NPU driver; at the packages of a Python,
-wanted and known not to work; at the variables of this shell; and at what the
-components' own metadata asks for beside the manifest, with their patches
-applied. Says for each what to do. Runs nothing but that Python and npu-smi,
-changes nothing, and asks no network.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-      --only WORD         Look only at this; may be given several times. [one of
-                          system, packages, variables, metadata]
-      --python FILE       The Python that the stack runs in. Default: the
-                          python3 that is active.
-      --ascend DIR        Where Ascend's software is installed. Default:
-                          /usr/local/Ascend; the CANN whose set_env.sh was
-                          sourced comes first.
-      --values FILE       Site values, `name: value` a line, as for render.
-      --set NAME=VALUE    A site value; may be given several times.
-  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
-                          $PATCHKIT_WORKSPACE]
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit doctor -m demo
-      all: system, packages, variables, metadata
-  patchkit doctor -m demo --python .venv/bin/python --only packages
-      another Python
-  patchkit doctor -m demo --values site.yaml
-      variables that only the site knows, too
-
-Exit codes:
-  0  nothing is wrong or missing, though something may be uncertain
-  1  something is wrong or missing
-  2  the command line is wrong
-  4  the manifest or a values file cannot be used
-"""
-
-PAGES['recipe test'] = """\
-Usage: patchkit recipe test [OPTIONS] [FILE...]
-
-Run the examples that recipes hold.
-
-An example is a piece of code before a rule is run and after (`examples:` of a
-rule). Nothing but the recipe is read: no manifest, no upstream.
-
-Arguments:
-  FILE...                 A recipe. Default: all below patches/.
-
-Options:
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit recipe test
-      every recipe of patches/
-  patchkit recipe test patches/megatron-lm/jit-fuser-off.recipe.yml
-      one of them
-
-Exit codes:
-  0  every example is right
-  1  a rule makes something else of an example
-  2  the command line is wrong
-  4  a recipe cannot be read, or ast-grep does not take a rule
-"""
-
-PAGES['recipe try'] = """\
-Usage: patchkit recipe try [OPTIONS] FILE
-
-Show what a recipe would do to a component.
-
-It runs where its patch stands in the series, or at the end if the series has no
-such patch. Nothing is written.
-
-Arguments:
-  FILE                    The recipe.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-  -c, --component COMPONENT
-                          The component. May be left out where the manifest has
-                          only one.
-      --sites             List the sites in place of the diff.
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime
-      counts, and the diff
-  patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime --sites
-      each site
-
-Exit codes:
-  0  the recipe does what it says
-  1  a count is off, a rule is dead, or the result must not be used
-  2  the command line is wrong
-  4  the recipe or a patch before it cannot be read, or does not apply
-  5  an upstream could not be fetched
-"""
-
-PAGES['recipe new'] = """\
-Usage: patchkit recipe new [OPTIONS] NAME
-
-Start a recipe with one rule, at the end of a series.
-
-The rule is run first: how many sites it finds is what the recipe then expects.
-refresh makes the patch. Further rules, exceptions and examples are written into
-the file.
-
-Arguments:
-  NAME                    What its patch is called.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-  -c, --component COMPONENT
-                          The component. May be left out where the manifest has
-                          only one.
-      --pattern CODE      Code to find; $NAME is one piece, $$$NAME several.
-      --find TEXT         Text to find, in files that are no code.
-      --fix CODE          What takes its place, with those $NAMEs.
-      --remove            Remove the lines that it stands in.
-      --language LANGUAGE
-                          What the code is written in. [default: python]
-      --files GLOB        Where to look; may be given several times. Default:
-                          all files in that language.
-      --message TEXT      The message of its patch.
-  -n, --dry-run           Say what would be done, and change nothing.
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit recipe new jit-off -c megatron-lm --pattern '@jit_fuser' --remove
-      delete decorators
-  patchkit recipe new hccl -c slime --pattern 'f("nccl")' --fix 'f(name())'
-      rewrite calls
-  patchkit recipe new base -c slime --find cuda --fix cann --files Dockerfile
-      replace text
-
-Exit codes:
-  0  written
-  1  the rule finds nothing, or its result must not be used
-  2  the command line is wrong
-  4  ast-grep does not take the pattern, or a patch does not apply
-  5  an upstream could not be fetched
-"""
-
-PAGES['recipe induce'] = """\
-Usage: patchkit recipe induce [OPTIONS] PATCH
-
-Find a recipe for a patch that repeats one change.
-
-It is printed only if running it gives the very patch; else the changes are
-named that no rule was found for.
-
-Arguments:
-  PATCH                   A patch of the component.
-
-Options:
-  -m, --manifest MANIFEST
-                          The manifest: a path, or a name in manifests/ or
-                          $PATCHKIT_MANIFESTS. May be left out where there is
-                          only one.
-  -c, --component COMPONENT
-                          The component. May be left out where the manifest has
-                          only one.
-      --write             Put it beside the patch, whose message then names it.
-      --cache DIR         Where upstreams are kept. Default: the platform's
-                          cache folder. [or $PATCHKIT_CACHE]
-      --offline           Use only what is cached; never ask the network.
-      --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
-
-Examples:
-  patchkit recipe induce jit-off -m qwen3-vl-npu -c megatron-lm
-      print the recipe
-  patchkit recipe induce jit-off -m qwen3-vl-npu -c megatron-lm --write
-      and use it
-
-Exit codes:
-  0  the recipe regenerates the patch, byte for byte
-  1  no recipe was found that does
-  2  the command line is wrong
-  4  a patch cannot be read, or does not apply
-  5  an upstream could not be fetched
 """
 
 PAGES['diff'] = """\
@@ -2217,6 +1393,354 @@ Exit codes:
   5  an upstream could not be fetched
 """
 
+PAGES['drift'] = """\
+Usage: patchkit drift [OPTIONS]
+
+Say which upstream commit broke which patch, and when.
+
+Looks at every commit of the tracked branch beyond the pin, without a checkout:
+its history is fetched without files, of which only those that patches touch are
+brought. The verdict on each commit is the one that apply would give, and a
+break that was mended meanwhile is told apart. The next run looks at new commits
+only.
+
+What was seen is noted, in the cache unless --record names a file: --since-last
+tells what is not as the last report saw it, and fails only for what got worse.
+
+Options:
+  -m, --manifest MANIFEST
+                          A manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS; may be given several times.
+                          Default: all of manifests/.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --to REF            Look along this branch, tag or commit instead of the
+                          tracked branch.
+      --bisect            Try few commits only; a break that was mended
+                          meanwhile goes unseen.
+      --since-last        Tell only what changed since the last report.
+      --record FILE       Keep what was seen in this file instead of the cache,
+                          for --since-last and trends.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --format FORM       What to write: text, json, junit (test results), sarif
+                          (code scanning), github (annotations), markdown
+                          (comments, job summaries), html (one page). [one of
+                          text, json, junit, sarif, github, markdown, html;
+                          default: text]
+  -o, --output FILE       Write the report to this file, and to the terminal
+                          what it says in short.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit drift -m slime-npu-official -c megatron-lm
+      along the tracked branch
+  patchkit drift -m slime-npu-official -c megatron-lm --to main
+      along another one
+  patchkit drift --since-last
+      only what changed since the last report
+  patchkit drift --format html -o drift.html
+      a page with timelines
+
+Exit codes:
+  0  every patch fits the newest commit; with --since-last: none fares worse
+  1  a patch does not fit the newest commit, or is superfluous there
+  2  the command line is wrong
+  4  a manifest, series or patch cannot be read; no branch is tracked
+  5  an upstream could not be fetched
+"""
+
+PAGES['plan'] = """\
+Usage: patchkit plan [OPTIONS] [COMPONENT...]
+
+Say how far a stack can go upstream, and at what cost.
+
+Looks at every commit between the pin and the newest one: up to where do the
+patches apply untouched, where are they merged, and how many files are in
+conflict from where on? For several components also the newest commits that fit
+each other, by the versions that their metadata asks for. Nothing is changed;
+`patchkit bump` goes there.
+
+Arguments:
+  COMPONENT...            A component. Default: every one.
+
+Options:
+      --to REF            Look along this branch, tag or commit of the
+                          component, not the tracked branch.
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit plan megatron-lm
+      how far along the tracked branch, at what cost?
+  patchkit plan megatron-lm --to core_v0.16.0
+      the same up to a release
+  patchkit plan -m qwen3-vl-npu
+      the newest combination of all components
+
+Exit codes:
+  0  the components were looked at
+  2  the command line is wrong
+  4  a manifest, series or patch cannot be read; no branch is tracked
+  5  an upstream could not be fetched
+"""
+
+PAGES['bump'] = """\
+Usage: patchkit bump [OPTIONS] [COMPONENT]
+
+Move a component's pin, or all, and carry the patches there.
+
+The new commit is looked up and fetched, the patches are carried to it as
+`refresh` does after an edit by hand, and pin, patches and lock are written
+together; of the manifest only the pin's characters change. The checkout stays
+where it is: `patchkit apply` moves it. If one patch does not fit, nothing is
+written, and the conflict goes into a checkout that is at its stack: `patchkit
+continue`, `skip` and `abort` go on from there. With `--partial` the rest is
+carried all the same, and what does not fit leaves the series (`patchkit undo`
+brings it back; so there must be a checkout). Several components move one after
+the other, each whole or not at all, and no checkout is touched.
+
+Arguments:
+  COMPONENT               The component.
+
+Options:
+      --all               Every component that has a `track`, each to that.
+      --to REF            A tag, a branch, a pattern of tags (the newest), a
+                          full commit id, a version of the package index; or
+                          `latest`: what the manifest's `track` names.
+      --to-track          The same as --to latest.
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --careful           Leave in conflict what a person would have to check.
+      --partial           Leave out the patches that do not fit, as `skip` does.
+      --fork              Where other stacks use the series too, give this one a
+                          copy of its own.
+      --summary FILE      Write Markdown for a pull request there; - prints it
+                          in place of the report.
+  -n, --dry-run           Say what would be done, and change nothing.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit bump megatron-lm --to latest --dry-run
+      what would become of the patches?
+  patchkit bump megatron-lm --to core_v0.16.0
+      pin, patches and lock in one go
+  patchkit bump slime --to-track --summary body.md
+      with a pull request's text
+  patchkit bump --all --dry-run
+      every component, to what it tracks
+
+Exit codes:
+  0  the pin is moved and every patch carried, or it was there already
+  1  the checkout has edits, another stack could not bear the change, or
+     --partial left patches out
+  2  the command line is wrong
+  3  a patch does not fit the new pin; the project was not changed
+  4  a file cannot be read, or the pin is that of other manifests, too
+  5  an upstream cannot be had, or the disk is full
+"""
+
+PAGES['continue'] = """\
+Usage: patchkit continue [OPTIONS]
+
+Go on with a bump whose conflict is resolved.
+
+What the checkout holds is what the patch does from now on. A file without
+conflict markers, as one that upstream deleted, is decided by `git add` or `git
+rm`. The patches after it are carried on top; after the last one pin, patches
+and lock are written together, and the checkout is at the new stack.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit continue
+      the conflict is resolved: carry the rest
+  patchkit continue -m qwen3-vl-npu -c sglang
+      where several bumps wait
+
+Exit codes:
+  0  the whole series is through: pin, patches and lock are written
+  1  the conflict still stands, or nothing waits
+  2  the command line is wrong
+  3  the next conflict is in the checkout
+  4  the manifest, the series or a patch cannot be read
+  5  an upstream cannot be had, or the disk is full
+"""
+
+PAGES['skip'] = """\
+Usage: patchkit skip [OPTIONS]
+
+Go on with a bump without the patch in conflict.
+
+The patch leaves the series; what you did to the conflict is kept under a ref.
+Otherwise as `patchkit continue`.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit skip
+      the patch is not needed any more: take it off the series
+
+Exit codes:
+  0  the whole series is through: pin, patches and lock are written
+  1  nothing waits
+  2  the command line is wrong
+  3  the next conflict is in the checkout
+  4  the manifest, the series or a patch cannot be read
+  5  an upstream cannot be had, or the disk is full
+"""
+
+PAGES['abort'] = """\
+Usage: patchkit abort [OPTIONS]
+
+Take back a bump that waits for a conflict to be resolved.
+
+The checkout goes back to the stack that it was at; manifest, patches and lock
+were never touched. What you did to the conflict is kept under a ref.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit abort
+      everything is as before the bump
+
+Exit codes:
+  0  it is taken back
+  1  nothing waits
+  2  the command line is wrong
+  4  the manifest cannot be read
+  5  a file is in the way, or cannot be written
+"""
+
+PAGES['undo'] = """\
+Usage: patchkit undo [OPTIONS]
+
+Take back the last step of a bump, or the last bump.
+
+While a bump waits, that is the last `continue` or `skip`: the checkout holds
+the conflict before it, as you had resolved it. After a bump, it is the bump:
+manifest, patches and lock get their old bytes, and a checkout that it moved
+goes back.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit undo
+      back to the conflict before; or, if none waits, the last bump
+
+Exit codes:
+  0  it is taken back
+  1  there is nothing to take back, it was changed since, or the checkout stays
+     where it is
+  2  the command line is wrong
+  4  the manifest cannot be read
+  5  a file is in the way, or cannot be written
+"""
+
+PAGES['carry'] = """\
+Usage: patchkit carry [OPTIONS]
+
+Carry patches from one commit of a repository to another.
+
+Works on any repository, without a manifest, and changes nothing in it. Each
+file says how it came through and how sure that is; what is flagged for review
+is applied, and should be read.
+
+Options:
+      --repo DIR          A git repository, bare or not. [required]
+      --old-base REV      The commit that the patches apply to. [required]
+      --new-base REV      The commit to carry them to. [required]
+      --patch FILE        A patch; may be given several times, in order.
+      --series FILE       A series file; its patches lie beside it.
+  -p, --strip N           Leading folders off the paths. [default: 1]
+      --out DIR           Write carried patches and conflicts there.
+      --tree              Write the resulting files, too: DIR/tree,
+                          DIR/deleted.txt.
+      --careful           Leave in conflict what a person would have to check.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit carry --repo up.git --old-base v1 --new-base v2 --patch fix.patch
+      would it carry, and how surely?
+  patchkit carry --repo . --old-base v1 --new-base v2 --series series --out new
+      write the carried patches
+
+Exit codes:
+  0  every patch is carried, or upstream has it
+  2  the command line is wrong
+  3  a patch is in conflict; the others are carried
+  4  a patch or the series cannot be read
+"""
+
 PAGES['overrides'] = """\
 Usage: patchkit overrides [OPTIONS] [TARGET...]
 
@@ -2248,7 +1772,7 @@ Options:
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit overrides -m qwen3-vl-npu
@@ -2298,7 +1822,7 @@ Options:
                           cache folder. [or $PATCHKIT_CACHE]
       --offline           Use only what is cached; never ask the network.
       --json              Print the result as JSON (docs/reference/json.md).
-  -q, --quiet             Print only what is wrong; the exit code says the rest.
+  -q, --quiet             Say nothing unless something is wrong.
 
 Examples:
   patchkit residual -m qwen3-vl-npu
@@ -2314,6 +1838,403 @@ Exit codes:
   2  the command line is wrong
   4  a recipe, rule file, baseline or patch cannot be read
   5  an upstream could not be fetched
+"""
+
+PAGES['recipe test'] = """\
+Usage: patchkit recipe test [OPTIONS] [FILE...]
+
+Run the examples that recipes hold.
+
+An example is a piece of code before a rule is run and after (`examples:` of a
+rule). Nothing but the recipe is read: no manifest, no upstream.
+
+Arguments:
+  FILE...                 A recipe. Default: all below patches/.
+
+Options:
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit recipe test
+      every recipe of patches/
+  patchkit recipe test patches/megatron-lm/jit-fuser-off.recipe.yml
+      one of them
+
+Exit codes:
+  0  every example is right
+  1  a rule makes something else of an example
+  2  the command line is wrong
+  4  a recipe cannot be read, or ast-grep does not take a rule
+"""
+
+PAGES['recipe try'] = """\
+Usage: patchkit recipe try [OPTIONS] FILE
+
+Show what a recipe would do to a component.
+
+It runs where its patch stands in the series, or at the end if the series has no
+such patch. Nothing is written.
+
+Arguments:
+  FILE                    The recipe.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --sites             List the sites in place of the diff.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime
+      counts, and the diff
+  patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime --sites
+      each site
+
+Exit codes:
+  0  the recipe does what it says
+  1  a count is off, a rule is dead, or the result must not be used
+  2  the command line is wrong
+  4  the recipe or a patch before it cannot be read, or does not apply
+  5  an upstream could not be fetched
+"""
+
+PAGES['recipe new'] = """\
+Usage: patchkit recipe new [OPTIONS] NAME
+
+Start a recipe with one rule, at the end of a series.
+
+The rule is run first: how many sites it finds is what the recipe then expects.
+refresh makes the patch. Further rules, exceptions and examples are written into
+the file.
+
+Arguments:
+  NAME                    What its patch is called.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --pattern CODE      Code to find; $NAME is one piece, $$$NAME several.
+      --find TEXT         Text to find, in files that are no code.
+      --fix CODE          What takes its place, with those $NAMEs.
+      --remove            Remove the lines that it stands in.
+      --language LANGUAGE
+                          What the code is written in. [default: python]
+      --files GLOB        Where to look; may be given several times. Default:
+                          all files in that language.
+      --message TEXT      The message of its patch.
+  -n, --dry-run           Say what would be done, and change nothing.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit recipe new jit-off -c megatron-lm --pattern '@jit_fuser' --remove
+      delete decorators
+  patchkit recipe new hccl -c slime --pattern 'f("nccl")' --fix 'f(name())'
+      rewrite calls
+  patchkit recipe new base -c slime --find cuda --fix cann --files Dockerfile
+      replace text
+
+Exit codes:
+  0  written
+  1  the rule finds nothing, or its result must not be used
+  2  the command line is wrong
+  4  ast-grep does not take the pattern, or a patch does not apply
+  5  an upstream could not be fetched
+"""
+
+PAGES['recipe induce'] = """\
+Usage: patchkit recipe induce [OPTIONS] PATCH
+
+Find a recipe for a patch that repeats one change.
+
+It is printed only if running it gives the very patch; else the changes are
+named that no rule was found for.
+
+Arguments:
+  PATCH                   A patch of the component.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          The component. May be left out where the manifest has
+                          only one.
+      --write             Put it beside the patch, whose message then names it.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit recipe induce jit-off -m qwen3-vl-npu -c megatron-lm
+      print the recipe
+  patchkit recipe induce jit-off -m qwen3-vl-npu -c megatron-lm --write
+      and use it
+
+Exit codes:
+  0  the recipe regenerates the patch, byte for byte
+  1  no recipe was found that does
+  2  the command line is wrong
+  4  a patch cannot be read, or does not apply
+  5  an upstream could not be fetched
+"""
+
+PAGES['render'] = """\
+Usage: patchkit render [OPTIONS] [WHAT...]
+
+Make the files that a machine is set up from.
+
+Install script, environment, Dockerfile, launch scripts and version table are
+made from the manifest and from the site values that it declares under
+`values:`; a file templates/NAME.j2 in the project takes the place of the
+shipped template of that name. Each file has a line with a digest: what was
+edited by hand is told apart from what is merely out of date, and is not written
+over.
+
+Arguments:
+  WHAT...                 What to make: env, install, dockerfile, launch or
+                          versions. Default: all that the manifest says enough
+                          for.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --values FILE       Site values, `name: value` a line in YAML. Default:
+                          values.yaml in the output folder, if it is there.
+      --set NAME=VALUE    A site value; may be given several times, and wins
+                          over the file.
+  -o, --output DIR        Where to. Default: rendered/MANIFEST in the project.
+      --into FILE         Put the version table between its marks in this
+                          Markdown file; may be given several times.
+      --check             Write nothing; say what is not up to date.
+      --force             Write over files that were edited by hand.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit render -m demo --set model_path=/data/qwen
+      everything, to rendered/demo/
+  patchkit render -m demo --values site.yaml install env
+      only some of it
+  patchkit render -m demo --into README.md
+      the version table, between marks in a page
+  patchkit render -m demo --check
+      in CI: is it what the manifest says now?
+
+Exit codes:
+  0  all files are written, or were up to date
+  1  --check, and a file is stale, edited or missing; or one that was edited is
+     in the way
+  2  a site value is missing, or the manifest does not say enough
+  4  the manifest, a values file or a template cannot be used
+"""
+
+PAGES['doctor'] = """\
+Usage: patchkit doctor [OPTIONS]
+
+Compare this machine with what a manifest asks for.
+
+Looks at Python, CANN, NNAL and the NPU driver; at the packages of a Python,
+wanted and known not to work; at the variables of this shell; and at what the
+components' own metadata asks for beside the manifest, with their patches
+applied. Says for each what to do. Runs nothing but that Python and npu-smi,
+changes nothing, and asks no network.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+      --only WORD         Look only at this; may be given several times. [one of
+                          system, packages, variables, metadata]
+      --python FILE       The Python that the stack runs in. Default: the
+                          python3 that is active.
+      --ascend DIR        Where Ascend's software is installed. Default:
+                          /usr/local/Ascend; the CANN whose set_env.sh was
+                          sourced comes first.
+      --values FILE       Site values, `name: value` a line, as for render.
+      --set NAME=VALUE    A site value; may be given several times.
+  -w, --workspace DIR     Where the checkouts are. [default: workspace; or
+                          $PATCHKIT_WORKSPACE]
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit doctor -m demo
+      all: system, packages, variables, metadata
+  patchkit doctor -m demo --python .venv/bin/python --only packages
+      another Python
+  patchkit doctor -m demo --values site.yaml
+      variables that only the site knows, too
+
+Exit codes:
+  0  nothing is wrong or missing, though something may be uncertain
+  1  something is wrong or missing
+  2  the command line is wrong
+  4  the manifest or a values file cannot be used
+"""
+
+PAGES['ci'] = """\
+Usage: patchkit ci [OPTIONS]
+
+Check and look for drift, with one exit code and one report.
+
+What `patchkit check` and `patchkit drift` say, in one go. Components that track
+no branch are checked only.
+
+Options:
+  -m, --manifest MANIFEST
+                          A manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS; may be given several times.
+                          Default: all of manifests/.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --strict            Let warnings and questions of form fail the check.
+      --allow-drift       Tell what the tracked branches broke, and fail
+                          nothing.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+  -j, --jobs N            How many components at once. [default: 4]
+      --format FORM       What to write: text, json, junit (test results), sarif
+                          (code scanning), github (annotations), markdown
+                          (comments, job summaries), html (one page). [one of
+                          text, json, junit, sarif, github, markdown, html;
+                          default: text]
+  -o, --output FILE       Write the report to this file, and to the terminal
+                          what it says in short.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit ci --format github
+      annotations for every manifest
+  patchkit ci --allow-drift --strict
+      a pull request: drift is no fault of it
+  patchkit ci --format sarif -o patchkit.sarif
+      for a code scanning page
+
+Exit codes:
+  0  every patch applies to its pin and to its tracked branch
+  1  a patch does not, or the lock says otherwise
+  2  the command line is wrong
+  4  a manifest, series, lock or patch cannot be read
+  5  an upstream could not be fetched
+"""
+
+PAGES['matrix'] = """\
+Usage: patchkit matrix [OPTIONS]
+
+Print the jobs of a CI matrix: manifests by components.
+
+Each has options for `patchkit ci` and a key for its cache, so that the runners
+of a CI system are the cluster; `patchkit report merge` joins their results.
+Nothing is fetched.
+
+Options:
+  -m, --manifest MANIFEST
+                          A manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS; may be given several times.
+                          Default: all of manifests/.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --format FORM       What to write: text, github (one line of JSON for a
+                          job's output), gitlab (a child pipeline). [one of
+                          text, github, gitlab; default: text]
+      --jobs N            So many jobs at most: else manifests share one.
+                          [default: 200]
+      --include FILE      The template that GitLab's jobs extend: a path in the
+                          repository, or a URL. [default: ci/gitlab.yml]
+      --extends JOB       Which of the template's jobs they extend. [default:
+                          .patchkit]
+      --tracking          Only components that track a branch.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit matrix
+      which jobs there would be
+  echo "jobs=$(patchkit matrix --format github)" >> "$GITHUB_OUTPUT"
+      on GitHub
+  patchkit matrix --format gitlab --include ci/gitlab.yml > jobs.yml
+      on GitLab
+  patchkit matrix --tracking --format github
+      what `patchkit bump` can move
+  patchkit matrix --json > jobs.json
+      for `patchkit report merge --expect jobs.json`
+
+Exit codes:
+  0  printed
+  2  the command line is wrong
+  4  a manifest cannot be read: no job would look at it
+"""
+
+PAGES['report merge'] = """\
+Usage: patchkit report merge [OPTIONS] FILE...
+
+Join the results of several jobs into one report.
+
+The jobs are those of `patchkit matrix`, and write `patchkit ci --format json
+--output FILE`. The report is what one `patchkit ci` over all would have
+written, in any of its forms, with its exit code.
+
+Arguments:
+  FILE...                 Results: what ci, check or drift wrote as JSON.
+
+Options:
+      --expect FILE       What `patchkit matrix --json` printed: a component
+                          without a result is an error.
+      --format FORM       What to write: text, json, junit (test results), sarif
+                          (code scanning), github (annotations), markdown
+                          (comments, job summaries), html (one page). [one of
+                          text, json, junit, sarif, github, markdown, html;
+                          default: text]
+  -o, --output FILE       Write the report to this file, and to the terminal
+                          what it says in short.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit report merge results/*.json
+      one report, one exit code
+  patchkit report merge --expect jobs.json results/*.json
+      and no job may be missing
+  patchkit report merge results/*.json --format html -o report.html
+      as a page
+
+Exit codes:
+  0  every result is good
+  1  one of them has a finding
+  2  the command line is wrong
+  4  a file is no result of patchkit, or a result is an error of this kind
+  5  a result is missing, or is an error of this kind
 """
 
 PAGES['completion'] = """\

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from patchkit.cli.text import Paint, Painted
+
+if TYPE_CHECKING:
+    from patchkit.model.outcome import Status
 
 #: status value -> (symbol, colour). Values of several enums; equal words mean equal things.
 _LOOKS: dict[str, tuple[str, Paint]] = {
@@ -29,12 +33,10 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "applied": ("✓", Paint.GOOD),
     "edited": ("~", Paint.NOTICE),
     "ahead": ("~", Paint.NOTICE),
-    "behind": ("~", Paint.NOTICE),
     "absent": ("·", Paint.FAINT),
     "foreign": ("✗", Paint.BAD),
     "interrupted": ("✗", Paint.BAD),
     # what was done
-    "done": ("✓", Paint.GOOD),
     "created": ("✓", Paint.GOOD),
     "moved": ("✓", Paint.GOOD),
     "differs": ("✗", Paint.BAD),
@@ -80,8 +82,17 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
 }
 
 
+#: What is said of a patch that stays as it is, where the question is whether it applies.
+_VERDICTS = {"unchanged": "applies", "shifted": "applies at an offset"}
+
+
 def word(status: Enum | str, text: str = "") -> Painted:
     """A status as symbol and word, coloured; `text` stands in for the word."""
     value = str(status.value) if isinstance(status, Enum) else status
     symbol, paint = _LOOKS[value]
     return Painted(f"{symbol} {text or value}", paint)
+
+
+def verdict(status: Status) -> Painted:
+    """Whether a patch applies, where it stands."""
+    return word(status, _VERDICTS.get(status.value, ""))

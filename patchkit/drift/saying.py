@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from patchkit.drift.values import Forecast
+from patchkit.model.counting import counted
 from patchkit.model.outcome import Status
 
 
@@ -11,7 +12,7 @@ def forecast_words(forecast: Forecast) -> str:
     conflicts, review = len(forecast.conflicts), len(forecast.review)
     match forecast.status:
         case Status.CONFLICTED:
-            what = f"leaves {conflicts} of {_files(forecast.files)} in conflict"
+            what = f"leaves {conflicts} of {counted(forecast.files, 'file')} in conflict"
         case Status.REGENERATED:
             what = "makes it anew from its recipe"
         case Status.ABSORBED:
@@ -19,7 +20,3 @@ def forecast_words(forecast: Forecast) -> str:
         case _:
             what = "carries it"
     return f"{what}, {review} to look at" if review else what
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'s' * (count != 1)}"

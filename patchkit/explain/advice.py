@@ -40,14 +40,15 @@ def next_steps(
     ]
     if not ways:
         ways.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
-    check = f"patchkit check {_options(manifest, component)}"
+    check = f"patchkit check {manifest.options(component.name)}"
     return (ways[0], *(f"or {way}" for way in ways[1:]), f"then see whether it fits:\n  {check}")
 
 
 def _carried(patch: LoadedPatch, manifest: Manifest, component: Component) -> Iterator[str]:
     if not isinstance(patch.origin, PinnedPatch):
         yield (
-            f"carry the patches to the new pin:\n  patchkit refresh {_options(manifest, component)}"
+            "carry the patches to the new pin:\n"
+            f"  patchkit refresh {manifest.options(component.name)}"
         )
 
 
@@ -139,10 +140,10 @@ def _by_hand(patch: LoadedPatch, manifest: Manifest, component: Component) -> It
     yield (
         f"carry it over by hand: put # before {_entry(patch, manifest)}\n"
         "(and before those of patches that build on it), then\n"
-        f"  patchkit apply {_options(manifest, component)} --update-lock\n"
+        f"  patchkit apply {manifest.options(component.name)} --update-lock\n"
         f"  git -C {quote(checkout)} apply --reject $PWD/{quote(patch.where)}\n"
         "  (edit: what does not fit is in *.rej files; git add new files)\n"
-        f"  patchkit new NAME {_options(manifest, component)}"
+        f"  patchkit new NAME {manifest.options(component.name)}"
     )
 
 
@@ -151,7 +152,3 @@ def _entry(patch: LoadedPatch, manifest: Manifest) -> str:
     if isinstance(patch.origin, LocalSeries):
         return f"its line in {patch.origin.path}"
     return f"its entry at {patch.origin.where.below(manifest.root)}"
-
-
-def _options(manifest: Manifest, component: Component) -> str:
-    return f"-m {quote(manifest.name)} -c {component.name}"

@@ -11,6 +11,7 @@ from patchkit.explain.values import (
     PatchExplanation,
     RenamedName,
 )
+from patchkit.model.counting import counted
 from patchkit.model.outcome import Preimage, Reason
 
 _REASONS = {
@@ -57,7 +58,7 @@ def place_words(hunk: HunkExplanation, file: FileExplanation) -> str:
 def renamed_words(name: RenamedName, explanation: PatchExplanation) -> Iterator[str]:
     """How much a renaming explains, one line each."""
     share = f"{name.hunks} of {hunks_words(len(explanation.hunks))}"
-    files = f"{len(name.files)} file{'s' * (len(name.files) != 1)}"
+    files = counted(len(name.files), "file")
     yield f"in {name.lines} lines of {files}; this alone explains {share}"
     if name.expected_exists is False:
         yield f"there is no {name.expected} in the tree: it was renamed after this pin,"
@@ -75,7 +76,7 @@ def edited_files(explanation: PatchExplanation) -> tuple[str, ...]:
 
 def hunks_words(count: int) -> str:
     """ "1 hunk", "2 hunks"."""
-    return f"{count} hunk{'s' if count != 1 else ''}"
+    return counted(count, "hunk")
 
 
 def _anchor(hunk: HunkExplanation, place: str) -> str:

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from patchkit.gitcmd.objects import reading
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.names import short_id
 
 _FAILS = (0, 1, 128)
 _MOST = "300"  # commits that touch one file
 _NOTHING = "0" * 40
-_SHORT = 10
 
 
 class Touch(Struct, frozen=True):
@@ -73,4 +73,4 @@ def _parse(text: str) -> Iterator[Touch]:
         row = next((line.split() for line in rest.splitlines() if line.startswith(":")), None)
         if row is not None:
             old, new = (None if oid == _NOTHING else oid for oid in row[2:4])
-            yield Touch(f"{commit[:_SHORT]} {words}", old, new)
+            yield Touch(f"{short_id(commit)} {words}", old, new)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -314,6 +315,11 @@ class Manifest(Struct, frozen=True):
     def component(self, name: str) -> Component | None:
         """The component of that name."""
         return next((each for each in self.components if each.name == name), None)
+
+    def options(self, component: str = "") -> str:
+        """How a command line names it, or one component of it."""
+        manifest = f"-m {quote(self.name)}"
+        return f"{manifest} -c {component}" if component else manifest
 
     @property
     def lock_path(self) -> Path:

@@ -14,6 +14,7 @@ from enum import Enum
 
 from msgspec import Struct
 
+from patchkit.model.counting import counted
 from patchkit.model.patch import FileChange, Header, Hunk, Kind, PatchFile
 from patchkit.model.paths import unsafe_path
 
@@ -122,7 +123,7 @@ def _stray_findings(file: PatchFile, name: str) -> Iterator[Finding]:
         yield Finding(
             Severity.ERROR,
             "stray-lines",
-            f"{_count(file.stray, 'line')} beyond a hunk's counts, without effect",
+            f"{counted(len(file.stray), 'line')} beyond a hunk's counts, without effect",
             f"{name}:{file.stray[0]}",
             "correct the counts in the @@ line above, or remove what is too much",
         )
@@ -149,7 +150,7 @@ def _carriage_returns(change: FileChange, name: str) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             "carriage-return",
-            f"{change.path}: {_count(added, 'added line')} in CRLF, in a file that has LF",
+            f"{change.path}: {counted(len(added), 'added line')} in CRLF, in a file that has LF",
             f"{name}:{added[0]}",
             "an editor or a mail program did that; convert the patch file to LF",
         )
@@ -161,7 +162,7 @@ def _space_before_tab(change: FileChange, name: str) -> Iterator[Finding]:
         yield Finding(
             Severity.STYLE,
             "space-before-tab",
-            f"{change.path}: {_count(lines, 'added line')} with a blank before a tab",
+            f"{change.path}: {counted(len(lines), 'added line')} with a blank before a tab",
             f"{name}:{lines[0]}",
         )
 
@@ -174,7 +175,7 @@ def _trailing_blanks(file: PatchFile, name: str) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             "trailing-blanks",
-            f"{_count(lines, 'added line')} with blanks at the end ({where})",
+            f"{counted(len(lines), 'added line')} with blanks at the end ({where})",
             f"{name}:{lines[0]}",
         )
 
@@ -316,10 +317,6 @@ def _context(lines: Iterable[bytes]) -> int:
 
 def _line(file: PatchFile, offset: int) -> int:
     return file.data.count(b"\n", 0, offset) + 1
-
-
-def _count(lines: Sequence[int], what: str) -> str:
-    return f"{len(lines)} {what}{'s' if len(lines) != 1 else ''}"
 
 
 def count_by_severity(findings: Iterable[Finding]) -> Counter[Severity]:

@@ -286,7 +286,7 @@ class _Applying(Struct, frozen=True):
         if recorded is None or self.options.update_lock:
             return ()
         found = compare(recorded, actual, where=component.name)
-        target = f"-m {self.manifest.name} -c {component.name}"
+        target = self.manifest.options(component.name)
         ways = [("accept it and record it", f"patchkit apply {target} --update-lock")]
         if recorded.commit != actual.commit:
             ways.insert(0, ("carry the patches to the new pin", f"patchkit refresh {target}"))
@@ -335,7 +335,7 @@ def _strangers_in_lock(manifest: Manifest, lock: Lock | None) -> tuple[Problem, 
         Problem(
             f"{name} is in the lock and not in the manifest",
             str(manifest.lock_path),
-            f"take it out with: patchkit apply -m {manifest.name} --update-lock",
+            f"take it out with: patchkit apply {manifest.options()} --update-lock",
         )
         for name in names
         if manifest.component(name) is None

@@ -193,7 +193,7 @@ def _edit_of(manifest: Manifest, component: Component, target: Target, old: str)
     if set_pin(before, component.name, component.pin, file=file) != before:
         raise BadInputError(Problem("the pin has just been changed", place, "run it again"))
     after = set_pin(before, component.name, target.pin, file=file)
-    names = f"-m {manifest.name} -c {component.name}"
+    names = manifest.options(component.name)
     way_out = (
         "nothing was written. To have the conflict in the checkout, and go on from there:\n"
         f"patchkit apply {names}, then bump again"
@@ -296,5 +296,5 @@ def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:
 
 def _stale_rendering(manifest: Manifest) -> Iterator[Problem]:
     if (manifest.root / "rendered" / manifest.name).is_dir():
-        hint = f"patchkit render -m {manifest.name}"
+        hint = f"patchkit render {manifest.options()}"
         yield Problem("was rendered for the old pin", f"rendered/{manifest.name}", hint)

@@ -224,7 +224,7 @@ def _explained(
         explanation, patch, task.manifest, task.component, repinned=_is_repinned(task, base)
     )
     if named_recipe(patch.file) and patch.path is not None:
-        target = f"-m {task.manifest.name} -c {task.component.name}"
+        target = task.manifest.options(task.component.name)
         steps = (f"patchkit refresh {target}  makes it anew from its recipe",)
     return replace(check, explanation=explanation, next_steps=steps)
 
@@ -295,13 +295,14 @@ def _lock_findings(task: _Task, stack: Stack, series: LoadedSeries) -> Iterator[
     recorded = recorded_in(lock, task.component.name)
     if recorded is None or not stack.clean:
         return
+    options = task.manifest.options(task.component.name)
     for problem in compare(recorded, lock_component(stack, series)):
         yield Finding(
             Severity.ERROR,
             "lock",
             problem.what,
             f"{task.manifest.lock_path.name}: {task.component.name}",
-            "`patchkit apply --update-lock` accepts it",
+            f"patchkit apply {options} --update-lock  accepts it",
         )
 
 

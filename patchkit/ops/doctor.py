@@ -145,9 +145,9 @@ def _component(
 ) -> Iterator[Diagnosis]:
     """What the component's metadata says, as it stands with its patches."""
     if store.cached_base(component) is None:
-        yield _unseen(component, "it is not in the cache", f"patchkit fetch -m {manifest.name}")
+        yield _unseen(component, "it is not in the cache", f"patchkit fetch {manifest.options()}")
         return
-    check = f"patchkit check -m {manifest.name} -c {component.name}"
+    check = f"patchkit check {manifest.options(component.name)}"
     try:
         with reading(store.repository(component)) as reader:
             base = store.base(component, progress)

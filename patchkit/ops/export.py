@@ -85,7 +85,7 @@ def export_component(
         stack = build_stack(reader, base, series.series_patches)
         if not stack.clean:
             bad = next(each for each in stack.outcomes if not each.status.applies)
-            hint = f"patchkit check -m {manifest.name} -c {component.name}"
+            hint = f"patchkit check {manifest.options(component.name)}"
             raise BadInputError(Problem(f"{bad.name} does not apply", component.name, hint))
         write_objects(trial, stack.objects)
         deeds = deeds_of(stack, series.patches)

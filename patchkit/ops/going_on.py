@@ -70,7 +70,7 @@ def nothing_to_go_on_from(manifest: Manifest, *, undoing: bool = False) -> Patch
     """No component of the manifest has a bump that waits, or (`undoing`) one to take back."""
     if undoing:
         return CannotUndoError(Problem(_NO_BUMP, manifest.name, _BY_GIT))
-    return CannotGoOnError(nothing_waits(manifest.name, f" -m {manifest.name}"))
+    return CannotGoOnError(nothing_waits(manifest))
 
 
 def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> Halt:
@@ -81,7 +81,7 @@ def find_halt(checkout: Checkout, manifest: Manifest, component: Component) -> H
             recover(checkout)
             halt = read_halt(checkout)
     if halt is None:
-        raise CannotGoOnError(nothing_waits(component.name))
+        raise CannotGoOnError(nothing_waits(manifest, component.name))
     waiting = waiting_of(halt)
     if (waiting.manifest, waiting.component) != (manifest.name, component.name):
         what = f"its checkout waits for {waiting.component} of manifest {waiting.manifest}"

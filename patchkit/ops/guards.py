@@ -94,7 +94,7 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     scan = scan_once(store.cache, guarded.source, guarded.stack.tree, rules)
     name = baseline_path(component)
     review = review_sites(scan.sites, load_baseline(manifest.root / name, name), today)
-    command = f"patchkit residual -m {manifest.name} -c {component.name}"
+    command = f"patchkit residual {manifest.options(component.name)}"
     yield from residual_findings(review, name, command)
 
 
@@ -118,5 +118,5 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
             calls = read_replacements(declared, manifest.root, own)
             reviewed = lock.overrides.get((component.name, target.name), {})
             found = survey(declared, calls, resolver, reviewed)
-        command = f"patchkit overrides -m {manifest.name} -c {component.name}"
+        command = f"patchkit overrides {manifest.options(component.name)}"
         yield from override_findings(found, f"{component.name} -> {target.name}", command)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
-from patchkit.manifest.values import GitPin, IndexPin, Pin, path_below
+from patchkit.manifest.values import GitPin, IndexPin, Manifest, Pin, path_below
 from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome
@@ -217,10 +217,10 @@ def waits(snapshot: Snapshot) -> bool:
     return snapshot.operation == BUMP
 
 
-def nothing_waits(name: str, target: str = "") -> Problem:
-    """There is no conflict to go on from."""
-    hint = f"patchkit status{target} says what is there"
-    return Problem("no bump waits for a conflict to be resolved", name, hint)
+def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
+    """There is no conflict to go on from, in a component or in any of the manifest's."""
+    hint = f"patchkit status {manifest.options()} says what is there"
+    return Problem("no bump waits for a conflict to be resolved", component or manifest.name, hint)
 
 
 def pin_text(pin: Pin) -> dict[str, str]:

@@ -16,6 +16,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
 from patchkit.manifest.blocks import block_yaml
 from patchkit.manifest.edit import add_patch
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.counting import counted
 from patchkit.model.names import is_patch_name, recipe_name, slug
 from patchkit.model.progress import Progress
 from patchkit.model.series import Series, parse_series
@@ -120,7 +121,7 @@ def _require_good(result: Rewritten, start: RecipeStart, shown: str) -> None:
     sought = start.pattern if start.find is None else start.find
     if not result.run.sites:
         hint = "$NAME stands for one piece of code, $$$NAME for several; --files says where to look"
-        files = f"{result.run.looked_at} file{'s' * (result.run.looked_at != 1)}"
+        files = counted(result.run.looked_at, "file")
         raise NothingFoundError(Problem(f"{sought} is in none of {files}", shown, hint))
     problems = [Problem(each.what, each.where, each.hint) for each in result.run.findings]
     if not problems and not result.run.changed:

@@ -189,7 +189,7 @@ def _resumed(carry: Carry) -> Resumed:
     found, step = carry.found, carry.options.step
     halt = read_halt(found.checkout) if waits(found.snapshot) else None
     if halt is None or step is None:
-        raise CannotGoOnError(nothing_waits(found.project.component.name))
+        raise CannotGoOnError(nothing_waits(found.project.manifest, found.project.component.name))
     return resume(found, halt, step, carry.options.when)
 
 

@@ -36,7 +36,7 @@ class Found(Struct, frozen=True):
     @property
     def target(self) -> str:
         """How to name it on a command line."""
-        return f"-m {self.project.manifest.name} -c {self.project.component.name}"
+        return self.project.manifest.options(self.project.component.name)
 
     @property
     def manifest_data(self) -> bytes:

@@ -109,7 +109,7 @@ def _chosen(series: LoadedSeries, component: Component, names: Sequence[str]) ->
 
 def _require_room(project: Project, chosen: Sequence[LoadedPatch]) -> None:
     """BadInputError if the order, the manifest or a file of that name forbid it."""
-    problems = [*_not_here(project, chosen), *_between(project.component, chosen)]
+    problems = [*_not_here(project, chosen), *_between(project, chosen)]
     there = patch_names_in(project.home.folder)
     problems += [
         Problem("is there already", project.home.path(each.name), f"give it a `name` at {where}")
@@ -131,8 +131,9 @@ def _not_here(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Probl
             yield Problem(what, str(each.origin.where), hint)
 
 
-def _between(component: Component, chosen: Sequence[LoadedPatch]) -> Iterator[Problem]:
+def _between(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Problem]:
     """Entries that would change places with one that is taken."""
+    manifest, component = project.manifest, project.component
     entries = component.patches
     moving = [entries.index(each.origin) for each in chosen]
     entry = series_entry(component)
@@ -146,7 +147,9 @@ def _between(component: Component, chosen: Sequence[LoadedPatch]) -> Iterator[Pr
             name = each.patch_name if isinstance(each, PinnedPatch) else each.path
             what = f"{name} stands between what would be in one series"
             pinned = isinstance(each, PinnedPatch)
-            hint = "take it, too" if pinned else "list it in the series in place of the manifest"
+            hint = "list it in the series in place of the manifest"
+            if pinned:
+                hint = f"take them all: patchkit take {manifest.options(component.name)}"
             yield Problem(what, str(each.where), hint)
 
 

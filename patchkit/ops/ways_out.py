@@ -8,6 +8,7 @@ from pathlib import Path
 
 from patchkit.errors import Problem
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.counting import counted
 from patchkit.workspace.enter import Cause, Entered, Refusal
 from patchkit.workspace.state import BUMP
 
@@ -21,7 +22,7 @@ def ways_out(
     refusal = entered.refusal
     if refusal is None:
         return ()
-    target = f"-m {manifest.name} -c {component.name}"
+    target = manifest.options(component.name)
     ways = _ways(entered, refusal, target, shlex.quote(str(checkout)))
     return (Problem(_what(refusal), component.name, in_columns(ways)),)
 
@@ -36,7 +37,7 @@ def _what(refusal: Refusal) -> str:
     names = _some(refusal.paths)
     if refusal.cause is Cause.EDITED:
         count = len(refusal.paths)
-        what = f"{count} edited file{'s' * (count != 1)}"
+        what = counted(count, "edited file")
         return f"{what}: {names}{f' ({refusal.detail})' * bool(refusal.detail)}"
     if refusal.cause is Cause.IN_THE_WAY:
         return f"untracked and in the way of the stack: {names}"

@@ -11,6 +11,7 @@ from patchkit.export import canonical_diffs, layout_of
 from patchkit.gitcmd.objects import write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.counting import counted
 from patchkit.model.diff import parse_diff
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.names import recipe_name
@@ -83,7 +84,7 @@ def _stale(patch: LoadedPatch, outcome: PatchOutcome, result: Rewritten) -> Find
     elif outcome.status.applies:
         what, hint = "stale: it is not what its recipe gives here", _AGAIN
     else:
-        files = f"{count} file{'s' * (count > 1)}"
+        files = counted(count, "file")
         what, hint = f"stale: it does not apply, but its recipe changes {files} here", _AGAIN
     return Finding(Severity.ERROR, "recipe-stale", what, patch.where, hint)
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.model.counting import counted
 from patchkit.model.lint import Finding, Severity
 from patchkit.recipes.prefilter import may_match, needed_words
 from patchkit.recipes.regex import regular_expressions
@@ -210,7 +211,7 @@ def _count_is_off(rule: Rule, count: int, where: str) -> Finding:
         what, code = "matches nothing", "recipe-dead-rule"
         hint = "has upstream renamed it? Take the rule out, or write expect: 0"
     else:
-        sites = f"{count} site{'s' * (count != 1)}"
+        sites = counted(count, "site")
         what, code = f"matches {sites}, not {rule.expect}", "recipe-count"
         hint = "look at the sites (patchkit recipe try), then change `expect`"
     return Finding(Severity.ERROR, code, f"{rule.id}: {what}", where, hint)

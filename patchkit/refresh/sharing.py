@@ -118,7 +118,7 @@ def _tried(
             Problem(
                 "uses the same patches, and its upstream is not here to try them",
                 str(use),
-                f"patchkit fetch -m {use.manifest.name}, or --fork",
+                f"patchkit fetch {use.manifest.options()}, or --fork",
             )
         )
     series = load_series(use.manifest, use.component, store, progress)

@@ -82,7 +82,7 @@ def _component_lines(component: ComponentDrift) -> Iterator[str]:
 def _row(patch: PatchDrift) -> str:
     since = patch.broken_by or patch.absorbed_by
     reverted = sum(each.mended is not None for each in patch.breaks)
-    note = f" ({reverted} earlier break{'s' * (reverted != 1)} mended)" if reverted else ""
+    note = f" ({counted(reverted, 'earlier break')} mended)" if reverted else ""
     risk = counted(patch.risk.commits, "commit") if patch.risk is not None else ""
     cells = (
         escaped(patch.name),

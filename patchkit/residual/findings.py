@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from patchkit.model.counting import counted
 from patchkit.model.lint import Finding, Severity
 from patchkit.residual.reviewing import ResidualSite, Review, State
 
@@ -22,7 +23,7 @@ def residual_findings(review: Review, name: str, command: str) -> Iterator[Findi
         for rule in dict.fromkeys(site.rule for site in review.sites):
             found = [s for s in review.sites if s.rule == rule and s.state is state]
             if found:
-                many = f"{len(found)} site{'s' * (len(found) > 1)} that {what}"
+                many = f"{counted(len(found), 'site')} that {what}"
                 text = f"{rule}: {many}: {_places(found)}"
                 hint = f"`{command}` lists them, with `--accept --reason ...` they may stay"
                 yield Finding(Severity.WARNING, f"residual-{code}", text, name, hint)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from patchkit.errors import PatchkitError
 from patchkit.explain.terrain import Overlay
 from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
+from patchkit.model.counting import counted
 from patchkit.model.lint import Finding, Severity
 from patchkit.recipes.engine import RecipeRun, run_recipe
 from patchkit.recipes.load import load_recipe
@@ -80,7 +81,7 @@ def _text(step: TextStep, source: Overlay, tree: str) -> Iterator[Finding]:
         return
     places = list(_places(files, step.text.encode()))
     if step.wanted and not places:
-        what = f"{title}: none of {len(files)} file{'s' * (len(files) > 1)} has it"
+        what = f"{title}: none of {counted(len(files), 'file')} has it"
         yield Finding(Severity.ERROR, "verify-present", what, where)
     elif places and not step.wanted:
         what = f"{title}: stands at {_listed(places)}"

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import CommitRef, Repository
+from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 from patchkit.model.objects import decode_path
 from patchkit.workspace.checkout import (
@@ -223,10 +224,10 @@ def _distance(repository: Repository, applied: str) -> tuple[int, int]:
 
 
 def _words(ahead: int, dropped: int) -> str:
-    own = f"{ahead} own commit{'s' * (ahead != 1)}"
+    own = counted(ahead, "own commit")
     if not dropped:
         return f"{own} on top"
-    gone = f"{dropped} commit{'s' * (dropped != 1)} of the stack"
+    gone = f"{counted(dropped, 'commit')} of the stack"
     return f"{own} in place of {gone}" if ahead else f"{gone} dropped"
 
 

@@ -53,7 +53,7 @@ def test_a_folder_in_natural_order(
         (folder / name).write_bytes(data)
     (folder / "README").write_text("not a patch\n")
     ran = empty.run("import", str(folder)).ok()
-    assert "unchanged  patches/demo/2-one.patch" in ran.out
+    assert "applies  patches/demo/2-one.patch" in ran.out
     assert _series(empty) == ["2-one.patch", "two.patch", "three.patch"]
     assert _stored(empty) == list(patches.values())
     text = (empty.root / "manifests/demo.yaml").read_text()

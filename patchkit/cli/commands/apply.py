@@ -28,6 +28,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _render(terminal: Terminal, report: ApplyReport) -> None:
 
 def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
     count = len(applied.patches)
-    patches = f"{count} patch{'es' * (count != 1)}" if count else "no patches"
+    patches = counted(count, "patch", "patches") if count else "no patches"
     sayings = {
         "created": f"{patches}, {_files(applied)}in {near(applied.checkout)}",
         "moved": f"{patches}, {_files(applied)}changed{_from_base(applied, manifest)}",
@@ -140,9 +141,7 @@ def _obstacle(applied: AppliedComponent) -> str:
 
 def _files(applied: AppliedComponent) -> str:
     """How many files were written; nothing where a dry run cannot tell."""
-    return (
-        "" if applied.changed is None else f"{applied.changed} file{'s' * (applied.changed != 1)} "
-    )
+    return "" if applied.changed is None else f"{counted(applied.changed, 'file')} "
 
 
 def _from_base(applied: AppliedComponent, manifest: str) -> str:
@@ -171,7 +170,7 @@ def _remarks(outcome: PatchOutcome) -> list[str]:
     if offsets:
         low, high = min(offsets), max(offsets)
         span = f"{low:+d}" if low == high else f"{low:+d} to {high:+d}"
-        found.append(f"{len(offsets)} hunk{'s' * (len(offsets) != 1)} at offset {span}")
+        found.append(f"{counted(len(offsets), 'hunk')} at offset {span}")
     if outcome.made_for_another_base:
         others = [file.path for file in outcome.files if file.preimage.value == "differs"]
         more = f" and {len(others) - 1} more" * (len(others) > 1)
@@ -213,7 +212,7 @@ def _summary(report: ApplyReport) -> str:
     total = len(report.components)
     parts = ", ".join(f"{count} {name}" for name, count in counts.items())
     would = "would be: " * report.dry_run
-    return f"{total} component{'s' * (total != 1)}: {would}{parts}"
+    return f"{counted(total, 'component')}: {would}{parts}"
 
 
 def _print_next(terminal: Terminal, report: ApplyReport) -> None:

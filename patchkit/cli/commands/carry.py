@@ -12,12 +12,12 @@ from patchkit.cli.options import JsonOption, QuietOption
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
+from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
     from patchkit.ops.carry import PlainCarryReport
-
-_SHORT = 12
 
 
 @command(
@@ -98,7 +98,7 @@ def carry(
 def _render(terminal: Terminal, report: PlainCarryReport) -> None:
     from patchkit.cli.carried_output import print_carried, print_carried_file
 
-    terminal.say(f"{report.old_base[:_SHORT]} -> {report.new_base[:_SHORT]}")
+    terminal.say(f"{short_id(report.old_base)} -> {short_id(report.new_base)}")
     for patch in report.patches:
         print_carried(terminal, patch.name, patch.status, review=patch.review)
         for file in patch.files:
@@ -106,7 +106,7 @@ def _render(terminal: Terminal, report: PlainCarryReport) -> None:
     review = sum(patch.review for patch in report.patches)
     failed = sum(patch.status is Status.CONFLICTED for patch in report.patches)
     terminal.product()
-    parts = [f"{len(report.patches)} patch{'es' * (len(report.patches) != 1)}"]
+    parts = [counted(len(report.patches), "patch", "patches")]
     parts += [f"{review} to review"] if review else []
     parts += [f"{failed} in conflict"] if failed else []
     good = report.exit_code is ExitCode.OK

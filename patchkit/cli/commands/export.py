@@ -18,6 +18,7 @@ from patchkit.cli.options import (
 )
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.export import ExportReport
@@ -85,7 +86,7 @@ def _render(terminal: Terminal, report: ExportReport) -> None:
     from patchkit.cli.words import word
 
     count = len(report.patches)
-    patches = f"{count} patch{'es' * (count != 1)}"
+    patches = counted(count, "patch", "patches")
     terminal.product(
         [word("exported"), "  ", report.component, f"  {patches} to ", str(report.target)]
     )

@@ -19,6 +19,7 @@ from patchkit.cli.options import (
 )
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
@@ -87,6 +88,6 @@ def _render(terminal: Terminal, report: FetchReport) -> None:
 def _detail(component: FetchedComponent) -> str:
     other = component.commit is not None and component.commit != component.pin
     base = f", base {short_id(component.commit)}" if component.commit and other else ""
-    plural = "" if component.files == 1 else "es"
-    files = f", {component.files} published patch{plural}" if component.files else ""
+    published = counted(component.files, "published patch", "published patches")
+    files = f", {published}" if component.files else ""
     return short_id(component.pin) + base + files

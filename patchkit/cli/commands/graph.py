@@ -17,6 +17,7 @@ from patchkit.cli.options import (
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Paint, Painted
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.graph import ComponentGraph, Dependency, GraphReport, PatchNode
@@ -101,8 +102,8 @@ def _is_free(node: PatchNode, graph: ComponentGraph) -> bool:
 
 
 def _why(need: Dependency) -> str:
-    files = f"{len(need.paths)} file{'s' * (len(need.paths) != 1)}"
-    return f"{need.lines} line{'s' * (need.lines != 1)} in {files}" if need.lines else files
+    files = counted(len(need.paths), "file")
+    return f"{counted(need.lines, 'line')} in {files}" if need.lines else files
 
 
 def _render_dot(terminal: Terminal, report: GraphReport) -> None:

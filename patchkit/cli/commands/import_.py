@@ -65,7 +65,12 @@ def import_(
     ] = None,
     strip: Annotated[
         int | None,
-        typer.Option("--strip", metavar="N", help="Folders to strip; default: the component's."),
+        typer.Option(
+            "--strip",
+            "-p",
+            metavar="N",
+            help="Leading folders off the paths. Default: the component's.",
+        ),
     ] = None,
     message: Annotated[
         str,
@@ -137,10 +142,10 @@ def _read(
 
 def _render(terminal: Terminal, report: AdoptReport) -> None:
     from patchkit.cli.explanations import print_explanation
-    from patchkit.cli.words import word
+    from patchkit.cli.words import verdict
 
     rows: list[list[Line]] = [
-        [word(each.status), each.file, f"from {each.source}"] for each in report.patches
+        [verdict(each.status), each.file, f"from {each.source}"] for each in report.patches
     ]
     terminal.table(rows)
     for explanation in report.explanations:

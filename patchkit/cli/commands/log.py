@@ -16,15 +16,14 @@ from patchkit.cli.options import (
 )
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
-from patchkit.cli.words import word
+from patchkit.cli.words import verdict, word
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
     from patchkit.ops.log import ComponentLog, LoggedPatch, LogReport
-
-_VERDICTS = {Status.UNCHANGED: "applies", Status.SHIFTED: "applies at an offset"}
 
 
 @command(
@@ -93,13 +92,14 @@ def _render_component(terminal: Terminal, log: ComponentLog) -> None:
 
 
 def _headline(patch: LoggedPatch) -> Line:
-    verdict = word(patch.status, _VERDICTS.get(patch.status, ""))
-    shown = word(patch.checkout) if patch.checkout and patch.status in _VERDICTS else verdict
+    shown = verdict(patch.status)
+    if patch.checkout and patch.status in (Status.UNCHANGED, Status.SHIFTED):
+        shown = word(patch.checkout)
     return [f"  {patch.number:>3}  ", shown, "  ", Painted(patch.name, Paint.STRONG)]
 
 
 def _details(patch: LoggedPatch) -> list[str]:
-    files = f"{patch.files} file{'s' * (patch.files != 1)}"
+    files = counted(patch.files, "file")
     size = f"{files}, +{patch.added} -{patch.removed}"
     author = f", {patch.author}" if patch.author else ""
     return [*([patch.subject] if patch.subject else []), size + author]

@@ -65,7 +65,10 @@ def render(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", metavar="DIR", help="Where to. Default: rendered/MANIFEST in the project."
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Where to. Default: rendered/MANIFEST in the project.",
         ),
     ] = None,
     into: Annotated[
@@ -145,7 +148,7 @@ def _render(terminal: Terminal, report: RenderReport) -> None:
     )
     conditions = {each.condition.value for each in report.files if not each.written}
     if conditions & {"stale", "missing", "leftover"}:
-        terminal.hint(f"write them anew: patchkit render --manifest {report.manifest}")
+        terminal.hint(f"write them anew: patchkit render -m {Path(report.manifest).stem}")
     if "edited" in conditions:
         terminal.hint(
             "edited by hand: move the change to the manifest or a template, then render --force"

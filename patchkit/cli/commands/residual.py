@@ -123,7 +123,7 @@ def residual(
 
 
 def _render(terminal: Terminal, each: ComponentResidual, *, everything: bool) -> None:
-    looked = f"{len(each.rules)} rule{'s' * (len(each.rules) > 1)}, {each.files} files"
+    looked = f"{counted(len(each.rules), 'rule')}, {each.files} files"
     terminal.product([Painted(each.component, Paint.STRONG), f"  {looked}"])
     counts = {"new": each.new, "expired": each.expired, "reviewed": each.reviewed}
     terminal.table(

@@ -18,6 +18,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
@@ -94,8 +95,9 @@ def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
             yield "rename it, make a checkout", f"patchkit apply -m {report.manifest} --force"
         elif each.snapshot.operation == "bump":
             target = f"-m {report.manifest} -c {each.name}"
-            yield "resolve the conflict", f"in {each.checkout}, then patchkit continue {target}"
-            yield "or", f"patchkit skip {target}, patchkit abort {target}"
+            yield f"resolve the conflict in {each.checkout}, then", f"patchkit continue {target}"
+            yield "or leave out the patch", f"patchkit skip {target}"
+            yield "or go back", f"patchkit abort {target}"
         elif each.state.value in _NEXT:
             what, how = _NEXT[each.state.value]
             yield what, how.format(target=f"-m {report.manifest}")
@@ -119,7 +121,7 @@ def _details(each: ComponentStatus) -> list[str]:
     found = [snapshot.detail] if snapshot.detail else []
     if snapshot.edited:
         count = len(snapshot.edited)
-        found.append(f"{count} edited file{'s' * (count != 1)}")
+        found.append(counted(count, "edited file"))
     if snapshot.untracked:
         found.append(f"{len(snapshot.untracked)} untracked")
     if snapshot.saved:

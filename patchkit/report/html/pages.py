@@ -11,6 +11,7 @@ from patchkit import __version__
 from patchkit.drift.saying import forecast_words
 from patchkit.drift.values import Landed, PatchDrift
 from patchkit.errors import ExitCode
+from patchkit.model.counting import counted
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import BrokenManifest, CheckReport, PatchCheck
 from patchkit.ops.ci import CiReport
@@ -179,7 +180,7 @@ def _verdict(
                 yield f"{words}: {states.count(status)}."
     lost = sum(bool(each.drift.problems) for each in components)
     if lost:
-        yield f"{lost} component{'s' * (lost != 1)} could not be looked at."
+        yield f"{counted(lost, 'component')} could not be looked at."
     elif code not in (ExitCode.OK, ExitCode.FINDING):
         yield "Something could not be read: see below."
     elif check is None and not components and not unchanged:
