@@ -8,8 +8,8 @@ PYTEST_OPTIONS ?= -n auto
 # Where this is set, every start compiles all modules anew: 0.3 s of CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format golden reference bench bench-full faults fuzz
-.PHONY: coverage mutation clean
+.PHONY: help demo test check format golden reference bench bench-full faults fuzz coverage mutation
+.PHONY: dist audit clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -35,8 +35,10 @@ golden: $(VENV)/.develops  ## write tests/golden anew; read the difference
 	$(BIN)/python -m pytest --update-golden tests
 	git diff --stat tests/golden
 
-reference: $(VENV)/.develops  ## write docs/reference and the help table anew
+reference: $(VENV)/.develops  ## write docs/reference, help, schemas and tables of formats anew
 	$(BIN)/python -m patchkit.cli.reference
+	$(BIN)/python -m patchkit.manifest.reference docs
+	$(BIN)/python -m patchkit.recipes.reference docs
 
 bench: $(VENV)/.develops  ## ratios to git, quilt and others, a few minutes
 	$(BIN)/python -m bench.run

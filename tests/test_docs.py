@@ -175,6 +175,16 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert [link for link in local if not (path.parent / link).exists()] == []
 
 
+def test_the_index_has_every_page() -> None:
+    text = (DOCS / "README.md").read_text(encoding="utf-8")
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"README.md"}
+    listed = set(re.findall(r"\]\(([a-z][^)#]*)\)", text))
+    assert (
+        sorted(page for page in pages if page not in listed and not page.startswith("stacks/"))
+        == []
+    )
+
+
 def test_architecture_names_what_is_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     places = set(re.findall(r"`((?!refs/)[a-z_/]+(?:\.py|/))`", text))

@@ -1,0 +1,1 @@
+"""A recipe against months of a real upstream: docs/recipes-figures.md."""

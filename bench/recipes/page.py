@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bench.recipes.published import Comparison
-    from bench.recipes.run import Trial
+    from bench.recipes.trial import Trial
 
 _HEAD = """\
 # A recipe against eight months of Megatron-LM

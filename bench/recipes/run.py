@@ -19,6 +19,7 @@ from pathlib import Path
 
 from bench.recipes.page import page
 from bench.recipes.published import Comparison, compare_published
+from bench.recipes.trial import Trial
 from patchkit.explain.terrain import Overlay
 from patchkit.export import Layout, canonical_diffs
 from patchkit.gitcmd.objects import ObjectReader, reading, write_objects
@@ -36,25 +37,6 @@ from patchkit.stack import SeriesPatch, build_stack
 HERE = Path(__file__).parent
 PIN = "3714d81d418c9f1bca4594fc35f9e8289f652862"
 _WORD = re.compile(rb"(?m)^[ \t]*@jit_fuser\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """The recipe on one commit.
-
-    `sites` were removed in `files`; `wrong` says what is not as it should be. `text` is what became
-    of the patch that was made at the pin: whether it applies, and how many sites it leaves then.
-    `beyond` are places outside the scope that still name jit_fuser.
-    """
-
-    branch: str
-    commit: str
-    date: str
-    sites: int
-    files: int
-    wrong: tuple[str, ...]
-    text: int | None
-    beyond: tuple[str, ...]
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from patchkit.ops.check_report import BrokenManifest, CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.ops.drift import DriftReport
 from patchkit.ops.matrix import MatrixReport
-from patchkit.ops.merging import Share
+from patchkit.ops.report_merge import Share
 from patchkit.report.reading import exit_code_of, read_envelope, read_result
 
 

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.dates import format_date, parse_date
 from patchkit.model.diff import read_diff, split_lines
+from patchkit.model.encoded_words import decode_words, encode_words, needs_words
 from patchkit.model.patch import Header, Identity, PatchFile
-from patchkit.model.words import decode_words, encode_words, needs_words
 
 _FIELD = re.compile(r"([!-9;-~]+):[ \t]*(.*)", re.DOTALL)
 _MBOX_LINE = re.compile(r">?From ")

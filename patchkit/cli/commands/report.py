@@ -61,7 +61,7 @@ def merge(
     exit code.
     """
     from patchkit.cli.shares import read_expected, read_shares
-    from patchkit.ops.merging import merge_reports
+    from patchkit.ops.report_merge import merge_reports
 
     terminal = Terminal(quiet=quiet, json=json)
     expected = read_expected(expect) if expect is not None else ()
