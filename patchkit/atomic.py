@@ -75,7 +75,7 @@ def write_beside(path: Path, data: bytes, *, executable: bool = False) -> Path:
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
-    """Make `target` a folder of exactly these files; it must not be there, or be empty.
+    """Make `target` a folder of exactly these files by path; it must not be there, or be empty.
 
     On disk: built beside it and renamed in, so that it is there whole or not at all; what a kill
     leaves beside it goes with the next call. Raises SurroundingsError.
@@ -86,6 +86,7 @@ def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         for name, data in files.items():
+            (draft / name).parent.mkdir(parents=True, exist_ok=True)
             (draft / name).write_bytes(data)
         draft.rename(place)
     except OSError as error:

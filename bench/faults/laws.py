@@ -153,7 +153,8 @@ class Laws:
     def _unfinished(self) -> list[str]:
         box = self.box
         # a folder that ^C met when it was just being made has nobody who knows its name
-        found = [path for path in box.temporary.iterdir() if any(path.iterdir())]
+        left = box.temporary.iterdir()
+        found = [path for path in left if not path.is_dir() or any(path.iterdir())]
         for pattern in _UNFINISHED:
             found += [path for path in box.work.rglob(pattern) if not _is_flock(path)]
         found += list((box.cache / "scratch").glob("*"))

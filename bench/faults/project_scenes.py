@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from hashlib import sha256
 
 import yaml
@@ -65,6 +66,14 @@ def _by_reference(box: Sandbox) -> None:
     project.run("apply").ok()
 
 
+def _to_carry(box: Sandbox) -> None:
+    """Patch files, and a clone of the user's with the commits to carry between."""
+    _two(box)
+    box.project.write(small_patches())
+    clone = box.project.root / "clone"
+    subprocess.run(["git", "clone", "-q", str(box.upstream("demo").path), clone], check=True)
+
+
 def _tip(upstream: Upstream) -> str:
     return str(upstream.resolve("refs/heads/main"))
 
@@ -94,6 +103,8 @@ def _reports(box: Sandbox) -> None:
 
 _GIT = ("--git", "https://example.com/demo.git", "--commit", _PIN)
 
+_PATCHES = tuple(word for name in small_patches() for word in ("--patch", name))
+
 PROJECT_SCENES = (
     Scene("init", ("init", "demo", *_GIT), _nothing, done=frozenset({0, 2, 4})),
     Scene("render", ("render", *VALUES), _to_render),
@@ -101,6 +112,9 @@ PROJECT_SCENES = (
     Scene("render --into", ("render", "versions", *VALUES, "--into", "docs/page.md"), _rendered),
     Scene("overrides", ("overrides", "--accept"), _overriding),
     Scene("take", ("take",), _by_reference, done=frozenset({0, 1, 2})),
+    Scene("carry", ("carry", "--repo", "clone", "--old-base", "origin/old", "--new-base",
+                    "origin/main", *_PATCHES, "--out", "carried", "--tree"), _to_carry,
+          done=frozenset({2})),
     Scene("report merge", ("report", "merge", "results/demo.json", "results/other.json",
                            "--format", "json", "--output", "report.json"), _reports),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,

@@ -118,6 +118,8 @@ class Harness:
         box.keep(scene.name)
         box.restore(scene.name)
         traced = Tracer(None, 0, ignored=self._ignored).run(box.command(scene.argv))
+        if "this is a bug" in (said := "".join(box.said())):
+            raise SystemExit(f"{scene.name}, undisturbed: {said}")
         laws = Laws(box, scene, old, state_of(box), traced.code)
         for part in scene.parts:
             box.restore(scene.name)

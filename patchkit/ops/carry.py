@@ -5,22 +5,32 @@ Nothing in the repository changes; what comes of it goes into a folder of its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.atomic import replace_file
+from patchkit.atomic import write_folder
 from patchkit.carry import CarryReport, carry_stack
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
+from patchkit.errors import (
+    BadInputError,
+    ExitCode,
+    PatchkitError,
+    Problem,
+    UsageError,
+)
 from patchkit.export import Deed, Original, Wanted, export_patches, layout_of
 from patchkit.gitcmd.between import Between
 from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.worktree import git_folder
 from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import encode_path
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.patch import Identity
 from patchkit.model.paths import unsafe_path
@@ -101,8 +111,9 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
         if wish.out is not None:
             before = build_stack(reader, bases[0], patches, stop_at_conflict=False)
             write_objects(trial, (*before.objects, *report.stack.objects))
-            written = _write_patches(trial, wish.out, patches, before, report.stack)
-            _write_results(wish.out, report, tree=wish.tree)
+            made = _made_patches(trial, patches, before, report.stack)
+            write_folder(wish.out, made | dict(_results(report, tree=wish.tree)))
+            written = {name: wish.out / name for name in made}
     conflicts = tuple(sorted(_conflicts(report)))
     return PlainCarryReport(
         bases[0].commit,
@@ -115,13 +126,10 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
 
 
 def _repository(folder: Path) -> Repository:
-    for git_dir in (folder / ".git", folder):
-        repository = Repository(git_dir.absolute())
-        if git_dir.is_file() and git_dir.name == ".git":
-            named = git_dir.read_text().removeprefix("gitdir:").strip()
-            repository = Repository((folder / named).absolute())
-        if repository.exists:
-            return repository
+    with suppress(GitFailureError):  # .git is a file that names none
+        git_dir = git_folder(folder)
+        if git_dir is not None:
+            return Repository(git_dir)
     raise UsageError(f"{folder} is no git repository")
 
 
@@ -172,9 +180,9 @@ def _named(wish: CarryWish) -> Iterator[tuple[Path, int]]:
             yield wish.series.parent / entry.name, strip
 
 
-def _write_patches(
-    repository: Repository, out: Path, patches: Sequence[SeriesPatch], before: Stack, after: Stack
-) -> dict[str, Path]:
+def _made_patches(
+    repository: Repository, patches: Sequence[SeriesPatch], before: Stack, after: Stack
+) -> dict[str, bytes]:
     old, new = _deeds(before, patches), _deeds(after, patches)
     wanted, names = [], []
     for patch in patches:
@@ -183,12 +191,7 @@ def _write_patches(
             layout = layout_of(patch.file, patch.strip, patch.subdirectory)
             wanted.append(Wanted(new[patch.name], original, layout))
             names.append(patch.name)
-    out.mkdir(parents=True, exist_ok=True)
-    written = {}
-    for name, data in zip(names, export_patches(repository, wanted), strict=True):
-        written[name] = out / name
-        replace_file(out / name, data, named=True)
-    return written
+    return dict(zip(names, export_patches(repository, wanted), strict=True))
 
 
 def _deeds(stack: Stack, patches: Sequence[SeriesPatch]) -> dict[str, Deed]:
@@ -205,7 +208,7 @@ def _deeds(stack: Stack, patches: Sequence[SeriesPatch]) -> dict[str, Deed]:
     return deeds
 
 
-def _write_results(out: Path, report: CarryReport, *, tree: bool) -> None:
+def _results(report: CarryReport, *, tree: bool) -> Iterator[tuple[str, bytes]]:
     """The resulting files of touched paths, what is deleted, and what is left in conflict."""
     conflicts = _conflicts(report)
     results: dict[str, bytes | None] = {}
@@ -213,25 +216,19 @@ def _write_results(out: Path, report: CarryReport, *, tree: bool) -> None:
     for outcome in report.outcomes:
         results.update(report.carried.get(outcome.name, {}))
         marked.update(report.marked.get(outcome.name, {}))
-    for path, text in marked.items():
-        _put(out / "conflicts", path, text)
-    _put(out, "conflicts.txt", "".join(f"{path}\n" for path in sorted(conflicts)).encode())
+    yield from _below("conflicts", marked)
+    yield "conflicts.txt", encode_path("".join(f"{path}\n" for path in sorted(conflicts)))
     if not tree:
         return
     kept = {path: data for path, data in results.items() if path not in conflicts}
-    for path, data in kept.items():
-        if data is not None:
-            _put(out / "tree", path, data)
+    yield from _below("tree", {path: data for path, data in kept.items() if data is not None})
     gone = sorted(path for path, data in kept.items() if data is None)
-    _put(out, "deleted.txt", "".join(f"{path}\n" for path in gone).encode())
+    yield "deleted.txt", encode_path("".join(f"{path}\n" for path in gone))
 
 
-def _put(folder: Path, path: str, data: bytes) -> None:
-    if unsafe_path(path, None) is not None:
-        return
-    target = folder / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
+def _below(folder: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    safe = {path: data for path, data in files.items() if unsafe_path(path, None) is None}
+    return ((f"{folder}/{path}", data) for path, data in safe.items())
 
 
 def _conflicts(report: CarryReport) -> set[str]:

@@ -50,6 +50,8 @@ def read_worktree(checkout: Checkout) -> Worktree:
     """Write the tracked files as they are on disk to the repository, leaving the index alone."""
     folder = move_folder(checkout.own_folder)
     folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob("*.lock"):  # of a git that was not let tidy up; we hold the checkout
+        left.unlink(missing_ok=True)
     index = folder / "worktree.index"
     return Worktree(write_tracked(checkout.repository, index), index)
 

@@ -113,3 +113,10 @@ def test_wishes_that_cannot_be_met(
         carried(upstream, bases, series, series.parent)
     with pytest.raises(BadInputError, match="No such file"):
         carry_patches(upstream.path, CarryWish(*bases, patches=(tmp_path / "missing.patch",)))
+
+
+def test_a_git_file_that_names_nothing(tmp_path: Path, series: Path) -> None:
+    for text in (b"\xff\xfe", b"gitdir: /nowhere\n"):
+        (tmp_path / ".git").write_bytes(text)
+        with pytest.raises(UsageError, match="is no git repository"):
+            carry_patches(tmp_path, CarryWish("a", "b", series=series))

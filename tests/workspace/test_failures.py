@@ -21,6 +21,7 @@ from patchkit.gitcmd.process import GitFailureError
 from patchkit.workspace import State, checkout
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, Entered, Stacked
+from patchkit.workspace.halting import place_of
 from patchkit.workspace.journal import Step
 from patchkit.workspace.place import put_back, put_in_place
 from patchkit.workspace.recover import has_leftovers
@@ -465,3 +466,18 @@ def test_the_lock_of_a_ref_that_a_killed_git_left_is_in_nobodys_way(
     (bench.path / ".git" / f"{name}.lock").touch()
     bench.enter(new, force=True)
     bench.assert_at(new)
+
+
+def test_a_lock_in_our_own_folder_is_in_nobodys_way(bench: Bench) -> None:
+    """A git that was not let write was not let remove it, either."""
+    stack = bench.stack()
+    bench.enter(stack)
+    bench.write("a.py", "mine\n")
+    left = bench.checkout.own_folder / "move" / "worktree.index.lock"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.touch()
+    # as a bump finds it, that asks for the worktree before anything else
+    assert place_of(bench.checkout, stack.base, stack.target.tip).worktree
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.touch()
+    assert bench.enter(stack, force=True).saved is not None
