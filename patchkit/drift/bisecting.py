@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from patchkit.drift.along import Along
 from patchkit.drift.judging import PatchVerdict, SeriesJudge
-from patchkit.drift.walking import Change, Touch, Walk, judge_commit
+from patchkit.drift.walking import Change, Touch, Walk, change_at, judge_commit
 from patchkit.gitcmd.firstparent import describe_commits
 
 
@@ -41,17 +41,13 @@ def _halved(
     """The patch's state at the start and from where it is as at the end; one where these agree."""
     end = _fate(at(last)[patch])
     if _fate(at(0)[patch]) == end:
-        return (_change(0, at(last)[patch]),)
+        return (change_at(0, at(last)[patch]),)
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _fate(at(middle)[patch]) == end else (middle, high)
-    return _change(0, at(0)[patch]), _change(high, at(high)[patch])
+    return change_at(0, at(0)[patch]), change_at(high, at(high)[patch])
 
 
 def _fate(verdict: PatchVerdict) -> str:
     return "fits" if verdict.status.applies else verdict.status.value
-
-
-def _change(position: int, verdict: PatchVerdict) -> Change:
-    return Change(position, verdict.status, verdict.faults, verdict.carried)

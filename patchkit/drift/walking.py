@@ -122,7 +122,7 @@ def _begin(along: Along, judge: SeriesJudge, start: str) -> Walk:
     pin = along.history.pin
     at_pin = judge_commit(along, judge, pin)
     verdicts = at_pin if start == pin else judge_commit(along, judge, start)
-    changes = tuple((_change(0, verdict),) for verdict in verdicts)
+    changes = tuple((change_at(0, verdict),) for verdict in verdicts)
     return Walk(start, start, 0, (), at_pin, changes)
 
 
@@ -133,7 +133,7 @@ def _goes_on(along: Along, judge: SeriesJudge, line: Line, earlier: Walk) -> boo
     carry, judge.carry = judge.carry, None  # what the engine said was kept with the walk
     verdicts = judge_commit(along, judge, earlier.tip)
     judge.carry = carry
-    now = [_change(0, verdict) for verdict in verdicts]
+    now = [change_at(0, verdict) for verdict in verdicts]
     last = [replace(each[-1], position=0, carried=None) for each in earlier.changes]
     return now == last
 
@@ -158,10 +158,11 @@ def _note(changes: list[list[Change]], position: int, verdicts: Sequence[PatchVe
         last = known[-1]
         was = (last.status, last.carried, last.faults)
         if was != (verdict.status, verdict.carried, verdict.faults):
-            known.append(_change(position, verdict))
+            known.append(change_at(position, verdict))
 
 
-def _change(position: int, verdict: PatchVerdict) -> Change:
+def change_at(position: int, verdict: PatchVerdict) -> Change:
+    """The state that the patch is in from that commit on."""
     return Change(position, verdict.status, verdict.faults, verdict.carried)
 
 

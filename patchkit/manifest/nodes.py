@@ -85,6 +85,11 @@ class Table(Struct, frozen=True):
         """The value of `key`; the first one if there are several."""
         return next((value for name, value in self.entries if name.text == key), None)
 
+    def text(self, key: str) -> str:
+        """The text at `key`; "" where there is none."""
+        node = self.get(key)
+        return node.text if isinstance(node, Scalar) else ""
+
     def key(self, key: str) -> Scalar | None:
         """Where `key` itself stands."""
         return next((name for name, _ in self.entries if name.text == key), None)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from patchkit.atomic import replace_file
@@ -35,15 +35,15 @@ def generated_files(docs: Path) -> dict[Path, str]:
     return {
         docs / "manifest.schema.json": schema_text(),
         docs / "manifest-part.schema.json": schema_text(part=True),
-        page: with_tables(page.read_text(encoding="utf-8")),
+        page: with_tables(page.read_text(encoding="utf-8"), MANIFEST, BEGIN),
     }
 
 
-def with_tables(page: str) -> str:
-    """The page with its tables made anew, between the two marks."""
-    before, _, rest = page.partition(BEGIN)
+def with_tables(page: str, root: Record, begin: str) -> str:
+    """The page with the tables of `root` made anew, between the two marks."""
+    before, _, rest = page.partition(begin)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables()}\n{END}{after}"
+    return f"{before}{begin}\n\n{tables(root)}\n{END}{after}"
 
 
 def tables(root: Record = MANIFEST) -> str:
@@ -108,12 +108,12 @@ def _value(shape: Shape) -> str:
     return value
 
 
-def main(docs: Path) -> None:
-    """Write everything that is out of date."""
-    for path, text in generated_files(docs).items():
+def write_stale(files: Mapping[Path, str]) -> None:
+    """Write each file that does not have its text."""
+    for path, text in files.items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             replace_file(path, text.encode())
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write_stale(generated_files(Path(sys.argv[1])))

@@ -29,9 +29,9 @@ def enclosing(lines: Sequence[bytes], at: int) -> Enclosure | None:
     depth = _depth_below(lines, at)
     for number in range(min(at, len(lines) - 1), -1, -1):
         line = lines[number]
-        if not _counts(line) or _depth(line) >= depth:
+        if not _counts(line) or depth_of(line) >= depth:
             continue
-        depth = _depth(line)
+        depth = depth_of(line)
         found = _OPENING.match(line)
         if found:
             names.append(found[1])
@@ -64,14 +64,14 @@ def _depth_below(lines: Sequence[bytes], at: int) -> int:
     for number, line in enumerate(lines[at:]):
         if _counts(line):
             # a line that opens a scope belongs to it
-            return _depth(line) + (number == 0 and _OPENING.match(line) is not None)
+            return depth_of(line) + (number == 0 and _OPENING.match(line) is not None)
     return 0
 
 
 def _end(lines: Sequence[bytes], opening: int) -> int:
-    depth = _depth(lines[opening])
+    depth = depth_of(lines[opening])
     for number in range(opening + 1, len(lines)):
-        if _counts(lines[number]) and _depth(lines[number]) <= depth:
+        if _counts(lines[number]) and depth_of(lines[number]) <= depth:
             return number
     return len(lines)
 
@@ -82,6 +82,7 @@ def _counts(line: bytes) -> bool:
     return bool(bare) and not bare.startswith((b"#", b")", b"]", b"}"))
 
 
-def _depth(line: bytes) -> int:
+def depth_of(line: bytes) -> int:
+    """How many columns the line is indented."""
     expanded = line.expandtabs(8)
     return len(expanded) - len(expanded.lstrip())

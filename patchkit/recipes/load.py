@@ -55,7 +55,7 @@ def parse_recipe(data: bytes, path: Path, name: str = "") -> Recipe:
     assert isinstance(table, Table)
     return Recipe(
         path=path,
-        description=_text(table, "description").strip("\n"),
+        description=table.text("description").strip("\n"),
         rules=tuple(_code_rule(each) for each in _tables(table, "rules")),
         texts=tuple(_text_rule(each) for each in _tables(table, "text")),
     )
@@ -71,9 +71,9 @@ def _problems(table: Table) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for rule in rules:
         where = rule.get("id") or rule
-        first = seen.setdefault(_text(rule, "id"), where.where.line)
+        first = seen.setdefault(rule.text("id"), where.where.line)
         if first != where.where.line:
-            what = f"{_text(rule, 'id')} is the id of two rules, the first in line {first}"
+            what = f"{rule.text('id')} is the id of two rules, the first in line {first}"
             yield Problem(what, str(where.where), "give one of them another id")
         files = rule.get("files")
         if isinstance(files, Items) and not files.items:
@@ -148,12 +148,12 @@ def _variables(nodes: Iterable[Node]) -> Iterator[str]:
 def _code_rule(table: Table) -> CodeRule:
     fix = table.get("fix")
     rule = CodeRule(
-        id=_text(table, "id"),
-        language=_text(table, "language"),
+        id=table.text("id"),
+        language=table.text("language"),
         rule=_mapping(table.get("rule")),
         constraints=_mapping(table.get("constraints")),
         utils=_mapping(table.get("utils")),
-        scope=_scope(table, LANGUAGES[_text(table, "language")]),
+        scope=_scope(table, LANGUAGES[table.text("language")]),
         fix=_code(fix) if isinstance(fix, Scalar) else None,
         whole_lines=table.get("remove") is not None,
         expect=_expect(table),
@@ -168,10 +168,10 @@ def _code_rule(table: Table) -> CodeRule:
 def _text_rule(table: Table) -> TextRule:
     is_regex = table.get("regex") is not None
     rule = TextRule(
-        id=_text(table, "id"),
-        find=_text(table, "regex" if is_regex else "find"),
+        id=table.text("id"),
+        find=table.text("regex" if is_regex else "find"),
         is_regex=is_regex,
-        replace=_text(table, "replace"),
+        replace=table.text("replace"),
         scope=_scope(table),
         expect=_expect(table),
         allow=tuple(_allowance(each) for each in _tables(table, "allow")),
@@ -189,16 +189,16 @@ def _scope(table: Table, endings: tuple[str, ...] = ()) -> Scope:
 
 
 def _expect(table: Table) -> Expect:
-    text = _text(table, "expect") or ">= 1"
+    text = table.text("expect") or ">= 1"
     return Expect(int(text.removeprefix(">=")), not text.startswith(">"))
 
 
 def _allowance(table: Table) -> Allowance:
     return Allowance(
-        files=Scope((_text(table, "path"),)),
-        within=_text(table, "within"),
-        text=_text(table, "text").strip("\n"),
-        reason=_text(table, "reason").strip(),
+        files=Scope((table.text("path"),)),
+        within=table.text("within"),
+        text=table.text("text").strip("\n"),
+        reason=table.text("reason").strip(),
         where=table.where,
     )
 
@@ -206,7 +206,7 @@ def _allowance(table: Table) -> Allowance:
 def _example(table: Table) -> Example:
     sites, after = table.get("sites"), table.get("after")
     return Example(
-        before=_text(table, "before"),
+        before=table.text("before"),
         after=after.text if isinstance(after, Scalar) else None,
         sites=int(sites.text) if isinstance(sites, Scalar) else None,
         where=table.where,
@@ -238,11 +238,6 @@ def _code(node: Scalar) -> str:
 def _where(table: Table) -> Location:
     key = table.get("id")
     return key.where if key is not None else table.where
-
-
-def _text(table: Table, key: str) -> str:
-    node = table.get(key)
-    return node.text if isinstance(node, Scalar) else ""
 
 
 def _texts(node: Node | None) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from patchkit.atomic import replace_file
-from patchkit.manifest.reference import END, tables
+from patchkit.manifest.reference import with_tables, write_stale
 from patchkit.recipes.fields import RECIPE, recipe_schema
 
 BEGIN = "<!-- generated: the tables; `python -m patchkit.recipes.reference docs` writes them -->"
@@ -21,22 +20,9 @@ def generated_files(docs: Path) -> dict[Path, str]:
     page = docs / "recipes.md"
     return {
         docs / "recipe.schema.json": json.dumps(recipe_schema(), indent=2) + "\n",
-        page: _with_tables(page.read_text(encoding="utf-8")),
+        page: with_tables(page.read_text(encoding="utf-8"), RECIPE, BEGIN),
     }
 
 
-def _with_tables(page: str) -> str:
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables(RECIPE)}\n{END}{after}"
-
-
-def main(docs: Path) -> None:
-    """Write everything that is out of date."""
-    for path, text in generated_files(docs).items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            replace_file(path, text.encode())
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write_stale(generated_files(Path(sys.argv[1])))

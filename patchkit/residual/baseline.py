@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.manifest.checking import check_shape
-from patchkit.manifest.nodes import Items, Scalar, Table, decode, parse
+from patchkit.manifest.nodes import Items, Table, decode, parse
 from patchkit.manifest.render import flow_mapping
 from patchkit.manifest.shapes import Complaint, Field, ListOf, Number, Record, Text
 from patchkit.manifest.values import Location
@@ -163,29 +163,24 @@ def load_baseline(path: Path, name: str) -> Baseline:
 
 
 def _site(table: Table) -> ReviewedSite:
-    path, rule, within, text = (_text(table, key) for key in ("path", "rule", "within", "text"))
+    path, rule, within, text = (table.text(key) for key in ("path", "rule", "within", "text"))
     return ReviewedSite(
         site=Fingerprint(path, rule, within, text),
-        reason=_text(table, "reason").strip(),
-        count=int(_text(table, "count") or 1),
+        reason=table.text("reason").strip(),
+        count=int(table.text("count") or 1),
         until=_until(table),
         where=table.where,
     )
 
 
 def _area(table: Table) -> ReviewedArea:
-    rule, path, reason = (_text(table, key) for key in ("rule", "path", "reason"))
+    rule, path, reason = (table.text(key) for key in ("rule", "path", "reason"))
     return ReviewedArea(rule, path, reason.strip(), _until(table), table.where)
 
 
 def _until(table: Table) -> date | None:
-    text = _text(table, "until")
+    text = table.text("until")
     return date.fromisoformat(text) if text else None
-
-
-def _text(table: Table, key: str) -> str:
-    node = table.get(key)
-    return node.text if isinstance(node, Scalar) else ""
 
 
 def _tables(table: Table, key: str) -> list[Table]:

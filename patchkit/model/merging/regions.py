@@ -19,8 +19,8 @@ class Region(Struct, frozen=True):
     """A stretch of the base that at least one side changed; all ranges count from 0.
 
     `start`..`end` are its lines in the base. `upstream` and `patch` are the lines that the sides
-    have there, `upstream_edits` and `patch_edits` the edits it is made of, `upstream_at` and
-    `patch_at` where its lines begin on the sides.
+    have there, `upstream_edits` and `patch_edits` the edits it is made of, `upstream_at`
+    where its lines begin there.
     """
 
     start: int
@@ -29,7 +29,6 @@ class Region(Struct, frozen=True):
     upstream: tuple[bytes, ...]
     patch: tuple[bytes, ...]
     upstream_at: int
-    patch_at: int
     upstream_edits: tuple[Edit, ...]
     patch_edits: tuple[Edit, ...]
 
@@ -92,7 +91,6 @@ def compare_three(
                 tuple(upstream[first_up:last_up]),
                 tuple(patch[first_patch:last_patch]),
                 first_up,
-                first_patch,
                 tuple(up),
                 tuple(own),
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchkit.model.alignment import likeness
+from patchkit.model.enclosing import depth_of
 
 Lines = Sequence[bytes]
 
@@ -52,7 +53,7 @@ def put_behind(first: Lines, second: Lines) -> list[bytes]:
 def leaves_scope(lines: Lines, depth: int) -> int:
     """The first of `lines` that is indented less than `depth`, with the blank lines before it."""
     for number, line in enumerate(lines):
-        if line.strip() and _depth(line) < depth:
+        if line.strip() and depth_of(line) < depth:
             cut = number
             while cut and not lines[cut - 1].strip():
                 cut -= 1
@@ -62,7 +63,7 @@ def leaves_scope(lines: Lines, depth: int) -> int:
 
 def indentation(lines: Lines) -> int:
     """How deep the first line that is not blank stands; 0 if all are blank."""
-    return next((_depth(line) for line in lines if line.strip()), 0)
+    return next((depth_of(line) for line in lines if line.strip()), 0)
 
 
 def alike(one: bytes, other: bytes) -> float:
@@ -74,11 +75,6 @@ def _affinity(first: Lines, second: Lines, around: tuple[bytes, bytes]) -> float
     """How much each line resembles its neighbour where the blocks meet, summed over the seams."""
     seams = ((around[0], first[0]), (first[-1], second[0]), (second[-1], around[1]))
     return sum(alike(one, other) if one.strip() and other.strip() else 0.0 for one, other in seams)
-
-
-def _depth(line: bytes) -> int:
-    expanded = line.expandtabs(8)
-    return len(expanded) - len(expanded.lstrip())
 
 
 def _sorted_together(
@@ -107,7 +103,7 @@ def _entries(lines: Lines, like: Lines) -> list[bytes]:
     depth, start = indentation(like), _opening(like[0])
     found: list[bytes] = []
     for line in lines:
-        if not line.strip() or _depth(line) != depth or _opening(line) != start:
+        if not line.strip() or depth_of(line) != depth or _opening(line) != start:
             break
         found.append(line)
     return found
