@@ -105,6 +105,14 @@ def test_a_commit_s_author_ends_where_git_says() -> None:
     assert (author.name, author.email, author.date) == ("A", "a <b@c", "1 +0000")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "subject"), [(b"latin-1", "é"), (b"utf-8", "\udce9"), (b"no-such", "\udce9")]
+)
+def test_a_message_is_read_in_its_encoding_or_kept_as_bytes(encoding: bytes, subject: str) -> None:
+    head = b"tree 1\nparent 2\nauthor A <a> 1 +0000\ncommitter C <c> 1 +0000\nencoding "
+    assert parse_commit("3", head + encoding + b"\n\n\xe9\n\nmore\n").subject == subject
+
+
 def test_a_branch_that_is_no_stack_is_refused(upstream: Upstream) -> None:
     base = upstream.commit({"f": "a\n"})
     other = upstream.commit({"g": "a\n"}, branch="side", parents=(base,))

@@ -200,7 +200,6 @@ def _slide_run(
     highest = matching = gap
     while length != end - start:  # it may have run into neighbours, and slide further with them
         length = end - start
-        matching = -1
         while start and lines[start - 1] == lines[end - 1]:
             start, end, gap = start - 1, end - 1, gap - 1
             changed[start], changed[end] = 1, 0

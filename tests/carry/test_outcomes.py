@@ -82,6 +82,19 @@ def test_both_sides_rename_it_alike(upstream: Upstream) -> None:
     assert (file.carried_to, file.reasons) == ("", ())
 
 
+def test_a_rename_to_where_upstream_has_a_file_is_a_conflict(upstream: Upstream) -> None:
+    old = upstream.commit({"f.py": TEXT})
+    new = upstream.commit({"g.py": "upstream's\n"})
+    patch = make_patch({"f.py": TEXT}, {"f.py": None, "g.py": PATCHED.decode()})
+    report = carry(upstream, old, new, patch)
+    file = only_file(report)
+    assert (file.status, file.reasons) == (
+        Status.CONFLICTED,
+        ("upstream has a file there already",),
+    )
+    assert report.stack.commit == new
+
+
 def test_a_patch_upon_one_that_never_applied_is_merged_all_the_same(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     never = make_patch({"g.py": "x\n"}, {"g.py": "y\n"})

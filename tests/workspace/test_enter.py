@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,24 @@ def test_saved_edits_come_back_by_the_command_that_is_named(bench: Bench) -> Non
     assert os.system(forced.saved.restore) == 0
     assert (bench.path / "b.py").read_text() == "mine\n"
     assert (bench.path / "untracked.txt").read_text() == "mine too\n"
+
+
+def test_what_is_saved_in_one_second_is_kept_apart(bench: Bench) -> None:
+    stack = bench.stack()
+    bench.enter(stack)
+    for text in ("first\n", "second\n"):
+        bench.write("b.py", text)
+        bench.enter(stack, force=True)
+    assert [bench.git("show", f"{ref}:b.py") for ref in (SAVED, f"{SAVED}-2")] == [
+        "first",
+        "second",
+    ]
+    for text in ("third\n", "fourth\n"):
+        shutil.rmtree(bench.path)
+        bench.path.write_text(text)
+        bench.enter(stack, force=True)
+    asides = [bench.path.with_name(f"demo.saved-{STAMP}{more}") for more in ("", "-2")]
+    assert [aside.read_text() for aside in asides] == ["third\n", "fourth\n"]
 
 
 def test_own_commits_are_refused_over_and_saved(bench: Bench) -> None:
