@@ -83,7 +83,8 @@ def test_moving(bench: Bench, stacks: tuple[Stacked, Stacked]) -> None:
         if (bench.path / ".git/patchkit/move/journal.json").exists():
             assert_old_or_new(bench, old, new)
             interrupted += bench.look().state is State.INTERRUPTED
-        bench.enter(new)
+        waits = bench.look().state is State.INTERRUPTED
+        assert bench.enter(new).finished is waits
         bench.assert_at(new)
         assert disk_files(bench.path) == committed_files(bench.path, new.tip) | {MINE}
         if not killed:
