@@ -28,6 +28,15 @@ def test_a_new_file_has_the_mode_of_any_new_file(tmp_path: Path) -> None:
     assert mode(tmp_path / "new") == mode(other)
 
 
+@pytest.mark.parametrize(("bits", "runs"), [(0o640, 0o750), (0o600, 0o700), (0o755, 0o755)])
+def test_who_may_read_a_program_may_run_it(tmp_path: Path, bits: int, runs: int) -> None:
+    path = tmp_path / "run.sh"
+    path.touch()
+    path.chmod(bits)
+    assert mode(write_beside(path, b"new", executable=True)) == runs
+    assert mode(write_beside(path, b"new")) == bits
+
+
 @pytest.mark.parametrize("bits", [0o600, 0o644, 0o755])
 def test_the_mode_is_kept(tmp_path: Path, bits: int) -> None:
     path = tmp_path / "file"
