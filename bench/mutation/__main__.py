@@ -21,7 +21,9 @@ def main() -> int:
     )
     parser.add_argument("--sample", type=int, help="how many mutants of each group; default: all")
     parser.add_argument("--seed", type=int, help="which ones; default: by chance")
-    parser.add_argument("--again", action="store_true", help="only those that lived last time")
+    parser.add_argument(
+        "--again", action="store_true", help="those that lived last time, and what is new"
+    )
     parser.add_argument("--children", type=int, default=1, help="mutants tried at once (1)")
     parser.add_argument("--write", metavar="FILE", help="write the figures into this page")
     options = parser.parse_args()

@@ -73,20 +73,28 @@ def _stored(group: str) -> Path:
 
 
 def run_group(group: Group, *, sample: int | None, seed: int, again: bool, children: int) -> Run:
-    """Try a sample of a group's mutants, or `again` those that the last run left alive."""
+    """Try a sample of a group's mutants.
+
+    With `again` the last run's, as far as the code still has them and nothing noticed them then;
+    what has come into the sample instead of those that are gone is tried, too.
+    """
     tree = _copy_tree(group)
     mutants = sorted(
         (each for path in _modules(tree, group) for each in mutants_of(tree, path)),
         key=lambda mutant: mutant.name,
     )
     before = last_run(group.name) if again else None
-    chosen = _again(mutants, before) if before else _sample(mutants, sample, seed)
-    if chosen:
-        _mutmut(tree, [mutant.name for mutant in chosen], children)
-    verdicts = _verdicts(tree, chosen)
     if before:
-        verdicts += [each for each in before.verdicts if each.is_noticed]
-        seed = before.seed
+        seed, sample = before.seed, sample or len(before.verdicts)
+    chosen = _sample(mutants, sample, seed)
+    # by what they change: mutmut's numbers move with the code
+    known = before.verdicts if before else ()
+    noticed = {str(each.mutant): each.word for each in known if each.is_noticed}
+    tried = [mutant for mutant in chosen if str(mutant) not in noticed]
+    if tried:
+        _mutmut(tree, [mutant.name for mutant in tried], children)
+    verdicts = _verdicts(tree, tried)
+    verdicts += [Verdict(each, noticed[str(each)]) for each in chosen if str(each) in noticed]
     run = Run(group.name, seed, len(mutants), tuple(verdicts))
     run.save()
     return run
@@ -103,12 +111,6 @@ def _sample(mutants: list[Mutant], sample: int | None, seed: int) -> list[Mutant
 
 def _number(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
-
-
-def _again(mutants: list[Mutant], before: Run) -> list[Mutant]:
-    """Those that lived, found by what they change: mutmut's numbers move with the code."""
-    alive = {str(each.mutant) for each in before.verdicts if not each.is_noticed}
-    return [mutant for mutant in mutants if str(mutant) in alive]
 
 
 def _modules(tree: Path, group: Group) -> list[Path]:
