@@ -148,8 +148,6 @@ class _Attempt(Struct):
         try:
             _refuse_unsafe(change)
             before = self._before(change)
-            if before is None and change.kind is Kind.MODIFY:
-                change = replace(change, kind=Kind.ADD, old_path=None)
             preimage = _compare_preimage(change, before)
             mode = self._mode_after(change, before)
             self._refuse_beyond_symlink(change, before)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from patchkit.model.apply import Blobs, apply_changes
+from patchkit.model.mail import parse_patch
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, SYMLINK_MODE
-from patchkit.model.outcome import Preimage, Reason, Status
-from tests.model.oracle import apply_to, git_diff, git_verdict, our_verdict
+from patchkit.model.outcome import Clash, Preimage, Reason, Status
+from patchkit.model.tree import Tree
+from tests.model.oracle import Objects, apply_to, git_diff, git_verdict, our_verdict
 
 Files = dict[str, tuple[int, bytes]]
 
@@ -74,6 +79,7 @@ def add(path: str, text: str, mode: str = "100644") -> bytes:
         (move("rename", "a", "b") + move("rename", "b", "a"), True),
         (move("rename", "a", "b"), False),
         (move("copy", "a", "b"), False),
+        (move("copy", "a", "c"), True),
         (delete("b", "b") + move("rename", "a", "b"), True),
         (move("rename", "a", "b") + delete("b", "b"), False),
         (delete("a", "a") + add("a", "new"), True),
@@ -90,6 +96,7 @@ def add(path: str, text: str, mode: str = "100644") -> bytes:
         (add("e/n", "a", "120000") + add("e/x", "new"), True),
         (add("x", "a", "120777"), True),
         (add("x", "a", "100600"), True),
+        (add("x", "a", "100645"), True),
         (add("x", "Subproject commit " + "3" * 40, "160000"), True),
         (add("x", "Subproject commit 3", "160000"), False),
         (add("x", "Subproject commit " + "z" * 40, "160000"), False),
@@ -152,6 +159,31 @@ def test_a_binary_change_without_payload() -> None:
     assert not both(git_diff(before, after), before)
     (outcome,) = apply_to(before, git_diff(before, after, "--full-index")).files
     assert outcome.clashes[0].reason is Reason.BINARY
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_binary_change_with_a_short_id(side: int) -> None:
+    before, after = {"f": (FILE_MODE, b"\x00")}, {"f": (FILE_MODE, b"\x00\x00")}
+    patch = git_diff(before, after, "--binary")
+    (ids,) = re.findall(rb"index (\w{40})\.\.(\w{40})", patch)
+    assert both(patch, before)
+    assert not both(patch.replace(ids[side], ids[side][:10]), before)
+
+
+def test_a_terse_attempt_does_not_tell_what_stands_there() -> None:
+    files, patch = {"d/c": BASE["d/c"]}, modify("d/c", "x", "y").replace(b"-1 +1", b"-3 +3")
+    told, terse = (_clash(files, patch, terse=each) for each in (False, True))
+    assert (told.expected, told.found, told.found_at) == ((b"x\n",), (b"2\n",), 3)
+    assert (terse.expected, terse.found, terse.found_at) == ((), (), 0)
+
+
+def _clash(files: Files, patch: bytes, *, terse: bool) -> Clash:
+    objects = Objects()
+    changes = parse_patch(patch, name="x").changes
+    tree = Tree(objects, objects.tree(files))
+    (outcome,) = apply_changes(tree, Blobs(objects), changes, terse=terse).files
+    (clash,) = outcome.clashes
+    return clash
 
 
 NAMED: Files = dict.fromkeys(("x", "x y", "é", 'q"', "x x"), (FILE_MODE, b"x\n"))
