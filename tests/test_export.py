@@ -303,11 +303,10 @@ def test_a_patch_in_another_form_and_with_another_strip_keeps_its_bytes(
     upstream: Upstream,
 ) -> None:
     base = upstream.commit({"a": "1\n2\n3\n"})
-    wanted = _wanted(upstream, base, b"--- a/a\n+++ b/a\n" + _HUNK)
     odd = parse_patch(b"--- a/x/a\n+++ b/x/a\n" + _HUNK, name="odd.patch", strip=2)
-    other = upstream.commit({"b": "y\n"}, branch="other", parents=(base,))
-    there = _applied(upstream, other, b"--- a/a\n+++ b/a\n" + _HUNK)
-    moved = Wanted(there, Original(odd, wanted.deed), Layout(2, folders="x/"))
+    there = _applied(upstream, base, b"--- a/a\n+++ b/a\n" + _HUNK)
+    nowhere = Deed("", "", there.message, there.author)  # it did not apply
+    moved = Wanted(there, Original(odd, nowhere), Layout(2, folders="x/"))
     (data,) = export_patches(Repository(upstream.path), [moved])
     assert data == b"--- a/x/a\n+++ b/x/a\n" + _HUNK
 

@@ -16,7 +16,7 @@ _MARK = re.compile("xx", re.IGNORECASE)
 _NONE = re.compile(r"\bNone\b")
 #: A text for people has a space in it; the name of an encoding has no case.
 _PROSE = re.compile(r"""(["'])(?:(?!\1).)* (?:(?!\1).)*\1""")
-_HINT = re.compile(r"hint=\w+")
+_HINT = re.compile(r"""hint=\w*(?:"[^"]*")?|[,\s]""")
 _ENCODING = re.compile(r"""["'](utf-8|ascii|latin-1|surrogateescape)["']""", re.IGNORECASE)
 
 
@@ -65,7 +65,7 @@ def _line(parts: Iterable[Sequence[str]]) -> str:
 
 
 def _is_only_text(before: str, after: str) -> bool:
-    if _plain(_HINT.sub("", before)) == _plain(after):
+    if "hint=" in before and _HINT.sub("", before) == _HINT.sub("", after):
         return True
     if _plain(before) != _plain(after):
         return False
