@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import faulthandler
 import os
 import shutil
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import patchkit
 from patchkit.cli.main import run
 from tests.support.projects import Project
 from tests.support.repos import Upstream
@@ -124,6 +126,8 @@ class Sandbox:
 @contextmanager
 def sandbox(above: Path | None = None) -> Iterator[Sandbox]:
     """A sandbox below `above`, in an environment in which nothing of the user's is left."""
+    # what a command loads late would be compiled into the place that it came from
+    compileall.compile_dir(Path(patchkit.__file__).parent, quiet=1)
     keeps = ("PATH", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="patchkit-faults-", dir=above) as folder:

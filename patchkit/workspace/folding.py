@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
@@ -24,17 +24,39 @@ def require_distinct(repository: Repository, commit: str) -> None:
         return
     listing = repository.git("ls-tree", "-r", "-t", "--name-only", "-z", commit).out
     paths = [os.fsdecode(path) for path in listing.split(b"\0")[:-1]]
-    clashes = list(clashing(paths))
-    if clashes:
-        more = f", and {len(clashes) - _MOST_TOLD} more" if len(clashes) > _MOST_TOLD else ""
-        pairs = ", ".join(f"{one} and {other}" for one, other in clashes[:_MOST_TOLD])
+    if told := _told(paths):
         raise SurroundingsError(
             Problem(
-                f"this file system takes names for one that differ only by case: {pairs}{more}",
+                f"this file system takes names for one that differ only by case: {told}",
                 str(repository.work_tree),
                 "put the workspace where case counts (--workspace DIR)",
             )
         )
+
+
+def require_steady(repository: Repository, changed: Iterable[str]) -> None:
+    """SurroundingsError if paths that change are one on the file system of this worktree.
+
+    To put the one there and to take the other away would leave neither.
+    """
+    if not folds_case(repository):
+        return
+    above = (path.split("/")[:deep] for path in changed for deep in range(1, path.count("/") + 2))
+    if told := _told(list(dict.fromkeys("/".join(parts) for parts in above))):
+        raise SurroundingsError(
+            Problem(
+                f"names change only by case, which this file system takes for one: {told}",
+                str(repository.work_tree),
+                "rename the checkout: apply makes it anew; or put the workspace where case counts",
+            )
+        )
+
+
+def _told(paths: list[str]) -> str:
+    """The first of the clashes among paths, "" for none."""
+    clashes = list(clashing(paths))
+    more = f", and {len(clashes) - _MOST_TOLD} more" if len(clashes) > _MOST_TOLD else ""
+    return ", ".join(f"{one} and {other}" for one, other in clashes[:_MOST_TOLD]) + more
 
 
 def folds_case(repository: Repository) -> bool:

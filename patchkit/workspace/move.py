@@ -18,7 +18,7 @@ from patchkit.gitcmd.objects import write_objects
 from patchkit.model.objects import GitObject
 from patchkit.workspace.checkout import BRANCH, Checkout
 from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_below
-from patchkit.workspace.folding import require_distinct
+from patchkit.workspace.folding import require_distinct, require_steady
 from patchkit.workspace.indexlock import hold_index
 from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
 from patchkit.workspace.place import changed_meanwhile, put_back, put_in_place, remove_empty_folder
@@ -86,6 +86,7 @@ def move_checkout(
     try:
         _make_room(checkout, folder)
         require_distinct(checkout.repository, target.worktree or target.tip)
+        require_steady(checkout.repository, [change.path for change in changes])
         hold_index(checkout)
         start = index or checkout.git_dir / "index"
         prepare_index(checkout.repository, start, folder / "index", target.worktree or target.tip)

@@ -12,7 +12,7 @@ import pytest
 from patchkit.workspace.folding import clashing
 from tests.support.powers import run_bound
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Files, Upstream, git_in, make_patch, tree_files
 from tests.support.stacked import STATES, Stacked, small_patches
 
 FOLDED = os.environ.get("PATCHKIT_TEST_CASEFOLD", "")
@@ -117,6 +117,25 @@ def test_a_checkout_where_git_found_that_case_does_not_count(
     stack.edit("a.txt", "five\n", "5\n")
     stack.run("refresh").ok()
     stack.settled()
+
+
+@pytest.mark.parametrize("name", ["A.txt", "Folder/x"])
+def test_a_name_that_changes_by_case_only(project: Project, upstream: Upstream, name: str) -> None:
+    """Where case does not count, the file would be gone, and nobody would have been told."""
+    before: Files = {"a.txt": "one\n", "folder/x": "x\n"}
+    old = upstream.commit(before)
+    new = upstream.commit({name.lower(): None, name: before[name.lower()]})
+    project.component("demo", upstream, old, {})
+    project.run("apply").ok()
+    checkout = project.checkout("demo")
+    git_in(checkout, "config", "core.ignorecase", "true")
+    project.component("demo", upstream, new, {})
+    ran = project.run("apply", "--update-lock")
+    assert (ran.code, "change only by case" in ran.err) == (5, True), ran.err
+    assert git_in(checkout, "status", "--porcelain") == b""
+    assert tree_files(checkout, "HEAD").keys() == before.keys()
+    checkout.rename(checkout.with_name("away"))
+    project.run("apply", "--update-lock").ok()
 
 
 @pytest.mark.skipif(not FOLDED, reason="PATCHKIT_TEST_CASEFOLD names no folder without case")
