@@ -6,6 +6,7 @@ Only this package reads environment variables of patchkit's own.
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -65,7 +66,7 @@ def all_manifest_paths(names: Sequence[str] | None) -> tuple[Path, ...]:
         return tuple(dict.fromkeys(manifest_path(name) for name in names))
     found = tuple(manifests_in(Path(MANIFEST_FOLDER)))
     if not found:
-        raise UsageError("no manifest in ./manifests", hint="name one with --manifest")
+        raise _no_manifest()
     return found
 
 
@@ -148,9 +149,19 @@ def _only_manifest() -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError("no manifest in ./manifests", hint="name one with --manifest")
+        raise _no_manifest()
     names = ", ".join(each.stem for each in found)
     raise UsageError("several manifests in ./manifests", hint=f"choose with --manifest: {names}")
+
+
+def _no_manifest() -> UsageError:
+    """Who works in a checkout, or anywhere else in a project, is told where its manifests are."""
+    hint = "name one with --manifest"
+    here = Path.cwd()
+    project = next((each for each in here.parents if manifests_in(each / MANIFEST_FOLDER)), None)
+    if project is not None:
+        hint = f"cd {shlex.quote(os.path.relpath(project))}  (its manifests/ has some), or {hint}"
+    return UsageError("no manifest in ./manifests", hint=hint)
 
 
 def moment() -> datetime:

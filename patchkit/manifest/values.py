@@ -290,6 +290,11 @@ class Component(Struct, frozen=True):
     residual: Residual = field(default_factory=Residual)
 
     @property
+    def series(self) -> LocalSeries | None:
+        """Its series, None if the manifest names none; no manifest is taken that names two."""
+        return next((each for each in self.patches if isinstance(each, LocalSeries)), None)
+
+    @property
     def references(self) -> tuple[PinnedPatch, ...]:
         """Its patches that stay in another pinned repository."""
         return tuple(each for each in self.patches if isinstance(each, PinnedPatch))

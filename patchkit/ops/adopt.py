@@ -19,7 +19,6 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.model.series import Series, parse_series
-from patchkit.refresh.arranging import series_entry
 from patchkit.refresh.files import Project, files_of, patch_names_in
 from patchkit.refresh.planning import Home
 from patchkit.refresh.sharing import foresee, other_uses
@@ -140,7 +139,7 @@ def _in_place(
 ) -> tuple[LoadedPatch, ...]:
     """All patches in the order in which they apply: the new ones behind those of the series."""
     patches = list(old.patches)
-    entry = series_entry(component)
+    entry = component.series
     if entry is None:
         return (*patches, *new)
     earlier = component.patches[: component.patches.index(entry) + 1]
@@ -159,7 +158,7 @@ def _writes(project: Project, new: Sequence[LoadedPatch]) -> dict[Path, bytes | 
             text = series.data.rstrip(b"\r\n") + f" -p{each.strip}\n".encode()
             series = parse_series(text, name=home.entry.path)
     writes[path] = series.data
-    if series_entry(component) is None:
+    if component.series is None:
         data = manifest.path.read_bytes()
         entry = {"series": home.entry.path}
         writes[manifest.path] = add_patch(data, component.name, entry, file=manifest.path)

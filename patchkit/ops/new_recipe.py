@@ -26,7 +26,6 @@ from patchkit.recipes.load import parse_recipe
 from patchkit.recipes.sites import check_rule
 from patchkit.recipes.trees import Rewritten, rewrite
 from patchkit.recipes.writing import pattern_rule
-from patchkit.refresh.arranging import series_entry
 from patchkit.refresh.files import Project, files_of
 from patchkit.store import Store
 from patchkit.transaction import write_set
@@ -161,7 +160,7 @@ def _listed(
     old = seen.get(path)
     series = parse_series(old, name=entry) if old is not None else Series()
     writes: dict[Path, bytes | None] = {path: series.append(name).data}
-    if series_entry(project.component) is None:
+    if project.component.series is None:
         data = seen[manifest.path]
         assert data is not None
         added = {"series": entry}

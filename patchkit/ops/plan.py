@@ -29,7 +29,6 @@ from patchkit.manifest.values import (
     GitSource,
     IndexPin,
     IndexSource,
-    LocalSeries,
     Manifest,
 )
 from patchkit.model.progress import Progress
@@ -53,7 +52,7 @@ from patchkit.planning.values import (
 from patchkit.recipes.generating import load_generator
 from patchkit.refresh.planning import Home
 from patchkit.refresh.remembering import load_resolutions
-from patchkit.series import load_series
+from patchkit.series import LoadedSeries, load_series
 from patchkit.sources.refs import list_refs
 from patchkit.store import Store
 
@@ -159,10 +158,10 @@ class _Tools(Struct, frozen=True):
 def _look(
     blank: ComponentPlan, manifest: Manifest, component: Component, tools: _Tools
 ) -> _Planned:
-    ref = tools.to or component.track
     if not isinstance(component.source, GitSource):
         skipped = replace(blank, skipped="comes from no git repository")
         return _Planned(skipped, _released(component))
+    ref = tools.to or component.track
     if ref is None:
         hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
         what = f"{component.name} tracks no branch"
@@ -170,22 +169,50 @@ def _look(
     series = load_series(manifest, component, tools.store, tools.progress)
     history = open_history(tools.store, component, ref, tools.progress)
     tools.progress.step(component.name, f"looking along {ref}", local=True)
+    found = _walked(manifest, component, series, history, tools)
+    plan = replace(
+        blank,
+        ref=history.ref,
+        fork=history.fork,
+        on_branch=history.on_branch,
+        tip=landed_of(history, [history.tip])[0],
+        commits=len(found.route.line.commits),
+        touching=len(found.route.steps),
+        version=found.at_pin.version,
+        tip_version=found.declared[-1][1].version,
+        reaches=reaches(history, found.route, found.stretches),
+        stretches=found.stretches,
+    )
+    return _Planned(plan, found.at_pin, tuple(_options(history, found)), history, found.route)
+
+
+class _Walked(Struct, frozen=True):
+    """What stands along a branch: states of the stack, and what metadata declares from where."""
+
+    route: Route
+    stretches: tuple[Stretch, ...]
+    declared: Sequence[tuple[int, Declaration]]
+    at_pin: Declaration
+
+
+def _walked(
+    manifest: Manifest, component: Component, series: LoadedSeries, history: History, tools: _Tools
+) -> _Walked:
+    store, patches = tools.store, series.series_patches
     recipes = load_generator(series.patches).recipes
-    ours = [each for each in component.patches if isinstance(each, LocalSeries)]
-    homes = [Home(manifest.root, each, component) for each in ours]
-    remembered = load_resolutions(homes[0]) if homes else {}
+    entry = component.series
+    remembered = load_resolutions(Home(manifest.root, entry, component)) if entry else {}
+    memory = verdicts_path(store.cache, history, series.patches, remembered)
 
     def bring(blobs: Iterable[str]) -> None:
-        bring_blobs(tools.store, component, history, blobs, tools.progress)
+        bring_blobs(store, component, history, blobs, tools.progress)
 
-    memory = verdicts_path(tools.store.cache, history, series.patches, remembered)
     with ObjectReader(history.repository) as reader:
-        ask = partial(_tags, component, tools.store)
-        metadata = Metadata(history, reader, bring, component, ask)
+        metadata = Metadata(history, reader, bring, component, partial(_tags, component, store))
         route, stretches = walk_stack(
             history,
             reader,
-            series.series_patches,
+            patches,
             bring,
             recipes=recipes,
             alone=metadata.paths,
@@ -194,25 +221,9 @@ def _look(
         )
         declared = metadata.along(route)
         tools.progress.step(component.name, "carrying to where it may go", local=True)
-        trial = Trial(
-            Along(history, reader, bring), series.series_patches, recipes, remembered, memory
-        )
+        trial = Trial(Along(history, reader, bring), patches, recipes, remembered, memory)
         stretches = tried(stretches, route, trial)
-    plan = replace(
-        blank,
-        ref=history.ref,
-        fork=history.fork,
-        on_branch=history.on_branch,
-        tip=landed_of(history, [history.tip])[0],
-        commits=len(route.line.commits),
-        touching=len(route.steps),
-        version=metadata.at_pin.version,
-        tip_version=declared[-1][1].version,
-        reaches=reaches(history, route, stretches),
-        stretches=stretches,
-    )
-    options = tuple(_options(history, route, stretches, declared, metadata.at_pin))
-    return _Planned(plan, metadata.at_pin, options, history, route)
+    return _Walked(route, stretches, declared, metadata.at_pin)
 
 
 def _tags(component: Component, store: Store) -> Mapping[str, str]:
@@ -232,20 +243,15 @@ def _released(component: Component) -> Declaration:
     return Declaration(normal_name(name), version, ())
 
 
-def _options(
-    history: History,
-    route: Route,
-    stretches: Sequence[Stretch],
-    declared: Sequence[tuple[int, Declaration]],
-    at_pin: Declaration,
-) -> Iterable[Option]:
+def _options(history: History, found: _Walked) -> Iterable[Option]:
     """The newest commit of each part of the line where neither work nor metadata change."""
-    ids = (route.line.start, *route.line.commits)
+    stretches, declared = found.stretches, found.declared
+    ids = (found.route.line.start, *found.route.line.commits)
     lasts = {each.last for each in stretches} | {first - 1 for first, _ in declared[1:]}
     positions = sorted(lasts)
     landed = landed_of(history, [history.pin, history.tip, *(ids[each] for each in positions)])
     tip = landed[1].date
-    yield Option(None, Effort(), _age(landed[0].date, tip), at_pin)
+    yield Option(None, Effort(), _age(landed[0].date, tip), found.at_pin)
     for position, commit in zip(positions, landed[2:], strict=True):
         effort = next(each.effort for each in stretches if each.last >= position)
         said = [each for first, each in declared if first <= position][-1]

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
-from patchkit.manifest.values import Component, LocalSeries, Manifest
+from patchkit.manifest.values import Component, Manifest
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
 from patchkit.recipes.scope import Scope, check_glob
@@ -94,8 +94,8 @@ def baseline_path(component: Component) -> str:
     """The component's baseline, relative to the project: what it says, or beside its series."""
     if component.residual.baseline:
         return component.residual.baseline
-    series = [each.path for each in component.patches if isinstance(each, LocalSeries)]
-    folder = series[0].rpartition("/")[0] if series else f"patches/{component.name}"
+    series = component.series
+    folder = series.path.rpartition("/")[0] if series else f"patches/{component.name}"
     return f"{folder}/residual.yml" if folder else "residual.yml"
 
 

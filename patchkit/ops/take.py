@@ -25,7 +25,6 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.progress import Progress
 from patchkit.model.series import Series, parse_series
 from patchkit.model.trailers import subject_from, with_trailer
-from patchkit.refresh.arranging import series_entry
 from patchkit.refresh.files import Project, files_of, patch_names_in
 from patchkit.series import LoadedPatch, LoadedSeries, load_series
 from patchkit.stack import build_stack
@@ -136,7 +135,7 @@ def _between(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Proble
     manifest, component = project.manifest, project.component
     entries = component.patches
     moving = [entries.index(each.origin) for each in chosen]
-    entry = series_entry(component)
+    entry = component.series
     if entry is not None:
         moving.append(entries.index(entry))
     if not chosen:
@@ -199,7 +198,7 @@ def _writes(
         for number, entry in enumerate(component.patches)
         if isinstance(entry, PinnedPatch) and entry.patch_name in taken
     ]
-    own = None if series_entry(component) is not None else home.entry.path
+    own = None if component.series is not None else home.entry.path
     text = fold_patches(manifest.path.read_bytes(), component.name, gone, own, file=manifest.path)
     writes: dict[Path, bytes | None] = {manifest.root / e.where: e.data for e in taken.values()}
     return {**writes, path: series.data, manifest.path: text}

@@ -13,11 +13,6 @@ from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEn
 from patchkit.series import LoadedPatch
 
 
-def series_entry(component: Component) -> LocalSeries | None:
-    """The component's series, None if the manifest names none."""
-    return next((each for each in component.patches if isinstance(each, LocalSeries)), None)
-
-
 def arrange(
     component: Component, patches: Sequence[LoadedPatch], names: Sequence[str]
 ) -> tuple[str, ...]:

@@ -78,23 +78,35 @@ def draft_carry(
     )
     if not report.clean:
         return None, report
-    if fixed := _fixed(report, patches, deciding.left_out):
-        theirs = [each.name for each in patches if each.path is None]
-        merged = [each.name for each in report.outcomes if each.status is Status.MERGED]
-        raise FixedPatchesError(report, [name for name in merged if name in theirs], fixed)
+    _require_rewritable(report, patches, deciding.left_out)
     before = build_stack(reader, old_base, series, stop_at_conflict=False)
     write_objects(repository, (*before.objects, *report.stack.objects))
     # what a recipe makes is always written in canonical form, whatever the file said before
     generated = generator.recipes if generator is not None else {}
     deeds = {n: deed for n, deed in deeds_of(before, patches).items() if n not in generated}
-    landed = deeds_of(report.stack, patches)
+    return _draft(report, Setting(repository, reader, new_base, home, patches, deeds)), report
+
+
+def _draft(report: CarryReport, setting: Setting) -> Draft:
+    """The patch files that say what was carried."""
+    patches = setting.old
     loaded = {each.name: each for each in patches}
+    landed = deeds_of(report.stack, patches)
     slots = [Slot(name, deed, loaded[name]) for name, deed in landed.items()]
+    names = arrange(setting.home.component, patches, [slot.name for slot in slots])
     gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
-    names = arrange(home.component, patches, [slot.name for slot in slots])
-    setting = Setting(repository, reader, new_base, home, patches, deeds)
     plan = plan_patches(with_empty_patches(patches, slots), setting)
-    return Draft((), plan, names, dropped=gone), report
+    return Draft((), plan, names, dropped=gone)
+
+
+def _require_rewritable(
+    report: CarryReport, patches: Sequence[LoadedPatch], left_out: frozenset[str]
+) -> None:
+    fixed = _fixed(report, patches, left_out)
+    if fixed:
+        theirs = {each.name for each in patches if each.path is None}
+        merged = [each.name for each in report.outcomes if each.status is Status.MERGED]
+        raise FixedPatchesError(report, [name for name in merged if name in theirs], fixed)
 
 
 def _fixed(

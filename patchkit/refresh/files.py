@@ -13,7 +13,6 @@ from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Locatio
 from patchkit.model.names import recipe_name
 from patchkit.model.revision import Revision
 from patchkit.model.series import Series, parse_series
-from patchkit.refresh.arranging import series_entry
 from patchkit.refresh.drafting import Draft
 from patchkit.refresh.planning import Home
 
@@ -27,7 +26,7 @@ class Project(Struct, frozen=True):
     @property
     def home(self) -> Home:
         """Where its new patches go; a component without a series gets one of its own."""
-        entry = series_entry(self.component)
+        entry = self.component.series
         if entry is None:
             path = f"patches/{self._own_folder}/series"
             entry = LocalSeries(path, Location(self.manifest.path, self.component.where.line))
@@ -90,7 +89,7 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
     text = series.arrange(draft.series).data
     if text != before and (draft.series or before is not None):
         writes[path] = text
-    if series_entry(project.component) is None and draft.series:
+    if project.component.series is None and draft.series:
         writes[project.manifest.path] = _with_series(project, home.entry.path, manifest)
     return writes
 
@@ -101,7 +100,7 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
     `data` is what the manifest's file is to hold without this draft.
     """
     assert draft.plan is not None
-    manifest, entry = project.manifest, series_entry(project.component)
+    manifest, entry = project.manifest, project.component.series
     strangers = list(_changed_elsewhere(draft))
     if entry is None or strangers:
         what = strangers[0] if strangers else f"{project.component.name} has no series"

@@ -90,23 +90,18 @@ def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, byte
         for each in component.patches
         if isinstance(each, LocalPatch | LocalSeries)
     }
-    folders = {
-        (manifest.root / each.path).parent
-        for each in component.patches
-        if isinstance(each, LocalSeries)
-    }
     return bool(paths & changed.keys()) or any(
-        path.parent in folders and _lists(path.parent, path.name, component, manifest)
-        for path in changed
+        _lists(manifest, component, each) for each in changed
     )
 
 
-def _lists(folder: Path, name: str, component: Component, manifest: Manifest) -> bool:
-    for entry in component.patches:
-        if isinstance(entry, LocalSeries) and (manifest.root / entry.path).parent == folder:
-            file = manifest.root / entry.path
-            return file.is_file() and name in parse_series(file.read_bytes(), name=entry.path).names
-    return False
+def _lists(manifest: Manifest, component: Component, path: Path) -> bool:
+    """Whether the component's series, which stands beside the file, lists it."""
+    entry = component.series
+    file = manifest.root / entry.path if entry is not None else None
+    if entry is None or file is None or file.parent != path.parent or not file.is_file():
+        return False
+    return path.name in parse_series(file.read_bytes(), name=entry.path).names
 
 
 def _tried(

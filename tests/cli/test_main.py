@@ -145,3 +145,14 @@ def test_a_reader_that_leaves_is_no_error(argv: list[str]) -> None:
     finally:
         os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+def test_who_works_in_a_checkout_is_told_where_the_manifests_are(tmp_path: Path) -> None:
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "demo.yaml").write_text("version: 1\n")
+    checkout = tmp_path / "workspace" / "demo"
+    checkout.mkdir(parents=True)
+    for command in ("status", "check"):
+        ran = run(command, cwd=checkout)
+        assert ran.code == ExitCode.USAGE
+        assert "hint: cd ../.." in ran.err
