@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Mapping
@@ -53,7 +52,7 @@ def write_beside(path: Path, data: bytes, *, executable: bool = False) -> Path:
     Returns its path, to be renamed to `path` by the caller. Raises SurroundingsError, and leaves
     nothing behind then.
     """
-    beside = path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{UNFINISHED}")
+    beside = path.with_name(f".{path.name[:80]}.{os.urandom(6).hex()}{UNFINISHED}")
     try:
         # 0666 less the umask, as any program makes a file
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

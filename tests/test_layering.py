@@ -22,6 +22,7 @@ LAYERS = ("errors", "model", "gitcmd", "stages", "ops", "report", "cli")
 FLOW = (
     "reading",
     "atomic",
+    "flock",
     "memory",
     "parallel",
     "transaction",

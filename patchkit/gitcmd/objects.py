@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -175,7 +174,7 @@ def _put_file(path: Path, data: bytes) -> None:
     if path.exists():
         return  # named after its contents
     # such names `git gc` sweeps away after a kill
-    temporary = path.with_name(f"tmp_pack_{secrets.token_hex(6)}")
+    temporary = path.with_name(f"tmp_pack_{os.urandom(6).hex()}")
     try:
         with temporary.open("xb") as file:
             file.write(data)

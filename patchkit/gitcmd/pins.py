@@ -8,7 +8,7 @@ that the pin is here and nobody took a pack away. Without a receipt that fits, g
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -131,7 +131,7 @@ def _write_receipt(repository: Repository, ref: str, base: Base) -> None:
         "date": base.date,
         "packs": _packs(repository),
     }
-    draft = path.with_name(f"{path.stem}.{secrets.token_hex(6)}.draft")
+    draft = path.with_name(f"{path.stem}.{os.urandom(6).hex()}.draft")
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         draft.write_text(json.dumps(noted, indent=2, sort_keys=True) + "\n")

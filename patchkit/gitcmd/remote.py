@@ -64,47 +64,45 @@ class Trouble(Enum):
     OTHER = "other"
 
 
-# First match wins; what git (2.34 to 2.52), curl and ssh say in the C locale.
-_SIGNS = tuple(
-    (trouble, re.compile(pattern, re.IGNORECASE))
-    for trouble, pattern in (
-        (Trouble.DISK, r"no space left on device|disk quota exceeded"),
-        (
-            Trouble.DAMAGED,
-            r"possible repository corruption|unable to read [0-9a-f]{40}"
-            r"|missing (blob|tree|commit) object",
-        ),
-        (Trouble.ABSENT, r"not our ref|couldn't find remote ref|no such ref"),
-        (
-            Trouble.REFUSED,
-            r"does not allow request for unadvertised|does not support shallow"
-            r"|dumb http transport does not support|want \S+ not valid|shallow file has changed",
-        ),
-        (
-            Trouble.DENIED,
-            r"could not read (username|password)|authentication failed|permission denied"
-            r"|terminal prompts disabled|host key verification failed|error: 40[13]\b",
-        ),
-        (
-            Trouble.NO_REPOSITORY,
-            r"repository not found|does not appear to be a git repository|does not exist"
-            r"|repository '[^']*' not found|error: 404\b|not a git repository|no such file",
-        ),
-        (
-            Trouble.UNREACHABLE,
-            r"could not resolve|couldn't connect|failed to connect|connection refused|timed out"
-            r"|unable to connect|unable to look up|network is unreachable|no route to host"
-            r"|name or service not known|temporary failure in name resolution|ssl certificate"
-            r"|certificate verif|error: (5\d\d|429)\b",
-        ),
-        (
-            Trouble.BROKEN,
-            r"early eof|rpc failed|hung up|unexpected disconnect|index-pack failed"
-            r"|connection reset|transfer closed|low speed|operation too slow|invalid index-pack"
-            # half an answer, or another one than git's protocol has there
-            r"|protocol error|expected (flush|'|no other)|invalid (packet|server response)",
-        ),
-    )
+# First match wins; what git (2.34 to 2.52), curl and ssh say in the C locale. Compiled when
+# something failed: most runs ask no server.
+_SIGNS = (
+    (Trouble.DISK, r"no space left on device|disk quota exceeded"),
+    (
+        Trouble.DAMAGED,
+        r"possible repository corruption|unable to read [0-9a-f]{40}"
+        r"|missing (blob|tree|commit) object",
+    ),
+    (Trouble.ABSENT, r"not our ref|couldn't find remote ref|no such ref"),
+    (
+        Trouble.REFUSED,
+        r"does not allow request for unadvertised|does not support shallow"
+        r"|dumb http transport does not support|want \S+ not valid|shallow file has changed",
+    ),
+    (
+        Trouble.DENIED,
+        r"could not read (username|password)|authentication failed|permission denied"
+        r"|terminal prompts disabled|host key verification failed|error: 40[13]\b",
+    ),
+    (
+        Trouble.NO_REPOSITORY,
+        r"repository not found|does not appear to be a git repository|does not exist"
+        r"|repository '[^']*' not found|error: 404\b|not a git repository|no such file",
+    ),
+    (
+        Trouble.UNREACHABLE,
+        r"could not resolve|couldn't connect|failed to connect|connection refused|timed out"
+        r"|unable to connect|unable to look up|network is unreachable|no route to host"
+        r"|name or service not known|temporary failure in name resolution|ssl certificate"
+        r"|certificate verif|error: (5\d\d|429)\b",
+    ),
+    (
+        Trouble.BROKEN,
+        r"early eof|rpc failed|hung up|unexpected disconnect|index-pack failed"
+        r"|connection reset|transfer closed|low speed|operation too slow|invalid index-pack"
+        # half an answer, or another one than git's protocol has there
+        r"|protocol error|expected (flush|'|no other)|invalid (packet|server response)",
+    ),
 )
 
 _HINTS = {
@@ -246,7 +244,11 @@ def run_network(
 
 def classify(said: str) -> Trouble:
     """What the lines that git, curl, ssh and the server wrote come to."""
-    return next((trouble for trouble, sign in _SIGNS if sign.search(said)), Trouble.OTHER)
+    return next((trouble for trouble, sign in _SIGNS if _tells(sign, said)), Trouble.OTHER)
+
+
+def _tells(sign: str, said: str) -> bool:
+    return re.search(sign, said, re.IGNORECASE) is not None
 
 
 def _gitpython() -> Any:
@@ -302,12 +304,12 @@ def _failure(url: str, progress: RemoteProgress, code: int) -> RemoteError:
     said = [*progress.other_lines, *progress.error_lines]
     text = "\n".join(said)
     trouble = classify(text)
-    telling = [line for line in said if _SIGN_OF[trouble].search(line)] or said
+    telling = [line for line in said if _tells(_SIGN_OF[trouble], line)] or said
     what = _plain(telling[0], url) if telling else f"git exits with {code}"
     return RemoteError(trouble, url, _WORDS.get(trouble, "") + what, text)
 
 
-_SIGN_OF = dict(_SIGNS) | {Trouble.OTHER: re.compile("^fatal:")}
+_SIGN_OF = dict(_SIGNS) | {Trouble.OTHER: "^fatal:"}
 
 _WORDS = {
     Trouble.UNREACHABLE: "cannot be reached: ",

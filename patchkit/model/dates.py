@@ -14,13 +14,14 @@ _RAW = re.compile(r"@?(-?\d{1,18}) ([+-]\d{4})")
 _ZONE = r"\s*(?P<zone>[+-]\d{2}:?\d{2}|Z|UTC?|GMT|)(?:\s*\(.*\))?"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d+)?)?"
 _MONTH = r"(?P<month>[A-Za-z]{3})[a-z]*"
+# Compiled as far as they are tried: nearly always one.
 _FORMS = (
     # Fri, 21 Nov 2026 11:00:00 +0100
-    re.compile(rf"(?:\w+,\s*)?(?P<day>\d{{1,2}})\s+{_MONTH}\s+(?P<year>\d{{4}})\s+{_TIME}{_ZONE}"),
+    rf"(?:\w+,\s*)?(?P<day>\d{{1,2}})\s+{_MONTH}\s+(?P<year>\d{{4}})\s+{_TIME}{_ZONE}",
     # Fri Nov 21 11:00:00 2026 +0100
-    re.compile(rf"\w+\s+{_MONTH}\s+(?P<day>\d{{1,2}})\s+{_TIME}\s+(?P<year>\d{{4}}){_ZONE}"),
+    rf"\w+\s+{_MONTH}\s+(?P<day>\d{{1,2}})\s+{_TIME}\s+(?P<year>\d{{4}}){_ZONE}",
     # 2026-11-21 11:00:00 +0100, 2026-11-21T11:00:00Z
-    re.compile(rf"(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})[T ]{_TIME}{_ZONE}"),
+    rf"(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})[T ]{_TIME}{_ZONE}",
 )
 
 
@@ -31,7 +32,7 @@ def parse_date(text: str) -> str:
     if raw:
         return f"{int(raw[1])} {raw[2]}"
     for form in _FORMS:
-        match = form.fullmatch(text)
+        match = re.fullmatch(form, text)
         if match:
             return _from_fields(match.groupdict())
     return ""

@@ -1,21 +1,14 @@
-"""One patchkit at a time fetches an upstream; the others wait, and then find it there.
-
-These are locks of the operating system (flock): they vanish with the process that holds them,
-however it ends, so that a lock file that is left behind locks nobody out.
-"""
+"""One patchkit at a time fetches an upstream; the others wait, and then find it there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from patchkit.errors import SurroundingsError
+from patchkit.flock import FileLock
 from patchkit.model.stop import Stop
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 
 @contextmanager
@@ -29,19 +22,14 @@ def locked(path: Path, stop: Stop, waiting: Callable[[], None]) -> Iterator[None
 
 
 def _acquired(path: Path, stop: Stop, waiting: Callable[[], None]) -> FileLock:
-    from filelock import FileLock, Timeout  # noqa: PLC0415  (slow to import)
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path)
         for patience in _patience(waiting):
             stop.check()
-            try:
-                lock.acquire(timeout=patience, poll_interval=0.05)
-            except Timeout:
-                continue
-            return lock
-    except (OSError, NotImplementedError) as error:
+            if lock.acquire(patience):
+                return lock
+    except OSError as error:
         what = f"{path} cannot be locked: {error}"
         raise SurroundingsError(what, hint="put the cache elsewhere with --cache DIR") from error
     raise AssertionError("patience is without end")

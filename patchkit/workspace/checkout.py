@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import SurroundingsError
+from patchkit.flock import FileLock
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, Manifest
 from patchkit.sources.identity import upstream_key
@@ -84,19 +85,15 @@ def locked(checkout: Checkout) -> Iterator[None]:
 @contextmanager
 def locked_file(path: Path, what: Path) -> Iterator[None]:
     """Hold the lock file `path`, which guards `what`."""
-    from filelock import FileLock, Timeout  # noqa: PLC0415  (slow to import)
-
     if path.parent.is_symlink():
         raise SurroundingsError(f"{path.parent} is a symbolic link", hint="delete it")
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path)
-    try:
-        lock.acquire(timeout=_PATIENCE)
-    except Timeout:
+    if not lock.acquire(_PATIENCE):
         raise SurroundingsError(
             f"{what} is locked by another patchkit",
             hint=f"wait for it to end, or find it with: fuser {path}",
-        ) from None
+        )
     try:
         yield
     finally:

@@ -41,7 +41,6 @@ _HEAVY = {
     "jinja2",
     "unidiff",
     "yaml",
-    "filelock",
     "platformdirs",
 }
 _STANDARD = {"typing", "dataclasses", "inspect", "subprocess", "pathlib", "json", "logging", "re"}
@@ -78,17 +77,9 @@ _UNUSED = {
 }
 
 
-@pytest.fixture(scope="module")
-def of_filelock() -> set[str]:
-    """What filelock loads by itself: asyncio and all that, in its last versions for Python 3.10."""
-    command = [sys.executable, "-c", "import sys, filelock; print(*sys.modules)"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return {m.split(".")[0] for m in done.stdout.split()}
-
-
 @pytest.mark.parametrize("argv", [("status",), ("apply",), ("check",), ("diff",), ("log",)])
 def test_a_command_without_need_of_the_network_loads_nothing_for_it(
-    argv: tuple[str, ...], project: Project, upstream: Upstream, of_filelock: set[str]
+    argv: tuple[str, ...], project: Project, upstream: Upstream
 ) -> None:
     pin = upstream.commit({"a": "1\n"})
     patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
@@ -96,6 +87,6 @@ def test_a_command_without_need_of_the_network_loads_nothing_for_it(
     project.run("apply").ok()
     loaded = _loaded(*argv, cwd=project.root)
     assert f"patchkit.ops.{argv[0]}" in loaded
-    assert loaded & _UNUSED <= (of_filelock if "filelock" in loaded else set())
+    assert loaded & _UNUSED == set()
     stages = {m.split(".")[1] for m in loaded if m.startswith("patchkit.")}
     assert stages & {"recipes", "residual", "rendering", "machine", "drift", "carry"} == set()
