@@ -62,11 +62,12 @@ class Source(Struct, frozen=True):
     roots: dict[str, SgNode]
     depths: dict[str, int]
     starts: list[int]
+    literals: dict[str, list[int]]
 
     @classmethod
     def of(cls, path: str, text: str) -> Source:
         """A file that is not parsed yet."""
-        return cls(path, text, {}, {}, [])
+        return cls(path, text, {}, {}, [], {})
 
     def place(self, at: int) -> tuple[int, int]:
         """The line and the column of a character, from 1."""
@@ -100,9 +101,32 @@ class Source(Struct, frozen=True):
             self.depths[language] = depth_of(self.root(language), len(self.text))
         return self.depths[language]
 
+    def literal(self, rule: CodeRule, nodes: Sequence[SgNode]) -> frozenset[int]:
+        """The lines that begin within a string or another token, counted from the first node's."""
+        top, last = nodes[0].range().start.line, nodes[-1].range().end.line
+        if rule.language not in self.literals:  # once: sites may lie inside each other
+            self.literals[rule.language] = sorted(_literal_lines(self.root(rule.language)))
+        lines = self.literals[rule.language]
+        inside = lines[bisect_right(lines, top) : bisect_right(lines, last)]
+        return frozenset(line - top for line in inside)
+
     def errors(self, language: str) -> int:
         """How many places the parser could make nothing of."""
         return len(self.root(language).find_all(kind="ERROR"))
+
+
+def _literal_lines(root: SgNode) -> set[int]:
+    found: set[int] = set()
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        first, last = node.range().start.line, node.range().end.line
+        children = node.children() if first != last else []
+        if children and not _LITERAL.search(node.kind()):
+            todo += children
+        elif first != last:
+            found |= set(range(first + 1, last + 1))
+    return found
 
 
 def find_sites(rule: Rule, source: Source) -> list[Site]:
@@ -272,26 +296,10 @@ def _fixed(rule: CodeRule, source: Source, start: int, node: SgNode) -> str:
         text = source.text[first + source.offset : last + source.offset]
         column = len(_indent(source.text, first + source.offset))
         # a block of text in YAML is part of its node's indentation
-        literal = frozenset[int]() if rule.language == "yaml" else _literal_lines(nodes)
+        literal = frozenset[int]() if rule.language == "yaml" else source.literal(rule, nodes)
         return Brought(text, column, literal)
 
     return expand(rule.fix, value, _indent(source.text, start), source.eol)
-
-
-def _literal_lines(nodes: Sequence[SgNode]) -> frozenset[int]:
-    """The lines that begin within a string or another token, counted from the first node's."""
-    top = nodes[0].range().start.line
-    found: set[int] = set()
-    todo = list(nodes)
-    while todo:
-        node = todo.pop()
-        first, last = node.range().start.line, node.range().end.line
-        children = node.children() if first != last else []
-        if children and not _LITERAL.search(node.kind()):
-            todo += children
-        elif first != last:
-            found |= set(range(first - top + 1, last - top + 1))
-    return frozenset(found)
 
 
 #: Kinds of nodes whose lines are a value, however they are made up of others.
