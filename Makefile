@@ -49,11 +49,11 @@ bench-full: $(VENV)/.develops  ## the same up to 1000, or real commits of REPOSI
 	$(BIN)/python -m bench.run --patches 10,50,200,1000 $(if $(REPOSITORY),--repository $(REPOSITORY)) \
 		--write $(if $(REPOSITORY),docs/benchmarks-real,docs/benchmarks).md
 
-faults: $(VENV)/.develops  ## stop commands at 1200 points; writes docs/faults.md
+faults: $(VENV)/.develops  ## stop commands at 1200 points, half an hour; writes docs/faults.md
 	$(BIN)/python -m bench.faults --points 1200 --write docs/faults.md
 
-fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader
-	$(BIN)/python -m bench.fuzz --minutes 10
+fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader; writes docs/fuzzing.md
+	$(BIN)/python -m bench.fuzz --minutes 10 --write docs/fuzzing.md
 
 coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes docs/testing.md
 	rm -rf build/coverage

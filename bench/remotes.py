@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from bench.page import put_between_marks
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch, tree_files
 from tests.support.smart import SmartServer, Trick, smart_server
@@ -36,7 +37,6 @@ _WHERES = ("http://127.0.0.1:1/x", "file:///etc", "ext::sh -c id", "/elsewhere.g
 #: Seconds: a stall is noticed after one (GIT_HTTP_LOW_SPEED_TIME), at most three times in a row.
 _PATIENCE = 30.0
 _LIMIT = "GIT_HTTP_LOW_SPEED_TIME"
-_BEGIN, _END = "<!-- remotes -->", "<!-- end of remotes -->"
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,7 @@ def main() -> int:
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the figures there")
     options = parser.parse_args()
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
     who = {
         f"GIT_{role}_{what}": "u@example.com"
         for role in ("AUTHOR", "COMMITTER")
@@ -179,12 +180,13 @@ def main() -> int:
                 if wrong := stage.broken(point):
                     broken += 1
                     print(f"BROKEN {point}\n" + "\n".join(f"    {each}" for each in wrong))
+                if len(seen) % 20 == 0:
+                    print(f"{len(seen)} of {options.points}, {broken} broke a law", flush=True)
     text = _page(counts, seed, broken)
     print(text)
+    print(f"{counts.total()} points, {broken} broke a law, seed {seed}")
     if options.write:
-        head, _, rest = options.write.read_text(encoding="utf-8").partition(_BEGIN)
-        page = f"{head}{_BEGIN}\n{text}\n{_END}{rest.partition(_END)[2]}"
-        options.write.write_text(page, encoding="utf-8")
+        put_between_marks(options.write, "remotes", text)
     return 1 if broken else 0
 
 

@@ -19,7 +19,7 @@ _SLIME = ("sglang", "megatron", "mindspeed")
 
 
 def main() -> int:
-    """Run; exits with 1 if a verdict differs from git's."""
+    """Run; exits with 1 if a verdict differs from git's, 77 if there is no clone to run."""
     parser = argparse.ArgumentParser(prog="python -m bench.corpora", description=__doc__)
     parser.add_argument("--git", metavar="CLONE", help="of git: its scripts t41*")
     parser.add_argument("--gnu-patch", metavar="CLONE", help="of GNU patch")
@@ -29,6 +29,12 @@ def main() -> int:
     parser.add_argument("--match", default="t41[0-4]*.sh", help="which scripts of git (t41[0-4]*)")
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the figures there")
     options = parser.parse_args()
+    suites = {"git": options.git, "gnu-patch": options.gnu_patch, "slime": options.slime}
+    skipped = [name for name, clone in suites.items() if not clone]
+    for name in skipped:
+        _tell(f"skipped: {name} (--{name} CLONE runs it)")
+    if len(skipped) == len(suites):
+        return 77
     differ = 0
     with tempfile.TemporaryDirectory(prefix="patchkit-corpora-") as folder:
         if options.git:
@@ -46,6 +52,8 @@ def main() -> int:
             sets = _published(options, Path(folder))
             differ += len(sets.differ)
             _done("slime", slime_section(sets, head(options.slime)), options.write)
+    run = ", ".join(name for name in suites if name not in skipped)
+    print(f"\n{run}: {differ} verdicts or trees are other than git's")
     return 1 if differ else 0
 
 

@@ -8,11 +8,15 @@ import sys
 import time
 import traceback
 from collections import Counter
+from datetime import datetime, timezone
+from pathlib import Path
 from random import Random
 
 from bench.fuzz.targets import TARGETS
+from bench.page import machine, put_between_marks
 
 _SLOW = 20.0  # seconds that no case may take
+_TELL = 60.0  # seconds between two words about how far it is
 
 
 def main() -> int:
@@ -22,14 +26,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="the first number; default: chance")
     parser.add_argument("--target", action="append", choices=TARGETS, help="only this one")
     parser.add_argument("--once", action="store_true", help="only the case of the seed")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="write the figures there")
     options = parser.parse_args()
     seed = secrets.randbelow(10**9) if options.seed is None else options.seed
     names = options.target or list(TARGETS)
     print(f"seed {seed}", flush=True)
     counts, spent, failed = Counter[str](), dict.fromkeys(names, 0.0), 0
-    end = time.monotonic() + 60 * options.minutes
+    began = told = time.monotonic()
+    end = began + 60 * options.minutes
     number = seed
     while time.monotonic() < end:
+        if time.monotonic() > told + _TELL:
+            told = time.monotonic()
+            done = (told - began) / 60
+            print(f"{done:.0f} of {options.minutes:g} minutes, {failed} failed", flush=True)
         # the target that had least time so far
         name = min(names, key=lambda each: spent[each])
         start = time.monotonic()
@@ -45,8 +55,21 @@ def main() -> int:
             break
     for name in names:
         print(f"{name:14} {counts[name]:8} cases  {spent[name]:6.0f} s")
-    print(f"{sum(counts.values())} cases, {failed} failed")
+    print(f"{counts.total()} cases, {failed} failed, seed {seed}")
+    if options.write:
+        put_between_marks(
+            options.write, "last run", _figures(counts, seed, options.minutes, failed)
+        )
     return 1 if failed else 0
+
+
+def _figures(counts: Counter[str], seed: int, minutes: float, failed: int) -> str:
+    today = datetime.now(timezone.utc).date().isoformat()
+    each = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    return (
+        f"{today}, seed {seed}, {minutes:g} minutes, {machine()}: **{counts.total():,} cases**,"
+        f" {failed} failed.\n\n{each}."
+    )
 
 
 def _holds(name: str, number: int) -> bool:
