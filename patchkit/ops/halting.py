@@ -130,39 +130,45 @@ def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
 
     On disk: with SKIP, what the user did to the conflict is saved under a ref.
     """
-    waiting, checkout, snapshot = waiting_of(halt), found.checkout, found.snapshot
-    target = found.target
+    _require_as_it_was(found, halt)
+    return _left_out(found, halt, when) if step is Step.SKIP else _resolved(found, halt)
+
+
+def _require_as_it_was(found: Found, halt: Halt) -> None:
+    """The project's files and the checkout's commits must be those of the stop."""
+    waiting, path = waiting_of(halt), found.checkout.path
     changed = sorted(
-        path
-        for path, digest in seen_files(found).items()
-        if waiting.seen.get(path, "") != digest and path in waiting.seen
+        file
+        for file, digest in seen_files(found).items()
+        if waiting.seen.get(file, "") != digest and file in waiting.seen
     )
     if changed:
-        raise CannotGoOnError(
-            Problem(
-                f"{', '.join(changed)} changed since it stopped",
-                waiting.component,
-                f"put that back; or patchkit abort {target}  and begin again",
-            )
-        )
-    if snapshot.head != halt.place.tip:
-        hint = f"git reset --soft {short_id(halt.place.tip)}  in {checkout.path} keeps the files"
-        raise CannotGoOnError(
-            Problem("the checkout's commits are other ones now", waiting.component, hint)
-        )
-    tip = halt.place.tip
-    if step is Step.SKIP:
-        saved = save_what_was_done(checkout, snapshot, halt, when)
-        left = place_of(checkout, halt.place.base, tip)
-        decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, None)}
-        return Resumed(
-            halt, replace(waiting, decisions=decided), left, saved.ref if saved is not None else ""
-        )
+        what = f"{', '.join(changed)} changed since it stopped"
+        hint = f"put that back; or patchkit abort {found.target}  and begin again"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+    if found.snapshot.head != halt.place.tip:
+        tip = short_id(halt.place.tip)
+        hint = f"git -C {shlex.quote(str(path))} reset --soft {tip}  keeps the files"
+        what = "the checkout's commits are other ones now"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+
+
+def _left_out(found: Found, halt: Halt, when: int) -> Resumed:
+    waiting, checkout = waiting_of(halt), found.checkout
+    saved = save_what_was_done(checkout, found.snapshot, halt, when)
+    left = place_of(checkout, halt.place.base, halt.place.tip)
+    decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, None)}
+    ref = saved.ref if saved is not None else ""
+    return Resumed(halt, replace(waiting, decisions=decided), left, ref)
+
+
+def _resolved(found: Found, halt: Halt) -> Resumed:
+    waiting, checkout = waiting_of(halt), found.checkout
     if still := unsettled(checkout, halt, waiting.marked):
         raise CannotGoOnError(*_open(still, waiting, found))
-    left = place_of(checkout, halt.place.base, tip)
+    left = place_of(checkout, halt.place.base, halt.place.tip)
     if left.worktree == waiting.onto:
-        hint = f"patchkit skip {target}  takes it off the series"
+        hint = f"patchkit skip {found.target}  takes it off the series"
         what = f"nothing of {waiting.patch} is left in the checkout"
         raise CannotGoOnError(Problem(what, waiting.component, hint))
     decision = Decision(

@@ -485,7 +485,7 @@ def test_a_commit_in_the_checkout_is_no_resolution(stack: Bumping) -> None:
     stack.git("add", "a.txt")
     stack.git("commit", "-qm", "Mine")
     ran = stack.run("continue")
-    assert (ran.code, "git reset --soft" in ran.err) == (1, True)
+    assert (ran.code, "reset --soft" in ran.err) == (1, True)
     stack.git("reset", "--soft", "HEAD~1")
     assert stack.run("continue").code == 3
 
