@@ -26,8 +26,8 @@ class FetchStatus(str, Enum):
 class FetchedComponent(Struct, frozen=True):
     """What became of one component.
 
-    `commit` and `tree` are the base's, null if it failed; `files` counts the published patches that
-    it takes by reference. `absent` are paths of the base whose contents no server has, because the
+    `commit` and `tree` are the base's, null if it failed; `files` counts its patches by
+    reference. `absent` are paths of the base whose contents no server has, because the
     upstream repository is damaged; everything else of it is here. `damaged`: the cached copy was,
     and was thrown away.
     """
@@ -66,7 +66,7 @@ def fetch_components(
     verify: bool = False,
     jobs: int = JOBS,
 ) -> FetchReport:
-    """Bring the components' pins and published patches into the cache, several at once.
+    """Bring the components' pins and patches by reference into the cache, several at once.
 
     With `verify`, what is cached is read to the last byte first; what is damaged is fetched again.
     """

@@ -233,7 +233,7 @@ def stopped(report: RefreshedComponent, found: Found, halted_at: Halted) -> Refr
 
 
 def not_ours(report: RefreshedComponent, found: Found) -> RefreshedComponent:
-    """The report of a component of which a published patch, taken as it is, does not fit."""
+    """The report of a component of which a patch by reference does not fit."""
     unfit = {each.name for each in report.carried if not each.status.applies}
     theirs = [each for each in found.series.patches if each.name in unfit and each.path is None]
     names = [each.name for each in theirs]

@@ -88,6 +88,6 @@ def _render(terminal: Terminal, report: FetchReport) -> None:
 def _detail(component: FetchedComponent) -> str:
     other = component.commit is not None and component.commit != component.pin
     base = f", base {short_id(component.commit)}" if component.commit and other else ""
-    published = counted(component.files, "published patch", "published patches")
-    files = f", {published}" if component.files else ""
+    referred = counted(component.files, "patch by reference", "patches by reference")
+    files = f", {referred}" if component.files else ""
     return short_id(component.pin) + base + files
