@@ -46,8 +46,9 @@ bench: $(VENV)/.develops  ## ratios to git, quilt and others, a few minutes
 	$(BIN)/python -m bench.run
 
 bench-full: $(VENV)/.develops  ## the same up to 1000, or real commits of REPOSITORY=clone
-	$(BIN)/python -m bench.run --patches 10,50,200,1000 $(if $(REPOSITORY),--repository $(REPOSITORY)) \
-		--write $(if $(REPOSITORY),docs/benchmarks-real,docs/benchmarks).md
+	$(BIN)/python -m bench.run --patches 10,50,200,1000 --patience 60 \
+		$(if $(REPOSITORY),--repository $(REPOSITORY)) --write \
+		$(if $(REPOSITORY),docs/benchmarks-real,docs/benchmarks).md
 
 faults: $(VENV)/.develops  ## stop commands at 1200 points, half an hour; writes docs/faults.md
 	$(BIN)/python -m bench.faults --points 1200 --write docs/faults.md

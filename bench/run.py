@@ -39,9 +39,8 @@ _FILES = (500, 2000, 8000)
 _COMMITS = (500, 2000, 4000)
 #: The stack that is looked at while upstream goes on.
 _SMALL_STACK = 20
-#: Up to so many patches everybody runs; of more only those that were not much slower before.
+#: Of stacks with more patches there are three rounds at most.
 _FEW = 200
-_SLOW = 4
 #: What peers leave in a checkout beside the stack's files.
 _OF_PEERS = ("one-file-more", "debian/", "patches/", ".pc/")
 
@@ -68,27 +67,30 @@ def _tables(folder: Path, options: argparse.Namespace) -> Iterator[Table]:
         yield _measured("The command line", _command_line(_five(folder / "five")), rounds * 3)
         scene = make_scene(folder / "fetched", made_up(folder / "fetched", 10), _PATCHKIT)
         yield _measured("Fetching", _fetching(scene), rounds)
-    slow: dict[str, str] = {}
+    took: dict[str, float] = {}  # seconds for each patch
     for size in options.patches:
         scene = _scene(folder / f"stack-{size}", size, options)
-        few = size <= _FEW
-        for table in _of_a_stack(scene, size, rounds if few else min(rounds, 3), slow):
+        slow = {name: each * size for name, each in took.items() if each * size > options.patience}
+        for table in _of_a_stack(scene, size, rounds if size <= _FEW else min(rounds, 3), slow):
             yield table
             for row in table.rows:
                 if row.name in costs:
                     costs[row.name][size] = row.seconds
-                if row.cpu and row.cpu.median > _SLOW and table.title.startswith("Applying"):
-                    slow[row.name] = f"left out: {row.cpu.median:.1f} times as long at {size}"
+                if not row.missing:
+                    took[row.name] = row.seconds / size
         shutil.rmtree(folder / f"stack-{size}")
     if not options.repository:
         yield from _moving(folder / "moving", rounds)
         yield _growth(folder, costs, rounds)
 
 
-def _of_a_stack(scene: Scene, size: int, rounds: int, slow: Mapping[str, str]) -> Iterator[Table]:
-    commands = [*appliers(scene), *_applying(scene)]
-    if size > _FEW:
-        commands = [replace(each, missing=slow.get(each.name, each.missing)) for each in commands]
+def _of_a_stack(scene: Scene, size: int, rounds: int, slow: Mapping[str, float]) -> Iterator[Table]:
+    """`slow`: whom to leave out, and how many seconds a run of it would take."""
+    words = {name: f"left out: some {seconds:.0f} s a run" for name, seconds in slow.items()}
+    commands = [
+        replace(each, missing=words.get(each.name, each.missing))
+        for each in [*appliers(scene), *_applying(scene)]
+    ]
     table = _measured(f"Applying {size} patches", commands, rounds)
     able = {row.name for row in table.rows if not row.missing}
     other = [each.name for each in commands if each.name in able and not _right(scene, each)]
@@ -294,6 +296,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure patchkit beside its peers, as ratios.")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each command (5)")
     parser.add_argument("--patches", default="10,50,200", help="sizes of stacks (10,50,200)")
+    parser.add_argument(
+        "--patience", type=float, default=10, help="seconds that one run may take (10)"
+    )
     parser.add_argument("--repository", type=Path, help="a clone whose commits become the stack")
     parser.add_argument("--tip", default="HEAD", help="the last of these commits")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page there, too")
