@@ -10,7 +10,7 @@ SEED ?= 6
 # Where this is set, every start compiles all modules anew: 0.3 s of CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format golden reference bench bench-full faults fuzz coverage mutation
+.PHONY: help demo test check format golden reference bench bench-full faults fuzz remotes corpora coverage mutation
 .PHONY: dist audit clean
 
 help:  ## what can be made
@@ -55,6 +55,15 @@ faults: $(VENV)/.develops  ## stop commands at 1200 points, half an hour; writes
 
 fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader; writes docs/fuzzing.md
 	$(BIN)/python -m bench.fuzz --minutes 10 --write docs/fuzzing.md
+
+remotes: $(VENV)/.develops  ## git servers that cut, stall and lie; writes docs/faults.md
+	$(BIN)/python -m bench.remotes --write docs/faults.md
+
+corpora: $(VENV)/.develops  ## the suites of others, from clones: GIT=DIR GNU_PATCH=DIR SLIME=DIR ...
+	$(BIN)/python -m bench.corpora --write docs/corpora.md $(if $(GIT),--git $(GIT)) \
+		$(if $(GNU_PATCH),--gnu-patch $(GNU_PATCH)) $(if $(SLIME),--slime $(SLIME)) \
+		$(if $(SGLANG),--sglang $(SGLANG)) $(if $(MEGATRON),--megatron $(MEGATRON)) \
+		$(if $(MINDSPEED),--mindspeed $(MINDSPEED))
 
 coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes docs/testing.md
 	rm -rf build/coverage
