@@ -139,7 +139,7 @@ def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[Incoming]
 def _quilt(series: Path) -> list[Incoming]:
     """A series whose names may be of any kind, with folders, as quilt allows."""
     found = []
-    for line in series.read_text("utf-8", "surrogateescape").splitlines():
+    for line in _bytes(series).decode("utf-8", "surrogateescape").splitlines():
         words = re.sub(r"(?:^|\s)#.*", "", line).split(maxsplit=1)
         if words:
             strip = _strip_option("".join(words[1:]), f"{series}: {words[0]}")

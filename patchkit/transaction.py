@@ -25,7 +25,7 @@ from msgspec import Struct, to_builtins
 
 from patchkit.atomic import UNFINISHED, replace_file, sync_folder, write_beside
 from patchkit.errors import BadInputError, Problem, SurroundingsError
-from patchkit.model.paths import unsafe_path
+from patchkit.model.paths import can_be_a_file
 
 #: In the project's root while a set is being replaced.
 JOURNAL = ".patchkit-journal.json"
@@ -207,14 +207,15 @@ def _is_ours(root: Path, step: _Step) -> bool:
     A journal may have come with somebody's project: it must not reach beyond it, nor into what git
     believes, nor move anything but an unfinished file of patchkit's to the name beside it.
     """
-    os.fsencode(step.path + (step.beside or ""))  # ValueError for what no file is called
-    path = Path(os.path.realpath((root / step.path).parent)) / Path(step.path).name
-    if path != root / step.path or unsafe_path(step.path) is not None:
+    if not can_be_a_file(step.path):
+        return False
+    if Path(os.path.realpath((root / step.path).parent)) != (root / step.path).parent:
         return False
     if step.beside is None:
         return step.new is None
     beside = Path(step.beside)
     ours = beside.name.startswith(".") and beside.name.endswith(UNFINISHED)
+    ours &= can_be_a_file(step.beside)
     return ours and beside.parent == Path(step.path).parent and step.new is not None
 
 

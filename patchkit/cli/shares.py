@@ -12,6 +12,7 @@ from patchkit.ops.ci import CiReport
 from patchkit.ops.drift import DriftReport
 from patchkit.ops.matrix import MatrixReport
 from patchkit.ops.report_merge import Share
+from patchkit.reading import LARGEST_PATCH, read_plain
 from patchkit.report.reading import exit_code_of, read_envelope, read_result
 
 
@@ -65,6 +66,6 @@ def _failed(path: Path, found: Mapping[str, Any]) -> BrokenManifest:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path, most=LARGEST_PATCH)
     except OSError as error:
         raise BadInputError(Problem(str(error.strerror), str(path))) from error

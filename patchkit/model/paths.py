@@ -23,6 +23,9 @@ _GITMODULES_ON_NTFS = re.compile(
 )
 
 
+_LONGEST_NAME = 255  # bytes, on all file systems that we know
+
+
 def unsafe_path(path: str, mode: int | None = None) -> str | None:
     """Why `path` must not be written, None if it may be; `mode` is what would be put there."""
     if _PLAIN.fullmatch(path):
@@ -33,6 +36,18 @@ def unsafe_path(path: str, mode: int | None = None) -> str | None:
         return "path with a NUL byte"
     faults = (_unsafe_part(part, mode) for part in path.split("/"))
     return next((fault for fault in faults if fault is not None), None)
+
+
+def can_be_a_file(path: str) -> bool:
+    """Whether a path that a record names leads to a place below, by names that a file can have.
+
+    As from a file system: bytes that are no UTF-8 are surrogates.
+    """
+    try:
+        parts = path.encode("utf-8", "surrogateescape").split(b"/")
+    except UnicodeEncodeError:
+        return False
+    return max(map(len, parts)) <= _LONGEST_NAME and unsafe_path(path) is None
 
 
 def _unsafe_part(part: str, mode: int | None) -> str | None:

@@ -13,6 +13,7 @@ from patchkit.manifest.load import inspect_manifest
 from patchkit.manifest.render import manifest_data, yaml_text
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
 from patchkit.model.series import parse_series
+from patchkit.reading import read_plain
 
 
 class LintedManifest(Struct, frozen=True):
@@ -101,9 +102,12 @@ def _local_files(manifest: Manifest, component: Component) -> Iterator[Problem]:
 def _series(manifest: Manifest, entry: LocalSeries, names: dict[str, str]) -> Iterator[Problem]:
     file = manifest.root / entry.path
     try:
-        series = parse_series(file.read_bytes(), name=entry.path)
-    except OSError:
+        series = parse_series(read_plain(file), name=entry.path)
+    except FileNotFoundError:
         yield Problem(f"{entry.path} does not exist", str(entry.where), _NOT_THERE)
+        return
+    except OSError as error:
+        yield Problem(f"{entry.path} cannot be read: {error.strerror}", str(entry.where))
         return
     except BadInputError as error:
         yield from error.problems

@@ -15,6 +15,7 @@ from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries,
 from patchkit.model.names import short_id
 from patchkit.model.series import parse_series
 from patchkit.parallel import in_parallel
+from patchkit.reading import LARGEST_PATCH, read_plain
 from patchkit.workspace import Snapshot, State, checkout_of, inspect
 
 # How many checkouts are looked at at once: git mostly waits for the disk.
@@ -144,6 +145,6 @@ def _local_patches(manifest: Manifest, component: Component) -> Iterator[str]:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_plain(path, most=LARGEST_PATCH)
     except FileNotFoundError:
         return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +16,7 @@ from msgspec import Struct
 
 from patchkit.atomic import replace_file
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.model.paths import unsafe_path
+from patchkit.model.paths import can_be_a_file
 from patchkit.transaction import write_set
 from patchkit.workspace import Checkout
 from patchkit.workspace.checkout import OWN_FOLDER
@@ -135,8 +134,7 @@ def _encoded(data: bytes | None) -> str | None:
 
 def _inside(name: str) -> str:
     """A path of a record, which may have come with a project; ValueError if it leads out."""
-    os.fsencode(name)
-    if unsafe_path(name) is not None:
+    if not can_be_a_file(name):
         raise ValueError(name)
     return name
 

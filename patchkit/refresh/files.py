@@ -13,6 +13,7 @@ from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Locatio
 from patchkit.model.names import recipe_name
 from patchkit.model.revision import Revision
 from patchkit.model.series import Series, parse_series
+from patchkit.reading import LARGEST_PATCH, read_plain
 from patchkit.refresh.drafting import Draft
 from patchkit.refresh.planning import Home
 
@@ -63,7 +64,8 @@ def files_of(project: Project) -> dict[Path, bytes | None]:
             paths |= {root / entry.path, *(root / entry.path).parent.glob("*.patch")}
         elif isinstance(entry, LocalPatch):
             paths.add(root / entry.path)
-    return {path: path.read_bytes() if path.is_file() else None for path in paths}
+    plain = {path for path in paths if path.is_file()}
+    return {path: read_plain(path, most=LARGEST_PATCH) if path in plain else None for path in paths}
 
 
 def patch_names_in(folder: Path) -> frozenset[str]:
