@@ -102,12 +102,13 @@ def merge_listed(
         return None
     for name in dict.fromkeys(added):
         home = next((s for s in _only(theirs) if s.module == name[0] and s.names), None)
-        if home is None or not name[1]:
-            if name[0] == _EXPORTS or f"from {name[0]} import".encode() in elsewhere:
+        if home is not None and name[1]:
+            if not home.with_name(name):
                 return None
-            _insert(theirs, _new(name, upstream))
-        elif not home.with_name(name):
+        elif name[0] == _EXPORTS or f"from {name[0]} import".encode() in elsewhere:
             return None
+        else:
+            _insert(theirs, _new(name, upstream))
     lines = tuple(line for each in theirs for line in _lines_of(each))
     merged = _statements(lines)
     return lines if merged and _all_names(merged) == (there | set(added)) - gone else None
@@ -136,31 +137,33 @@ def _statements(lines: Lines) -> list[_Statement | bytes] | None:
 
 
 def _statement(node: ast.stmt, lines: Lines) -> _Statement | None:
+    listed = _listed(node)
+    if listed is None:
+        return None
+    module, named = listed
     end = node.end_lineno or node.lineno
     own = list(lines[node.lineno - 1 : end])
-    named: list[tuple[_Name, int]]
-    match node:
-        case ast.Import():
-            module = ""
-            named = [((each.name, "", each.asname or ""), each.lineno) for each in node.names]
-            module = named[0][0][0]
-        case ast.ImportFrom():
-            module = "." * node.level + (node.module or "")
-            named = [((module, e.name, e.asname or ""), e.lineno) for e in node.names]
-        case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=items)):
-            module = _EXPORTS
-            texts = [item for item in items if isinstance(item, ast.Constant)]
-            if len(texts) < len(items):
-                return None
-            named = [((module, str(item.value), ""), item.lineno) for item in texts]
-        case _:
-            return None
     rows = {name: lines[line - 1] for name, line in named}
     apart = len({line for _, line in named} | {node.lineno, end}) == len(named) + 2
     whole = apart and len(own) == len(named) + 2
     plain = len(own) == 1 and b"#" not in own[0] and b"(" not in own[0] and module != _EXPORTS
     names = [name for name, _ in named]
     return _Statement(module, names, own, rows if whole else {}, whole or plain)
+
+
+def _listed(node: ast.stmt) -> tuple[str, list[tuple[_Name, int]]] | None:
+    """The module of a statement that lists names, and each name with its line."""
+    match node:
+        case ast.Import(names=names):
+            return names[0].name, [((e.name, "", e.asname or ""), e.lineno) for e in names]
+        case ast.ImportFrom(names=names):
+            module = "." * node.level + (node.module or "")
+            return module, [((module, e.name, e.asname or ""), e.lineno) for e in names]
+        case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=items)):
+            texts = [item for item in items if isinstance(item, ast.Constant)]
+            named = [((_EXPORTS, str(item.value), ""), item.lineno) for item in texts]
+            return (_EXPORTS, named) if len(texts) == len(items) else None
+    return None
 
 
 def _new(name: _Name, like: Lines) -> _Statement:
