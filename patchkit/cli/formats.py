@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
 import typer
+from msgspec import Struct
 
 from patchkit.atomic import replace_file
 from patchkit.cli.terminal import Terminal
-from patchkit.errors import ExitCode, SurroundingsError
+from patchkit.errors import ExitCode, SurroundingsError, UsageError
 
-_Result = TypeVar("_Result")
+
+class _Report(Protocol):
+    @property
+    def exit_code(self) -> ExitCode: ...
+
+
+_Result = TypeVar("_Result", bound=_Report)
 
 
 class Format(str, Enum):
@@ -51,34 +58,45 @@ OutputOption = Annotated[
 Writers = Mapping[Format, Callable[[_Result], str]]
 
 
+class Wanted(Struct, frozen=True):
+    """The form that a report is asked for in, and the file that it goes to, if any."""
+
+    form: Format
+    output: Path | None
+
+
+def wanted(form: Format, output: Path | None, *, json: bool) -> Wanted:
+    """What the options ask for; UsageError, before any work is done, if they do not go together."""
+    form = Format.JSON if json else form
+    if form is Format.TEXT and output is not None:
+        hint = "add --format html, junit, sarif, markdown or json"
+        raise UsageError("--output: text goes to the terminal", hint=hint)
+    return Wanted(form, output)
+
+
 def deliver(
     terminal: Terminal,
     result: _Result,
-    code: ExitCode,
-    *,
-    form: Format,
-    output: Path | None,
+    wanted: Wanted,
     writers: Callable[[], Writers[_Result]],
     show: Callable[[Terminal, _Result], None],
 ) -> ExitCode:
-    """Write a result in the form asked for, to stdout or to a file; hands `code` back."""
-    if form is Format.TEXT and output is None:
-        if not (terminal.quiet and code is ExitCode.OK):
-            show(terminal, result)
-        return code
-    if form is Format.TEXT:
-        hint = "add --format html, junit, sarif, markdown or json"
-        raise SurroundingsError("text goes to the terminal", hint=hint)
-    text = writers()[form](result)
-    if output is None:
-        terminal.document(text)
-        return code
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SurroundingsError(f"{output}: {error.strerror}") from error
-    replace_file(output, (text.removesuffix("\n") + "\n").encode(), named=True)
-    terminal.say(f"{output} written")
-    if not (terminal.quiet and code is ExitCode.OK):
+    """Write a result in the form asked for, to stdout or to a file; hands its exit code back."""
+    if wanted.form is not Format.TEXT:
+        text = writers()[wanted.form](result)
+        if wanted.output is None:
+            terminal.document(text)
+            return result.exit_code
+        _write(wanted.output, text)
+        terminal.say(f"{wanted.output} written")
+    if not (terminal.quiet and result.exit_code is ExitCode.OK):
         show(terminal, result)
-    return code
+    return result.exit_code
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SurroundingsError(f"{path}: {error.strerror}") from error
+    replace_file(path, (text.removesuffix("\n") + "\n").encode(), named=True)

@@ -11,7 +11,7 @@ import typer
 
 from patchkit.cli.command import command
 from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
-from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver
+from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import (
     JOBS,
     CacheOption,
@@ -91,6 +91,7 @@ def check(
     from patchkit.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
+    asked = wanted(form, output, json=json)
     paths = all_manifest_paths(manifest)
     chosen, broken = open_manifests(paths, component)
     store = Store(cache_folder(cache), offline=offline)
@@ -105,15 +106,7 @@ def check(
             jobs=jobs,
             broken=broken,
         )
-    return deliver(
-        terminal,
-        report,
-        report.exit_code,
-        form=Format.JSON if json else form,
-        output=output,
-        writers=lambda: _writers(paths),
-        show=print_check,
-    )
+    return deliver(terminal, report, asked, lambda: _writers(paths), print_check)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:

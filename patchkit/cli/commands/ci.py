@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver
+from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import (
     JOBS,
     CacheOption,
@@ -77,31 +77,23 @@ def ci(
     from patchkit.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
-    form = Format.JSON if json else form
+    asked = wanted(form, output, json=json)
     paths = all_manifest_paths(manifest)
     chosen, broken = open_manifests(paths, component)
     store = Store(cache_folder(cache), offline=offline)
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
     with showing_progress(terminal) as progress:
         checked = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
-        every_state = form in (Format.HTML, Format.JSON)
+        every_state = asked.form in (Format.HTML, Format.JSON)
         drifted = look_for_drift(
             tracking,
             store,
             progress,
             every_state=every_state,
-            every_commit=form is Format.HTML,
+            every_commit=asked.form is Format.HTML,
         )
     report = CiReport(checked, drifted, allow_drift)
-    return deliver(
-        terminal,
-        report,
-        report.exit_code,
-        form=form,
-        output=output,
-        writers=lambda: _writers(paths),
-        show=print_ci,
-    )
+    return deliver(terminal, report, asked, lambda: _writers(paths), print_ci)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[CiReport]:

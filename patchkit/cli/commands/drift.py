@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver
+from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import (
     CacheOption,
     ComponentsOption,
@@ -100,7 +100,7 @@ def drift(
     from patchkit.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
-    form = Format.JSON if json else form
+    asked = wanted(form, output, json=json)
     paths = all_manifest_paths(manifest)
     chosen, broken = open_manifests(paths, component)
     store = Store(cache_folder(cache), offline=offline)
@@ -111,21 +111,13 @@ def drift(
             progress,
             to=to,
             bisect=bisect,
-            every_state=form in (Format.HTML, Format.JSON),
-            every_commit=form is Format.HTML,
+            every_state=asked.form in (Format.HTML, Format.JSON),
+            every_commit=asked.form is Format.HTML,
             broken=broken,
         )
     place = RecordPlace(record, store.cache / "reports")
     report = note_report(report, place, moment(), since_last=since_last)
-    return deliver(
-        terminal,
-        report,
-        report.exit_code,
-        form=form,
-        output=output,
-        writers=lambda: _writers(paths),
-        show=_render,
-    )
+    return deliver(terminal, report, asked, lambda: _writers(paths), _render)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:

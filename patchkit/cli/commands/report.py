@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver
+from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import JsonOption, QuietOption
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -64,17 +64,10 @@ def merge(
     from patchkit.ops.report_merge import merge_reports
 
     terminal = Terminal(quiet=quiet, json=json)
+    asked = wanted(form, output, json=json)
     expected = read_expected(expect) if expect is not None else ()
     report = merge_reports(read_shares(files), expected)
-    return deliver(
-        terminal,
-        report,
-        report.exit_code,
-        form=Format.JSON if json else form,
-        output=output,
-        writers=_writers,
-        show=_render,
-    )
+    return deliver(terminal, report, asked, _writers, _render)
 
 
 def _writers() -> Writers[CiReport]:
