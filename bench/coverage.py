@@ -74,7 +74,7 @@ def _by_package() -> dict[str, Count]:
         folder = Path(name).parent.as_posix().removeprefix("patchkit").lstrip("/")
         found[folder] += Count(*(file["summary"][key] for key in _KEYS))
     order = [*CORE, "", *sorted(found.keys() - {*CORE, ""})]
-    return {folder: found[folder] for folder in order if folder in found}
+    return {folder: found[folder] for folder in order if found[folder].statements}
 
 
 def _table(packages: Mapping[str, Count]) -> Iterator[str]:

@@ -75,8 +75,8 @@ def _stored(group: str) -> Path:
 def run_group(group: Group, *, sample: int | None, seed: int, again: bool, children: int) -> Run:
     """Try a sample of a group's mutants.
 
-    With `again` the last run's, as far as the code still has them and nothing noticed them then;
-    what has come into the sample instead of those that are gone is tried, too.
+    With `again` the last run's, but those that the code no longer has, and those for which a test
+    failed then; what has come into the sample instead is tried, too.
     """
     tree = _copy_tree(group)
     mutants = sorted(
@@ -89,12 +89,12 @@ def run_group(group: Group, *, sample: int | None, seed: int, again: bool, child
     chosen = _sample(mutants, sample, seed)
     # by what they change: mutmut's numbers move with the code
     known = before.verdicts if before else ()
-    noticed = {str(each.mutant): each.word for each in known if each.is_noticed}
-    tried = [mutant for mutant in chosen if str(mutant) not in noticed]
+    failed = {str(each.mutant) for each in known if each.word == "killed"}
+    tried = [mutant for mutant in chosen if str(mutant) not in failed]
     if tried:
         _mutmut(tree, [mutant.name for mutant in tried], children)
     verdicts = _verdicts(tree, tried)
-    verdicts += [Verdict(each, noticed[str(each)]) for each in chosen if str(each) in noticed]
+    verdicts += [Verdict(each, "killed") for each in chosen if str(each) in failed]
     run = Run(group.name, seed, len(mutants), tuple(verdicts))
     run.save()
     return run
