@@ -73,7 +73,7 @@ def test_a_renamed_file_is_followed(upstream: Upstream) -> None:
     new = upstream.commit({"f.py": None, "lib/g.py": TEXT + "# more\n"})
     report = carry(upstream, old, new, PATCH)
     file = only_file(report)
-    assert (file.status, file.carried_to) == (Status.MERGED, "lib/g.py")
+    assert (file.status, file.carried_to, file.clashes) == (Status.MERGED, "lib/g.py", ())
     assert "upstream renamed f.py to lib/g.py" in file.reasons
     assert report.carried["0.patch"] == {"lib/g.py": PATCHED + b"# more\n"}
 
@@ -105,8 +105,12 @@ def test_a_deleted_file_is_explained(upstream: Upstream) -> None:
     file = only_file(carry(upstream, old, new, PATCH))
     assert file.status is Status.CONFLICTED
     assert "Drop the functions" in file.reasons[0]
-    gone = carry(upstream, old, new, make_patch({"f.py": TEXT}, {"f.py": None}))
+    deleting = make_patch({"f.py": TEXT}, {"f.py": None})
+    gone = carry(upstream, old, new, deleting)
     assert gone.outcomes[0].status is Status.ABSORBED
+    changed = upstream.commit({"f.py": TEXT + "# more\n"}, "Add more", parents=(old,))
+    (reason,) = only_file(carry(upstream, old, changed, deleting)).reasons
+    assert reason.endswith(f"upstream changed it ({changed[:10]} Add more)")
 
 
 def test_an_absorbed_change_names_the_commit(upstream: Upstream) -> None:
@@ -357,6 +361,7 @@ def test_a_moved_part_without_a_place_of_its_own_names_the_commit(
     file = next(each for each in outcome.files if each.path == "f.py")
     assert file.status is Status.CONFLICTED
     assert any(f"({new[:10]} Move)" in reason for reason in file.reasons)
+    assert b"<<<<<<< upstream" in report.marked["0.patch"]["f.py"]
     assert report.stack.commit == new
 
 
