@@ -74,6 +74,7 @@ def three(base: str, upstream: str, patch: str) -> ThreeWay:
         ("abc", "abcu", "bc", "cu", True),
         ("aab", "aabu", "ab", "abu", False),
         ("aab", "aabu", "ab", "bu", True),
+        ("p", "xpq", "y", "yxq", False),  # a line beside a common end
     ],
 )
 def test_a_merge_changes_upstream_s_file_as_the_patch_changes_the_old(
@@ -157,6 +158,12 @@ BROKEN = SOUND + b"def\n"
             "m.py",
             [SOUND],
             SOUND + b"\nasync def f(): pass\nasync def f(): pass\n",
+            (Doubt.DEFINED_TWICE,),
+        ),
+        (
+            "m.py",
+            [b"from a import f\n", b"from b import f\n"],
+            b"from a import f\nfrom b import f\n",
             (Doubt.DEFINED_TWICE,),
         ),
         ("m.py", [SOUND], b"'\\d'\n" + SOUND, ()),  # a warning is not an error

@@ -108,6 +108,23 @@ def test_lines_that_upstream_adds_without_the_patch_s_removal_are_not_contained(
     assert merged.data is None
 
 
+def test_what_upstream_has_is_counted_among_the_lines_that_are_new() -> None:
+    """One of two; with the line that goes it would be one of three."""
+    line, own = "    check(value)\n", "    one_thing(value)\n"
+    upstream = swapped(line, own + line)
+    merged = merge(upstream, swapped(line, own + "    another(value)\n"), path="m.txt")
+    assert merged.data is None
+
+
+def test_of_several_lines_beside_it_the_nearest_counts() -> None:
+    """Upstream rewrote the first of two lines, and edited the second one."""
+    base = "prepare_everything(now)\ncheck(value)\nfinish()\n"
+    upstream = "go\ncheck(value, deep=True)\nfinish()\n"
+    merged = merge(upstream, swapped("finish()", "finish(value)", base), base, path="m.txt")
+    assert [each.doubts for _, each in merged.steps if each] == [()]
+    assert settled(merged) == "go\ncheck(value, deep=True)\nfinish(value)\n"
+
+
 def test_both_insert_upstream_first() -> None:
     entry = '    "two": 2,\n'
     merged = merge(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from patchkit.model.linediff import Edit as LineEdit
 from patchkit.model.linediff import diff_lines
 from patchkit.model.merging.moved import find_moved, placed_at, scored_places
+from patchkit.model.merging.values import Edit
 
 BLOCK = ["first(value)\n", "second(value)\n", "third(value)\n", "fourth(value)\n"]
 REST = [f"line {number}\n" for number in range(12)]
@@ -112,3 +114,10 @@ def test_one_line_that_came_along_is_enough_to_find_the_place(come: list[int]) -
     (edit,) = diff_lines(base, [base[0], base[3]])
     upstream = [*base, b"more(value)\n"]
     assert scored_places(base, upstream, edit, come) == ([(4, 1)] if come != [2] else [])
+
+
+def test_the_first_line_of_a_file_says_how_deep_it_is() -> None:
+    base, there = [b"first(value)\n"], [b"    first(value)\n"]
+    edit = LineEdit(1, 1, 1, 2)
+    placed = placed_at(base, there, [*base, b"own(value)\n"], edit, 1)
+    assert placed == Edit(1, 1, (b"    own(value)\n",))
