@@ -95,6 +95,7 @@ def test_metadata_only() -> None:
         (b"a/f", b"b/f", 1, Kind.MODIFY, "f"),
         (b"a/f\t2020-01-01 10:00:00", b"b/f\t2020-01-01 10:00:00.5 +0200", 1, Kind.MODIFY, "f"),
         (b"f.orig", b"f", 0, Kind.MODIFY, "f"),
+        (b"a/old", b"b/renamed", 1, Kind.MODIFY, "renamed"),
         (b"a/b c", b"b/b c", 1, Kind.MODIFY, "b c"),
         (b"/dev/null", b"b/f", 1, Kind.ADD, "f"),
         (b"a/f", b"/dev/null", 1, Kind.DELETE, "f"),

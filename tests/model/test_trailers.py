@@ -59,6 +59,7 @@ def test_ours_comes_off_again(message: str, parts: tuple[str, str | None]) -> No
         (HEAD + b"A: 1\n--- \n\n", HEAD + b"A: 1\nOrigin: there\n--- \n\n"),
         (HEAD + b"--- as git\nhas it\n\n", HEAD[:-1] + b"\nOrigin: there\n--- as git\nhas it\n\n"),
         (HEAD + b"--also\n\n", HEAD + b"--also\n\nOrigin: there\n\n"),
+        (HEAD + b"For macOS X\n\n", HEAD + b"For macOS X\n\nOrigin: there\n\n"),
     ],
 )
 @pytest.mark.parametrize("eol", [b"\n", b"\r\n"])
