@@ -122,7 +122,7 @@ class Origin(Struct, frozen=True):
     `alone`: the patch was made for this very base, without the patches before it.
     """
 
-    not_in_json: ClassVar = frozenset({"alone"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"alone"})
 
     known: int
     others: tuple[OtherBlob, ...]

@@ -104,7 +104,7 @@ class AppliedComponent(Struct, frozen=True):
     from being done, `warnings` do not.
     """
 
-    not_in_json: ClassVar = frozenset({"lock"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"lock"})
 
     name: str
     checkout: Path

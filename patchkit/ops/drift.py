@@ -67,7 +67,7 @@ class ComponentDrift(Struct, frozen=True):
     other components replace; `unseen` says what of that could not be looked at.
     """
 
-    not_in_json: ClassVar = frozenset({"line"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"line"})
 
     manifest: str
     name: str

@@ -52,7 +52,7 @@ class ShownManifest(Struct, frozen=True):
     the format (docs/manifest.md).
     """
 
-    not_in_json: ClassVar = frozenset({"text"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"text"})
 
     path: str
     files: tuple[str, ...]

@@ -57,7 +57,7 @@ class ComponentOverrides(Struct, frozen=True):
     `accepted`: how many were recorded as reviewed.
     """
 
-    not_in_json: ClassVar = frozenset({"recorded"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"recorded"})
 
     component: str
     target: str

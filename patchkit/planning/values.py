@@ -73,7 +73,7 @@ class Stretch(Struct, frozen=True):
     `tried`: the last one was carried to, with all that a bump knows.
     """
 
-    not_in_json: ClassVar = frozenset({"patches"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"patches"})
 
     first: int
     last: int

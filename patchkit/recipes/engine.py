@@ -34,7 +34,7 @@ class RecipeRun(Struct, frozen=True):
     `looked_at` is the number of files in scope.
     """
 
-    not_in_json: ClassVar = frozenset({"changed"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"changed"})
 
     changed: Mapping[str, bytes]
     sites: tuple[Site, ...]

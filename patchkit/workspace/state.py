@@ -84,7 +84,7 @@ class Snapshot(Struct, frozen=True):
     was last made for.
     """
 
-    not_in_json: ClassVar = frozenset({"applied_tree", "halt", "ours"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"applied_tree", "halt", "ours"})
 
     state: State
     detail: str = ""

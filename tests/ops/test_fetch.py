@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,8 @@ def test_interrupted_means_at_once_and_everything(project: Project, ending: int)
             cwd=project.root,
             stderr=subprocess.PIPE,
             start_new_session=True,  # as when a terminal is there, and git in another session
+            # nohup and a shell's & have it ignored, and so would we
+            preexec_fn=partial(signal.signal, ending, signal.SIG_DFL),  # noqa: PLW1509
         )
         scratch = Path.home() / "cache" / "scratch"
         end = time.monotonic() + 20
