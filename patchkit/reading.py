@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 #: The largest patch, and the largest of all other files that people write, in bytes. Memory is
-#: some five times that of the patch.
+#: some seven times that of the patch.
 LARGEST_PATCH = 128 << 20
 LARGEST_TEXT = 16 << 20
 

@@ -25,7 +25,7 @@ from patchkit.errors import ExitCode, PatchkitError
 
 SCHEMA_VERSION = 1
 
-_STEERING = re.compile("[\x7f-\x9f]")
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def envelope(command: str, result: object, code: ExitCode) -> str:

@@ -10,8 +10,8 @@ from patchkit.report.values import Case, Verdict
 
 # What XML 1.0 has no way to say, not even escaped.
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# What steers a terminal that the document is shown on.
-_STEERING = re.compile("[\r\x7f-\x9f]")
+# What steers a terminal that the document is shown on, or reorders it.
+_STEERING = re.compile("[\r\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _ELEMENTS = {Verdict.FAILED: "failure", Verdict.ERROR: "error", Verdict.SKIPPED: "skipped"}
 
 

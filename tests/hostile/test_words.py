@@ -10,12 +10,16 @@ from tests.support.commands import Ran
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch, patch_header
 
-#: A title, a clipboard, a link, a colour, a bell, one line written over another, rich's markup.
-ESCAPES = "\x1b]0;t\x07 \x1b]52;c;cm0=\x07 \x1b]8;;http://x\x1b\\ \x1b[31m \x9b31m \x07 \x08 \rover"
+#: A title, a clipboard, a link, a colour, a bell, text from right to left, one line written over
+#: another, rich's markup.
+ESCAPES = (
+    "\x1b]0;t\x07 \x1b]52;c;cm0=\x07 \x1b]8;;http://x\x1b\\ \x1b[31m \x9b31m \x07 \x08"
+    " \u202e \rover"
+)
 MARKUP = "[red]x[/red] [/nope] [link=file:///etc/passwd]y[/link] :boom:"
 HOSTILE = f"{MARKUP} {ESCAPES}"
 
-_STEERS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
+_STEERS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]")
 
 
 @pytest.fixture
