@@ -73,8 +73,8 @@ coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes
 		$(BIN)/python -m coverage combine --quiet \
 		&& $(BIN)/python -m bench.coverage --write docs/testing.md && exit $$status
 
-mutation: $(VENV)/.measures  ## small mistakes in the core: does a test notice? Under an hour; SEED=n
-	$(BIN)/python -m bench.mutation --sample 60 --seed $(SEED) --write docs/testing.md
+mutation: $(VENV)/.measures  ## small mistakes in the core: does a test notice? Half an hour; SEED=n
+	$(BIN)/python -m bench.mutation --sample 40 --seed $(SEED) --write docs/testing.md
 
 dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are built
 	rm -rf dist

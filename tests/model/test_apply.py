@@ -111,6 +111,7 @@ def add(path: str, text: str, mode: str = "100644") -> bytes:
         (b"diff --git a/empty b/empty\ndeleted file mode 100644\n", True),
         (b"diff --git a/a b/a\ndeleted file mode 100644\n", False),
         (b"diff --git a/empty b/empty\nnew file mode 100644\n", False),
+        (b"diff --git a/void b/void\nnew file mode 100644\nindex 0000000..e69de29\n", True),
         (b"--- a/empty\n+++ b/empty\n@@ -0,0 +1 @@\n+x\n", True),
         (b"--- a/none\n+++ b/none\n@@ -0,0 +1 @@\n+x\n", True),
         (b"--- a/a\n+++ b/a\n@@ -0,0 +1 @@\n+x\n", False),

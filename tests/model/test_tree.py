@@ -36,6 +36,13 @@ def test_what_stands_at_a_path() -> None:
         assert tree.entry(nothing) is None
 
 
+def test_what_stands_where_a_folder_should_be_is_named_whole() -> None:
+    _, tree = tree_of("a", "d/e/f")
+    found = tree.leaf_above("d/e/f/g/h")
+    assert found == ("d/e/f", tree.entry("d/e/f"))
+    assert tree.leaf_above("d/e/x") is None
+
+
 def test_an_edit_leaves_the_old_tree_alone() -> None:
     objects, tree = tree_of("a", "d/e/f")
     before = tree.write([])

@@ -169,6 +169,20 @@ def test_a_lone_marker_is_no_resolution(stack: Bumping, left: str) -> None:
     assert (ran.code, "a.txt:6: has conflict markers in line 6" in ran.err) == (1, True)
 
 
+def test_a_line_of_the_file_s_own_is_no_marker(project: Project, upstream: Upstream) -> None:
+    """What underlines a title in reStructuredText looks like one."""
+    text = "Title\n=======\n\nold\n"
+    pin = upstream.commit({"doc.rst": text})
+    patch = make_patch({"doc.rst": text}, {"doc.rst": text.replace("old", "ours")})
+    project.component("demo", upstream, pin, {"one.patch": patch})
+    project.run("apply").ok()
+    upstream.commit({"doc.rst": text.replace("old", "theirs")})
+    stack = Bumping(project, project.checkout("demo"))
+    assert stack.bump().code == 3
+    stack.write("doc.rst", text.replace("old", "theirs and ours"))
+    stack.run("continue").ok()
+
+
 def test_all_that_is_left_is_named(stack: Bumping, upstream: Upstream) -> None:
     upstream.commit({"added.txt": "theirs\n", "b.txt": lines({10: "X\n"})}, "Add it")
     assert stack.bump().code == 3
