@@ -321,7 +321,9 @@ def test_undo_gives_back_what_was_staged_and_what_was_not(stack: Bumping) -> Non
     (stack.checkout / "gone.txt").unlink()
     left = stack.state
     assert stack.run("skip").code == 3
+    stack.git("gc", "-q", "--prune=now")
     stack.run("undo").ok()
+    assert stack.git("show", ":b.txt").strip() == "staged"
     now = stack.state
     rows = [row for row in str(now[2]).splitlines() if "/saved/" not in row]
     assert (*now[:2], "\n".join(rows), *now[3:]) == left
