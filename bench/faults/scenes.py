@@ -217,7 +217,8 @@ def _with_rules(box: Sandbox) -> None:
 
 SCENES = (
     Scene("fetch", ("fetch",), _cold),
-    Scene("apply first", ("apply",), _cold),
+    Scene("apply first", ("apply",), _cold,
+          parts=tuple(("apply", "-c", name) for name in ("demo", "packed"))),
     Scene("apply", ("apply", "--update-lock"), _moving, _NOTES),
     Scene("apply --force", ("apply", "--update-lock", "--force"), _over_edits, _FORCED),
     Scene("apply refused", ("apply", "--update-lock"), _over_edits, _FORCED),
