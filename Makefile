@@ -42,8 +42,8 @@ reference: $(VENV)/.develops  ## write docs/reference, help, schemas and tables 
 	$(BIN)/python -m patchkit.manifest.reference docs
 	$(BIN)/python -m patchkit.recipes.reference docs
 
-bench: $(VENV)/.develops  ## ratios to git, quilt and others, a few minutes
-	$(BIN)/python -m bench.run
+bench: $(VENV)/.develops  ## ratios to git, quilt and others, some minutes; writes docs/benchmarks.md
+	$(BIN)/python -m bench.run --write docs/benchmarks.md
 
 bench-full: $(VENV)/.develops  ## the same up to 1000, or real commits of REPOSITORY=clone
 	$(BIN)/python -m bench.run --patches 10,50,200,1000 --patience 60 \

@@ -36,6 +36,10 @@ Above 1 patchkit is the slower one. Of a small stack most of it is no work on pa
 its libraries start, ten git processes do, and files move in a way that survives a power cut.
 """
 
+_CUT_SHORT = """
+This run was ended before its last table.
+"""
+
 _ELSEWHERE = """\
 ## Measured elsewhere
 
@@ -69,8 +73,14 @@ class Page:
         self.tables.append(table)
         _print(table)
 
+    def write(self, file: Path | None, *, whole: bool = False) -> None:
+        """Write the page, if anywhere; as long as it is not `whole` it says so."""
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(self.markdown() + ("" if whole else _CUT_SHORT), encoding="utf-8")
+
     def markdown(self) -> str:
-        """The whole page."""
+        """The page so far."""
         head = _HEAD.format(
             command="python -m bench.run " + " ".join(_arguments()),
             subject=self.subject[0].upper() + self.subject[1:],
@@ -95,10 +105,13 @@ def _in_short(tables: Sequence[Table]) -> Iterator[str]:
         yield "## In short\n\nThe CPU time of `patchkit apply` as a share of that of\n"
         yield f"| patches | {' | '.join(peers)} |\n|--:|{'--:|' * len(peers)}"
     for size, seconds in applying.items():
-        ours = seconds["patchkit apply"]
-        shares = [f"{ours / seconds[name]:.2f}" if name in seconds else "" for name in peers]
+        ours = seconds.get("patchkit apply")
+        shares = [
+            f"{ours / seconds[name]:.2f}" if ours and name in seconds else "" for name in peers
+        ]
         yield f"| {size} | {' | '.join(shares)} |"
-    yield f"\n{_WHY_SLOWER}"
+    if applying:
+        yield f"\n{_WHY_SLOWER}"
 
 
 def _print(table: Table) -> None:

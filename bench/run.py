@@ -54,9 +54,8 @@ def main() -> None:
         page = Page(options.rounds, _subject(options.repository))
         for table in _tables(folder, options):
             page.add(table)
-    if options.write:
-        options.write.parent.mkdir(parents=True, exist_ok=True)
-        options.write.write_text(page.markdown(), encoding="utf-8")
+            page.write(options.write)  # what is measured stays, whatever ends the rest
+        page.write(options.write, whole=True)
 
 
 def _tables(folder: Path, options: argparse.Namespace) -> Iterator[Table]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection
 
 COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-# `git format-patch` cuts a long subject anywhere, so that a name may end in a dash
-PATCH_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+-]{0,118}[A-Za-z0-9_+-])?\.patch")
+# `git format-patch` cuts a long subject anywhere, so that a name may end in a dash or a dot
+PATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,119}\.patch")
 RECIPE_ENDING = ".recipe.yml"
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -28,7 +28,8 @@ def is_component_name(text: str) -> bool:
 
 def is_patch_name(text: str) -> bool:
     """Whether `text` can name a patch file in a series."""
-    return bool(PATCH_NAME.fullmatch(text)) and _is_safe(text)
+    stem = text.removesuffix(".patch")
+    return bool(PATCH_NAME.fullmatch(text)) and ".." not in stem and not _RESERVED.fullmatch(text)
 
 
 def short_id(pin: str) -> str:

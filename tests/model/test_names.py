@@ -12,6 +12,7 @@ from patchkit.model.names import is_patch_name, new_name, slug
         "0001-Fix-rope.patch",
         # git format-patch cuts a long subject at 52 characters, wherever that is
         "0001-docs-minimax-m3-add-high-concurrency-throughput-tip-.patch",
+        "0001-unify-and-bump-_WIN32_WINNT-definition-to-Windows-8..patch",
         "0002-Restore-index_.patch",
         "0003-Use-g++.patch",
     ],
@@ -23,7 +24,7 @@ def test_patch_names(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("", ".patch", "-a.patch", "a..patch", "a b.patch", "a/b.patch", "a.diff", "con.patch"),
+        *("", ".patch", "-a.patch", "a..b.patch", "a b.patch", "a/b.patch", "a.diff", "con.patch"),
         *("caf\u00e9.patch", "a\n.patch", f"{'a' * 121}.patch"),
     ],
 )
