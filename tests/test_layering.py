@@ -39,6 +39,7 @@ FLOW = (
     "explain",
     "lock",
     "export",
+    "python",
     "recipes",
     "overrides",
     "verify",

@@ -20,11 +20,11 @@ from patchkit.manifest.values import Overrides
 from patchkit.memory import Notes, memory_path, recall, remember
 from patchkit.model.objects import TreeEntry
 from patchkit.overrides.calls import Replacements
-from patchkit.overrides.resolving import Resolver
 from patchkit.overrides.review import Target, Verdict
-from patchkit.overrides.sources import Modules
 from patchkit.overrides.standing import Standing, standing_of
 from patchkit.overrides.survey import TreeAt, as_it_was, resolver_of, survey
+from patchkit.python.resolving import Resolver
+from patchkit.python.sources import Modules
 
 #: Raise it when the same calls could come to something else along the same line.
 _FORM = 2

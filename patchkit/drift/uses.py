@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Sequence
 
-from patchkit.overrides.bindings import FunctionNode
 from patchkit.overrides.fingerprint import signature_of
-from patchkit.overrides.sources import parse_python
+from patchkit.python.bindings import FunctionNode
+from patchkit.python.sources import parse_python
 
 _CALL = re.compile(rb"(?<![\w])([A-Za-z_]\w{2,})\s*\(")
 _DEFINITION = re.compile(rb"\s*(?:async\s+def|def|class)\s+(\w+)")

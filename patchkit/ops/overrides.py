@@ -18,10 +18,10 @@ from patchkit.model.names import COMMIT_ID
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
 from patchkit.overrides.calls import CallSite
-from patchkit.overrides.resolving import Resolver
 from patchkit.overrides.review import Target, Verdict, accepted, count_verdicts, is_chosen
 from patchkit.overrides.standing import source_of
 from patchkit.overrides.survey import TreeAt, as_it_was, read_replacements, resolver_of, survey
+from patchkit.python.resolving import Resolver
 from patchkit.store import Store
 from patchkit.transaction import write_set
 

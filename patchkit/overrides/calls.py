@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.overrides.constants import Reader
-from patchkit.overrides.resolving import Resolver
-from patchkit.overrides.sources import Module, Modules
+from patchkit.python.constants import Reader
+from patchkit.python.resolving import Resolver
+from patchkit.python.sources import Module, Modules
 from patchkit.recipes.engine import decode_file
 from patchkit.recipes.prefilter import may_match, needed_words
 from patchkit.recipes.sites import Capture, Source, find_captures

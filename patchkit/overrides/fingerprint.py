@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from hashlib import sha256
 
-from patchkit.overrides.bindings import FunctionNode
+from patchkit.python.bindings import FunctionNode
 
 #: Decorators that change how a function is called.
 _CALLED_OTHERWISE = ("staticmethod", "classmethod", "property", "cached_property", "setter")

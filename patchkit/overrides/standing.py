@@ -8,7 +8,6 @@ from enum import Enum
 
 from msgspec import Struct
 
-from patchkit.overrides.bindings import FunctionNode
 from patchkit.overrides.fingerprint import (
     body_hash,
     fields_signature,
@@ -16,7 +15,8 @@ from patchkit.overrides.fingerprint import (
     signature_of,
     text_of,
 )
-from patchkit.overrides.resolving import (
+from patchkit.python.bindings import FunctionNode
+from patchkit.python.resolving import (
     Absent,
     Code,
     Inherited,
@@ -25,7 +25,7 @@ from patchkit.overrides.resolving import (
     Thing,
     Unclear,
 )
-from patchkit.overrides.sources import Module
+from patchkit.python.sources import Module
 
 
 class Kind(str, Enum):

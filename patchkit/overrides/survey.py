@@ -13,10 +13,10 @@ from patchkit.lock import Reviewed
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.tree import ObjectSource
 from patchkit.overrides.calls import CallSite, Replacements, find_replacements
-from patchkit.overrides.resolving import Resolver
 from patchkit.overrides.review import Target, as_reviewed, review_targets, unused_reasons
-from patchkit.overrides.sources import Modules
 from patchkit.overrides.standing import Standing, standing_of
+from patchkit.python.resolving import Resolver
+from patchkit.python.sources import Modules
 from patchkit.recipes.load import load_recipe
 from patchkit.recipes.trees import read_scope
 

@@ -12,7 +12,7 @@ from patchkit.explain.terrain import Overlay, Terrain
 from patchkit.manifest.wellformed import YAML_READER, yaml_problem
 from patchkit.memory import Notes, memory_path
 from patchkit.model.lint import Finding, Severity
-from patchkit.overrides.sources import parse_python
+from patchkit.python.sources import parse_python
 from patchkit.series import LoadedPatch
 from patchkit.stack import Stack
 

@@ -6,7 +6,7 @@ import pytest
 
 from patchkit.errors import BadInputError
 from patchkit.overrides.calls import Replacements, find_replacements
-from patchkit.overrides.sources import Modules
+from patchkit.python.sources import Modules
 from tests.recipes.kitchen import recipe_of
 
 RULE = {"id": "put", "rule": {"pattern": "$_.put($TARGET, $$$)"}, "files": ["src/**"]}

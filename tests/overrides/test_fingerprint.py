@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from patchkit.overrides.bindings import FunctionNode
 from patchkit.overrides.fingerprint import body_hash, parameters_in, signature_of
+from patchkit.python.bindings import FunctionNode
 
 PLAIN = '''
 @wraps(f"x{a!r:>{w}}")

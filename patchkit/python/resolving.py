@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from patchkit.overrides.bindings import (
+from patchkit.python.bindings import (
     Binding,
     FunctionNode,
     Imported,
@@ -20,7 +20,7 @@ from patchkit.overrides.bindings import (
     in_force,
     read_namespace,
 )
-from patchkit.overrides.sources import Module, Modules
+from patchkit.python.sources import Module, Modules
 
 #: What every class has, whatever it says.
 _OF_EVERY_OBJECT = frozenset(dir(object))

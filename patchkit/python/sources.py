@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from patchkit.overrides.bindings import Imported, Namespace, read_namespace
+from patchkit.python.bindings import Imported, Namespace, read_namespace
 
 #: Reads a file of the tree by its path; None if it cannot be had.
 Read = Callable[[str], bytes | None]

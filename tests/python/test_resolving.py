@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from patchkit.overrides.resolving import Resolver
-from patchkit.overrides.sources import Modules
 from patchkit.overrides.standing import Kind, Standing, standing_of
+from patchkit.python.resolving import Resolver
+from patchkit.python.sources import Modules
 from tests.support.projects import write_files
 
 FILES = {

@@ -15,7 +15,7 @@ from itertools import islice, product
 
 from msgspec import Struct, field
 
-from patchkit.overrides.assignments import (
+from patchkit.python.assignments import (
     EACH,
     additions,
     attribute_values,
@@ -27,9 +27,9 @@ from patchkit.overrides.assignments import (
     parameter_names,
     sources,
 )
-from patchkit.overrides.bindings import FunctionNode
-from patchkit.overrides.resolving import Code, Resolver
-from patchkit.overrides.sources import Module
+from patchkit.python.bindings import FunctionNode
+from patchkit.python.resolving import Code, Resolver
+from patchkit.python.sources import Module
 
 #: More texts than this for one expression are no list that anybody wrote.
 _MOST = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from patchkit.overrides.bindings import FunctionNode
+from patchkit.python.bindings import FunctionNode
 
 #: A step from an expression to what is meant: any element of it; other steps are indexes.
 EACH = -1
