@@ -53,9 +53,8 @@ def index_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
 
 @pytest.fixture(scope="session")
 def git_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
-    """The components of qwen3-vl-npu.yaml that carry our own patches, applied."""
-    ours = ("slime", "sglang", "megatron-lm", "megatron-bridge", "mindspeed", "mbridge")
-    return _from_git(tmp_path_factory.mktemp("git"), "qwen3-vl-npu", ours)
+    """qwen3-vl-npu.yaml, applied."""
+    return _from_git(tmp_path_factory.mktemp("git"), "qwen3-vl-npu")
 
 
 @pytest.fixture(scope="session")

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from tests.stacks.conftest import Stack
 from tests.stacks.devices import Branch, Scenario, Side
-from tests.stacks.stubs import Stub
+from tests.stacks.stubs import Stub, module, stubbed
 
 ROOT = "python/sglang/srt"
 #: The same folder in a source distribution
 INDEX_ROOT = "sglang/srt"
 VISION = "layers/attention/vision.py"
+ROTARY = "layers/rotary_embedding.py"
 MODEL = f"{ROOT}/models/qwen3_vl.py"
+#: Models whose attention calls split_qkv_rmsnorm_rope
+QWEN3 = tuple(f"{ROOT}/models/{name}.py" for name in ("qwen3", "qwen3_moe"))
+KERNELS = "python/sgl_kernel_npu/sgl_kernel_npu"
+Kernel = Callable[..., dict[str, Any]]
+#: What the kernel is to be given
+QKV: dict[str, Any] = {
+    **{"input": "qkv", "sin": "sin", "cos": "cos"},
+    **{"q_hidden_size": 32, "kv_hidden_size": 8, "head_dim": 4, "eps": 1e-6},
+    **{"q_weight": "weight of q", "k_weight": "weight of k", "q_bias": None, "k_bias": None},
+}
 #: Files with functions that are compiled for the platform
 COMPILED = (
     *("layers/moe/kt_ep_wrapper.py", "layers/moe/topk.py", "layers/rotary_embedding.py"),
@@ -54,6 +68,111 @@ def vision_attention(side: Side, root: str) -> list[str]:
         arguments.mm_attention_backend = "sdpa"
         taken.append(attention._determine_attention_backend(None))
     return taken
+
+
+def server_arguments(**values: Any) -> dict[str, ModuleType]:
+    """sglang.srt.server_args with these arguments."""
+    arguments = SimpleNamespace(**values)
+    made = module("sglang.srt.server_args", get_global_server_args=lambda: arguments)
+    return {made.__name__: made}
+
+
+def fallback_kernels(side: Side) -> list[str]:
+    """Where RotaryEmbedding gets a second kernel from for heads of 128 and of 72 elements.
+
+    On CUDA, HIP and neither, or on an NPU; vllm cannot be imported.
+    """
+    platforms = [{"cuda": True}, {"cuda": False, "hip": True}, {"cuda": False}]
+    found = []
+    for platform in platforms[:1] if side.device == "npu" else platforms:
+        modules = {
+            **utils(side.device, **platform),
+            **server_arguments(rl_on_policy_target=None),
+            "sgl_kernel": module("sgl_kernel", rotary_embedding="sgl_kernel"),
+        }
+        side.torch.compile = lambda **options: lambda function: function
+        loaded = side.load(f"{ROOT}/{ROTARY}", modules)
+        cache = SimpleNamespace(to=lambda kind: None)
+        methods = {
+            "_compute_cos_sin_cache": lambda self, made=cache: made,
+            "register_buffer": lambda self, name, buffer, persistent: None,
+        }
+        rotary = type("Rotary", (loaded.RotaryEmbedding,), methods)
+        for size in (128, 72):
+            with stubbed(modules, missing=["vllm"]):
+                try:
+                    made = rotary(size, size // 2, 8192, 10000, True, "bfloat16")
+                except ModuleNotFoundError as error:
+                    found.append(str(error))
+                else:
+                    found.append(made.fallback_rotary_embedding if made.use_fallback_kernel else "")
+    return found
+
+
+def telling(parameters: str) -> Kernel:
+    """A function with these parameters, as Python writes them, that tells what it is given."""
+    names: dict[str, Any] = {}
+    exec(f"def kernel({parameters}): return locals()", names)
+    kernel: Kernel = names["kernel"]
+    return kernel
+
+
+def kernel_at_pin(stack: Stack) -> Kernel:
+    """split_qkv_rmsnorm_rope with the parameters that it has in the stack's kernel package."""
+    source = stack.before("sgl-kernel-npu", f"{KERNELS}/norm/split_qkv_rmsnorm_rope.py")
+    [found] = [
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == "split_qkv_rmsnorm_rope"
+    ]
+    return telling(ast.unparse(found.args))
+
+
+def query_and_key(side: Side, path: str, kernel: Kernel) -> Any:
+    """Who prepares query and key: SGLang itself, or the kernel with what it is given."""
+    taken: list[Any] = []
+
+    def native(**keywords: Any) -> tuple[str, str, str]:
+        taken.append("native")
+        return "q", "k", "v"
+
+    def fused(*arguments: Any, **keywords: Any) -> tuple[str, str, str]:
+        taken.append(kernel(*arguments, **keywords))
+        return "q", "k", "v"
+
+    class Core:
+        layer_id = 0
+
+        def __call__(self, *arguments: Any) -> str:
+            return "output"
+
+    name = "sgl_kernel_npu.norm.split_qkv_rmsnorm_rope"
+    modules = {
+        **utils(side.device),
+        **server_arguments(rl_on_policy_target=None),
+        name: module(name, split_qkv_rmsnorm_rope=fused),
+    }
+    loaded = side.load(path, modules)
+    kind = loaded.Qwen3MoeAttention if path.endswith("_moe.py") else loaded.Qwen3Attention
+    attention = object.__new__(kind)
+    attention.__dict__.update(
+        forward_prepare_native=native,
+        qkv_proj=lambda hidden: ("qkv", None),
+        o_proj=lambda output: (output, None),
+        attn=Core(),
+        rotary_emb=SimpleNamespace(
+            get_cos_sin_with_position=lambda positions: None, position_sin="sin", position_cos="cos"
+        ),
+        q_norm=SimpleNamespace(weight="weight of q", variance_epsilon=1e-6),
+        k_norm=SimpleNamespace(weight="weight of k"),
+        q_size=32,
+        kv_size=8,
+        head_dim=4,
+    )
+    batch = SimpleNamespace(token_to_kv_pool=SimpleNamespace(start_layer=0))
+    prepare = getattr(attention, "forward_prepare", attention.forward)
+    prepare("positions", SimpleNamespace(shape=(5, 16)), batch)
+    return taken[0]
 
 
 class Grid:
@@ -119,6 +238,16 @@ def _compiled(path: str, root: str = ROOT) -> Scenario:
     )
 
 
+def _query_and_key(path: str) -> Scenario:
+    return Scenario(
+        f"sglang-query-and-key-{path.rpartition('/')[2].removesuffix('.py')}",
+        "sglang",
+        Branch(path, "        if not _is_npu:\n", "        if _is_npu:\n"),
+        lambda side: query_and_key(side, path, kernel_at_pin(side.stack)),
+        QKV,
+    )
+
+
 SCENARIOS = (
     _vision(ROOT),
     Scenario(
@@ -128,6 +257,14 @@ SCENARIOS = (
         position_embeddings,
         "on the device",
     ),
+    Scenario(
+        "sglang-rotary-embedding",
+        "sglang",
+        Branch(f"{ROOT}/{ROTARY}", "            and not _is_npu ", "            and _is_npu "),
+        fallback_kernels,
+        ["", ""],
+    ),
+    *(_query_and_key(path) for path in QWEN3),
     *(_compiled(path) for path in COMPILED),
 )
 #: Where upstream switched compiling off itself between slime's pin and 0.5.8

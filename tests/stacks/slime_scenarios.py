@@ -243,6 +243,47 @@ def device_of_actor(side: Side) -> list[Any]:
     raise AssertionError("init did not make its groups")
 
 
+# -- models ---------------------------------------------------------------------------------------
+
+
+def flags_of_provider(side: Side) -> list[dict[str, Any]]:
+    """What of a launch's flags the bridge's provider has when it is finalized, actor and critic."""
+    kept: list[dict[str, Any]] = []
+    for role in ("actor", "critic"):
+        provider = SimpleNamespace(provide=None, recompute_granularity=None)
+        provider.finalize = lambda made=provider: kept.append(
+            {name: value for name, value in vars(made).items() if name in FLAGS}
+        )
+        bridge = module("megatron.bridge")
+        bridge.AutoBridge.from_hf_pretrained = lambda *args, made=provider, **more: SimpleNamespace(
+            to_megatron_provider=lambda load_weights: made
+        )
+        modules = {**ours(side), bridge.__name__: bridge}
+        loaded = side.load(f"{MEGATRON}/model_provider.py", modules)
+        sizes = ("tensor_model", "pipeline_model", "expert_model", "expert_tensor")
+        arguments = SimpleNamespace(
+            megatron_to_hf_mode="bridge",
+            custom_model_provider_path=None,
+            hf_checkpoint="",
+            sequence_parallel=True,
+            **{f"{name}_parallel_size": 1 for name in sizes},
+            **FLAGS,
+        )
+        with stubbed(modules):
+            loaded.get_model_provider_func(arguments, role)
+    return kept
+
+
+#: As a launch has them, and no provider by itself
+FLAGS = {
+    "recompute_granularity": "full",
+    "recompute_method": "uniform",
+    "recompute_num_layers": 1,
+    "recompute_modules": ["core_attn"],
+    "gradient_accumulation_fusion": False,
+}
+
+
 # -- Ray ------------------------------------------------------------------------------------------
 
 
@@ -371,6 +412,7 @@ SCENARIOS = (
     _scenario("groups-made-again", groups_made_again, ["hccl"]),
     _scenario("default-backend", default_backend, "hccl"),
     _scenario("groups-of-tool", groups_of_tool, ["hccl"]),
+    _scenario("flags-of-provider", flags_of_provider, [FLAGS, FLAGS]),
     _scenario("clear-memory", clear_memory, [("npu.synchronize", ()), ("npu.empty_cache", ())]),
     _scenario(
         "available-memory",

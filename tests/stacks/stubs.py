@@ -18,9 +18,9 @@ from typing import Any
 
 _PACKAGES = (
     *("apex", "deep_ep", "einops", "mbridge", "megatron", "mindspeed", "numpy", "pynvml"),
-    *("ray", "requests", "safetensors", "sgl_kernel", "sglang", "sglang_router", "slime"),
-    *("slime_plugins", "tools", "torch", "torch_memory_saver", "torch_npu", "tqdm"),
-    *("transformer_engine", "transformers", "triton", "urllib3"),
+    *("ray", "requests", "safetensors", "sgl_kernel", "sgl_kernel_npu", "sglang"),
+    *("sglang_router", "slime", "slime_plugins", "tools", "torch", "torch_memory_saver"),
+    *("torch_npu", "tqdm", "transformer_engine", "transformers", "triton", "urllib3", "vllm"),
 )
 
 

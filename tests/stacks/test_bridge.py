@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.stacks.conftest import Stack
-from tests.stacks.stubs import Stub, execute, torch_for
+from tests.stacks.stubs import Stub, execute, module, notes, torch_for
 
 MAPPING = "src/megatron/bridge/models/conversion/param_mapping.py"
 BLOCK = "src/megatron/bridge/models/qwen_vl/modelling_qwen3_vl/transformer_block.py"
+QWEN3_VL = "src/megatron/bridge/models/qwen_vl/modelling_qwen3_vl/model.py"
 
 FUSED = "MindSpeedTELayerNormColumnParallelLinear"
 MINDSPEED = {
@@ -162,3 +164,58 @@ class TestDeepStack:
             )
         )
         assert before == after == "h>1>2>3"
+
+
+def slimes_keywords(source: str) -> list[set[str]]:
+    """The keywords of slime's calls of a model: to compute log probabilities, and to train."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "model":
+            found.append({each.arg for each in node.keywords if each.arg})
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "forward_kwargs":
+            assert isinstance(node.value, ast.Dict)
+            found.append({ast.literal_eval(key) for key in node.value.keys if key})
+    return [each for each in found if each]
+
+
+def language_model_is_given(source: str, *arguments: str, **keywords: str) -> dict[str, Any]:
+    """What the language model inside Qwen3-VL is called with, on a later pipeline stage."""
+    kept: list[dict[str, Any]] = []
+    package = "megatron.bridge.models.qwen_vl.modelling_qwen3_vl"
+    helpers = module(f"{package}.utils", get_rope_index=lambda *args, **more: ("positions", None))
+    loaded = execute(source, f"{package}.model", {helpers.__name__: helpers})
+    model = object.__new__(loaded.Qwen3VLModel)
+    model.__dict__.update(
+        pre_process=False,
+        config=SimpleNamespace(sequence_parallel=False, spatial_merge_size=2),
+        **dict.fromkeys(("image_token_id", "video_token_id", "vision_start_token_id"), 0),
+        language_model=notes(kept),
+    )
+    model.forward(*arguments, **keywords)
+    return kept[0]
+
+
+@pytest.mark.upstream
+class TestLossMask:
+    def test_slimes_calls_are_taken(self, git_stack: Stack) -> None:
+        caller = git_stack.after("slime", "slime/backends/megatron_utils/model.py")
+        calls = slimes_keywords(caller)
+        assert len(calls) == 2
+        for keywords in calls:
+            assert "loss_mask" in keywords
+            given = {name: name for name in keywords}
+            source = git_stack.after("Megatron-Bridge", QWEN3_VL)
+            assert language_model_is_given(source, **given)["loss_mask"] == "loss_mask"
+            with pytest.raises(TypeError, match="unexpected keyword argument 'loss_mask'"):
+                language_model_is_given(git_stack.before("Megatron-Bridge", QWEN3_VL), **given)
+
+    def test_other_callers_are_served_as_before(self, git_stack: Stack) -> None:
+        positions = ("ids", "positions", "mask", "labels")
+        before, after = (
+            language_model_is_given(source, *positions, packed_seq_params="packed")
+            for source in (
+                git_stack.before("Megatron-Bridge", QWEN3_VL),
+                git_stack.after("Megatron-Bridge", QWEN3_VL),
+            )
+        )
+        assert after == {**before, "loss_mask": None}

@@ -49,6 +49,62 @@ class TestRepatch:
             repatched(source, Namespace(changed=2))
 
 
+ARGUMENTS = "mindspeed/core/megatron_basic/arguments_basic.py"
+
+
+class Configuration:
+    """A transformer configuration; `fields` are what it has before __post_init__."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
+
+
+def after_post_init(source: str, made: Configuration) -> dict[str, Any]:
+    """The fields of a configuration after MindSpeed's __post_init__, whose features check them."""
+    utils: Any = Stub("mindspeed.args_utils")
+    utils.get_full_args = lambda: Namespace(hidden_size=8, use_ascend_mc2=False, layers_saved=None)
+    features: Any = Stub("mindspeed.features_manager.features_manager")
+    manager = features.MindSpeedFeaturesManager
+    manager.pre_validate_features_args = staticmethod(lambda args: args.use_ascend_mc2)
+    manager.post_validate_features_args = staticmethod(lambda args: args.derived)
+    manager.validate_features_args = staticmethod(lambda args: args.layers_saved)
+    modules = {each.__name__: each for each in (utils, features)}
+    module = execute(source, "mindspeed.core.megatron_basic.arguments_basic", modules)
+
+    def post_init(self: Any) -> None:
+        self.derived = self.hidden_size * 4
+
+    module.transformer_config_post_init_wrapper(post_init)(made)
+    return vars(made)
+
+
+@pytest.mark.upstream
+class TestFields:
+    def test_a_configuration_with_its_own_init_gets_them(self, git_stack: Stack) -> None:
+        source = git_stack.after("MindSpeed", ARGUMENTS)
+        assert after_post_init(source, Configuration(hidden_size=16)) == {
+            "hidden_size": 16,
+            "derived": 64,
+            "use_ascend_mc2": False,
+            "layers_saved": None,
+        }
+
+    def test_upstream_stops_at_the_first(self, git_stack: Stack) -> None:
+        with pytest.raises(AttributeError, match="use_ascend_mc2"):
+            after_post_init(git_stack.before("MindSpeed", ARGUMENTS), Configuration(hidden_size=16))
+
+    def test_mindspeeds_own_stay_as_they_are(self, git_stack: Stack) -> None:
+        fields = {"hidden_size": 16, "use_ascend_mc2": True, "layers_saved": 3, "mine": "kept"}
+        before, after = (
+            after_post_init(source, Configuration(**fields))
+            for source in (
+                git_stack.before("MindSpeed", ARGUMENTS),
+                git_stack.after("MindSpeed", ARGUMENTS),
+            )
+        )
+        assert before == after == {**fields, "derived": 64}
+
+
 def rope_call(source: str, **arguments: object) -> dict[str, Any]:
     """The keywords with which Megatron's RoPE for packed sequences is called."""
     seen: dict[str, Any] = {}

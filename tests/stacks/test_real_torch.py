@@ -16,7 +16,7 @@ import pytest
 
 from tests.stacks.conftest import Stack
 from tests.stacks.sglang_scenarios import MODEL, utils
-from tests.stacks.stubs import Stub, execute, stubbed
+from tests.stacks.stubs import Stub, execute, module, stubbed
 from tests.stacks.test_megatron import JIT, MODULE
 
 pytestmark = [
@@ -209,11 +209,14 @@ class Critic:
         )
         helpers: Any = Stub("slime.utils.megatron_bridge_utils")
         helpers.unwrap_model = lambda models: [each.module for each in models]
+        device = module("slime.utils.device", is_npu=lambda: False)
         self.nested = nested
         show = stack.after if patched else stack.before
-        self.modules = {each.__name__: each for each in (bridge, helpers)}
+        self.modules = {each.__name__: each for each in (bridge, helpers, device)}
         self.slime = run(
-            show("slime", PROVIDER), "slime.backends.megatron_utils.model_provider", bridge, helpers
+            show("slime", PROVIDER),
+            "slime.backends.megatron_utils.model_provider",
+            *self.modules.values(),
         )
 
     def provide(self, role: str) -> Callable[..., Any]:

@@ -8,7 +8,16 @@ import pytest
 
 from tests.stacks.conftest import Stack
 from tests.stacks.devices import Side
-from tests.stacks.sglang_scenarios import ROOT, utils
+from tests.stacks.sglang_scenarios import (
+    QKV,
+    QWEN3,
+    ROOT,
+    fallback_kernels,
+    kernel_at_pin,
+    query_and_key,
+    telling,
+    utils,
+)
 from tests.stacks.stubs import Stub
 
 pytestmark = pytest.mark.upstream
@@ -40,6 +49,34 @@ class TestDeepStack:
         for arguments in [(1,), (1, 10)]:
             assert before.forward_npu(*arguments) == after.forward_npu(*arguments)
         assert after.forward_npu(1, 10, post_residual_addition=None) == (11, 11)
+
+
+def test_upstream_wants_vllm_for_the_vision_towers_heads(git_stack: Stack) -> None:
+    side = Side(git_stack, "sglang", "npu", patched=False)
+    assert fallback_kernels(side) == ["", "No module named 'vllm'"]
+
+
+#: The parameters of split_qkv_rmsnorm_rope before 2025-12-26
+OLDER = (
+    "input, sin, cos, q_weight, k_weight, q_hidden_size, kv_hidden_size, head_dim, eps, "
+    "q_bias, k_bias"
+)
+
+
+@pytest.mark.parametrize("path", QWEN3)
+class TestQueryAndKey:
+    def test_both_orders_of_the_kernels_parameters_are_served(
+        self, git_stack: Stack, path: str
+    ) -> None:
+        side = Side(git_stack, "sglang", "npu")
+        for kernel in (kernel_at_pin(git_stack), telling(OLDER)):
+            assert query_and_key(side, path, kernel) == QKV
+
+    def test_upstream_hands_a_weight_over_as_a_size(self, git_stack: Stack, path: str) -> None:
+        side = Side(git_stack, "sglang", "npu", patched=False)
+        assert query_and_key(side, path, telling(OLDER)) == QKV
+        given = query_and_key(side, path, kernel_at_pin(git_stack))
+        assert (given["q_hidden_size"], given["head_dim"]) == ("weight of q", 32)
 
 
 def test_the_metadata_asks_for_what_upstreams_file_for_npus_asks_for(git_stack: Stack) -> None:
