@@ -36,6 +36,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.progress import Silent
 from patchkit.recipes.generating import load_generator
 from patchkit.series import LoadedPatch, load_series
+from patchkit.sources.refs import LATEST
 from patchkit.stack import patch_changes
 from patchkit.store import Store
 
@@ -58,7 +59,7 @@ def main() -> None:
     assert component is not None
     store = Store(options.cache.absolute(), offline=True)
     patches = load_series(manifest, component, store, Silent()).patches
-    history = open_history(store, component, options.to or component.track or "", Silent())
+    history = open_history(store, component, options.to or LATEST, Silent())
 
     recipes = load_generator(patches).recipes
 

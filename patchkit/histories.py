@@ -1,6 +1,7 @@
 """Histories of tracked branches, for looking back over them; kept apart from the store's bases.
 
-    histories/<name>-<hash>.git   refs/patchkit/tracks/<ref>: where the branch was when last asked
+    histories/<name>-<hash>.git   refs/patchkit/named/<name>: the commit that a name meant when
+                                  the server was last asked; offline it still means that
 
 They hold commits and trees, and of files what was looked at. A base's repository is shallow, whole,
 and its packs are linked into checkouts: nothing of this would be welcome there.
@@ -13,23 +14,25 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.gitcmd.firstparent import Line, first_parents, merge_base, missing_blobs
 from patchkit.gitcmd.partial import absent_blobs
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import RefChange, Repository, init_repository
-from patchkit.gitcmd.urls import folder_name
+from patchkit.gitcmd.urls import folder_name, readable_url
 from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.base import Base
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.progress import Progress
-from patchkit.sources.fetching import Fetching, about
+from patchkit.sources.fetching import about
 from patchkit.sources.history import fetch_file_contents, fetch_history
 from patchkit.sources.identity import upstream_key
+from patchkit.sources.refs import LATEST, Named, Refs, find_ref, is_short_id, list_refs
 from patchkit.store import Store
 
-_TRACKS = "refs/patchkit/tracks/"
+_NAMED = "refs/patchkit/named/"
 _PINS = "refs/patchkit/pins/"
+_OFFLINE = "run it without --offline; or name a commit that was fetched before: --to COMMIT"
 
 
 class History(Struct, frozen=True):
@@ -60,8 +63,59 @@ class History(Struct, frozen=True):
         return first_parents(self.repository, self.fork, self.tip)
 
 
-def open_history(store: Store, component: Component, ref: str, progress: Progress) -> History:
-    """The history of `ref` beyond the component's pin, brought up to date.
+class Meaning(Struct, frozen=True):
+    """What a name means at a component's upstream.
+
+    `wanted` is the name, with LATEST replaced. `refs` is what the server has, None if nobody asked.
+    """
+
+    wanted: str
+    named: Named
+    refs: Refs | None = None
+
+
+def find_commit(
+    store: Store, component: Component, wanted: str, progress: Progress, *, doing: str = ""
+) -> Meaning:
+    """The commit that `wanted` is at the component's git source now: see `sources.refs.find_ref`.
+
+    LATEST is what `track` names. Asks the network unless it is a full commit id; with the store
+    offline it is what it was when last asked. UsageError if there is no such thing, or several;
+    BadInputError where it is `track` that says so, or there is none. `doing` is told as progress.
+    """
+    name, source = wanted, component.source
+    assert isinstance(source, GitSource)
+    if wanted == LATEST:
+        name = component.track or ""
+        if not name:
+            what = f"{component.name} tracks no branch"
+            hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
+            raise BadInputError(Problem(what, str(component.where), hint))
+    if COMMIT_ID.fullmatch(name):
+        return Meaning(name, Named("", name))
+    if store.offline:
+        commit = _remembered(store, source, name)
+        if commit is None:
+            lacking = f"what {name} is upstream now is not in the cache"
+            store.require_network(component.name, lacking, _OFFLINE)
+        else:
+            return Meaning(name, Named("", commit))
+    progress.step(component.name, doing or f"asking {readable_url(source.url)}")
+    with about(component.name):
+        refs = list_refs(source, store.stop, wanted=name)
+    try:
+        named = find_ref(refs, name, lambda short: known_commit(store, source, short))
+    except UsageError as error:
+        if wanted != LATEST:
+            raise
+        where = str(component.where)
+        problems = (Problem(f"track: {p.what}", where, p.hint) for p in error.problems)
+        raise BadInputError(*problems) from error
+    return Meaning(name, named, refs)
+
+
+def open_history(store: Store, component: Component, wanted: str, progress: Progress) -> History:
+    """The history of `wanted` beyond the component's pin, brought up to date: see `find_commit`.
 
     With the store offline as it was when last asked. BadInputError for a component
     whose source has no history.
@@ -71,22 +125,29 @@ def open_history(store: Store, component: Component, ref: str, progress: Progres
         what = "comes from no git repository: there is no history to look at"
         raise BadInputError(Problem(what, component.name))
     repository = _repository(store, source)
-    tip = _known(repository, ref, pin.commit, fixed=not store.offline)
-    if tip is None:
-        what = f"the history of {ref} is not in the cache"
-        store.require_network(component.name, what)
+    said = component.track if wanted == LATEST else wanted
+    doing = f"fetching the history of {said}"
+    meaning = find_commit(store, component, wanted, progress, doing=doing)
+    name, tip = meaning.wanted, meaning.named
+    if not _is_whole(repository, tip.commit, pin.commit):
+        store.require_network(component.name, f"the history of {name} is not in the cache")
         with (
             store.locked(f"history-{repository.git_dir.stem}", component.name, progress),
             about(component.name),
         ):
-            progress.step(component.name, f"fetching the history of {ref}")
+            progress.step(component.name, doing)
+            init_repository(repository.git_dir)
             fetching = store.fetching(component.name, progress)
-            tip = _updated(repository, source, pin.commit, ref, fetching)
-    fork = merge_base(repository, pin.commit, tip)
+            fetch_history(source, tip, pin.commit, repository, fetching)
+            _keep_ref(repository, _PINS + pin.commit, pin.commit)
+    if meaning.refs is not None and repository.resolve(_memory_of(name)) != tip.commit:
+        with store.locked(f"history-{repository.git_dir.stem}", component.name, progress):
+            _keep_ref(repository, _memory_of(name), tip.commit)
+    fork = merge_base(repository, pin.commit, tip.commit)
     if fork is None:
-        what = f"{ref} has nothing in common with the pin {pin.commit}"
+        what = f"{name} has nothing in common with the pin {pin.commit}"
         raise BadInputError(Problem(what, str(component.pin_where), "correct `track`"))
-    return History(repository, source, ref, pin.commit, tip, fork)
+    return History(repository, source, name, pin.commit, tip.commit, fork)
 
 
 def known_commit(store: Store, source: GitSource, short: str) -> str | None:
@@ -129,28 +190,29 @@ def _repository(store: Store, source: GitSource) -> Repository:
     return Repository(store.cache / "histories" / f"{folder_name(upstream_key(source))}.git")
 
 
-def _known(repository: Repository, ref: str, pin: str, *, fixed: bool) -> str | None:
-    """The tip as far as it is here; with `fixed` only one that cannot have moved since."""
+def _is_whole(repository: Repository, tip: str, pin: str) -> bool:
+    """Whether tip and pin are here; what is here is here with all that came before it."""
     if not repository.exists or repository.commit(_PINS + pin) is None:
+        return False
+    return repository.commit(tip) is not None
+
+
+def _remembered(store: Store, source: GitSource, name: str) -> str | None:
+    """The commit that a name meant when last asked, else the one whose short id it is."""
+    repository = _repository(store, source)
+    if not repository.exists:
         return None
-    if COMMIT_ID.fullmatch(ref):
-        return repository.commit(ref)  # what is here is here with all that came before it
-    return None if fixed else repository.commit(_track(ref))
+    commit = repository.commit(_memory_of(name))
+    return repository.commit(name) if commit is None and is_short_id(name) else commit
 
 
-def _updated(
-    repository: Repository, source: GitSource, pin: str, ref: str, fetching: Fetching
-) -> str:
-    init_repository(repository.git_dir)
-    tip = fetch_history(source, ref, pin, repository, fetching)
-    refs = [RefChange(_PINS + pin, pin), RefChange(_track(ref), tip.commit)]
-    repository.free_refs(change.name for change in refs)
-    repository.update_refs(refs, reason="patchkit: fetched")
-    return tip.commit
+def _keep_ref(repository: Repository, name: str, commit: str) -> None:
+    repository.free_refs([name])
+    repository.update_refs([RefChange(name, commit)], reason="patchkit: fetched")
 
 
-def _track(ref: str) -> str:
+def _memory_of(name: str) -> str:
     """The ref of ours for a branch, tag, pattern or commit as the user writes it."""
-    plain = all(char.isalnum() or char in "-_." for char in ref) and ".." not in ref
-    safe = plain and ref[0] not in ".-" and not ref.endswith((".", ".lock"))
-    return _TRACKS + (ref if safe else hashlib.sha256(ref.encode()).hexdigest()[:20])
+    plain = all(char.isalnum() or char in "-_." for char in name) and ".." not in name
+    safe = plain and name[:1] not in ("", ".", "-") and not name.endswith((".", ".lock"))
+    return _NAMED + (name if safe else hashlib.sha256(name.encode()).hexdigest()[:20])

@@ -48,7 +48,10 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
 PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'init': (((), 'NAME', False, 'Name of the manifest'),
           (('--git',), 'URL', False, 'The upstream is this git repository'),
           (('--commit',), 'ID', False, 'Pin this full commit id'),
-          (('--ref',), 'REF', False, 'Pin the commit that this branch or tag is at now'),
+          (('--ref',),
+           'REF',
+           False,
+           'Pin the commit that this branch, tag or pattern of tags is at now'),
           (('--index',),
            'PROJECT==VERSION',
            False,
@@ -304,7 +307,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            (('--to',),
             'REF',
             False,
-            'Look along this branch, tag or commit instead of the tracked branch'),
+            'Look along this branch, tag, tag pattern or commit instead of the tracked branch'),
            (('--bisect',),
             '',
             False,
@@ -331,7 +334,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
           (('--to',),
            'REF',
            False,
-           'Look along this branch, tag or commit of the component, not the tracked branch'),
+           'Look along this branch, tag, tag pattern or commit instead of the tracked branch'),
           (('-m', '--manifest'),
            'MANIFEST',
            False,
@@ -345,7 +348,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
           (('--to',),
            'REF',
            False,
-           'A tag, a branch, a pattern of tags (the newest), a full commit id, a version of the '
+           'A tag, a branch, a pattern of tags (the newest), a commit id, a version of the '
            "package index; or `latest`: what the manifest's `track` names"),
           (('--to-track',), '', False, 'The same as --to latest'),
           (('-m', '--manifest'),
@@ -699,7 +702,8 @@ Arguments:
 Options:
       --git URL           The upstream is this git repository.
       --commit ID         Pin this full commit id.
-      --ref REF           Pin the commit that this branch or tag is at now.
+      --ref REF           Pin the commit that this branch, tag or pattern of
+                          tags is at now.
       --index PROJECT==VERSION
                           The upstream is this source distribution on the
                           package index.
@@ -1415,8 +1419,8 @@ Options:
   -c, --component COMPONENT
                           Only this component; may be given several times.
                           Default: all.
-      --to REF            Look along this branch, tag or commit instead of the
-                          tracked branch.
+      --to REF            Look along this branch, tag, tag pattern or commit
+                          instead of the tracked branch.
       --bisect            Try few commits only; a break that was mended
                           meanwhile goes unseen.
       --since-last        Tell only what changed since the last report.
@@ -1468,8 +1472,8 @@ Arguments:
   COMPONENT...            A component. Default: every one.
 
 Options:
-      --to REF            Look along this branch, tag or commit of the
-                          component, not the tracked branch.
+      --to REF            Look along this branch, tag, tag pattern or commit
+                          instead of the tracked branch.
   -m, --manifest MANIFEST
                           The manifest: a path, or a name in manifests/ or
                           $PATCHKIT_MANIFESTS. May be left out where there is
@@ -1516,7 +1520,7 @@ Arguments:
 Options:
       --all               Every component that has a `track`, each to that.
       --to REF            A tag, a branch, a pattern of tags (the newest), a
-                          full commit id, a version of the package index; or
+                          commit id, a version of the package index; or
                           `latest`: what the manifest's `track` names.
       --to-track          The same as --to latest.
   -m, --manifest MANIFEST

@@ -24,13 +24,14 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.progress import Progress
 from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
-from patchkit.ops.bump_target import LATEST, Target, compare_link, find_target
+from patchkit.ops.bump_target import Target, compare_link, find_target
 from patchkit.ops.going_on import arrive, find_halt, is_written
 from patchkit.ops.halting import Step, waiting_of
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_report import RefreshedComponent, Result
 from patchkit.ops.ways_out import in_columns
+from patchkit.sources.refs import LATEST
 from patchkit.store import Store
 from patchkit.workspace import checkout_of
 

@@ -7,8 +7,7 @@ import re
 from msgspec import Struct
 
 from patchkit.errors import Problem, UsageError
-from patchkit.gitcmd.urls import readable_url
-from patchkit.histories import known_commit
+from patchkit.histories import find_commit
 from patchkit.manifest.values import (
     Component,
     GitPin,
@@ -19,19 +18,11 @@ from patchkit.manifest.values import (
     Source,
 )
 from patchkit.manifest.words import check_version
-from patchkit.model.names import COMMIT_ID
 from patchkit.model.progress import Progress
 from patchkit.ops.bump_report import NamedPin
-from patchkit.sources.refs import find_ref, list_refs
+from patchkit.sources.refs import LATEST
 from patchkit.store import Store
 
-#: Stands for what `track` names.
-LATEST = "latest"
-
-_OFFLINE = "run it without --offline; or name a commit that was fetched before: --to COMMIT"
-
-# As reports show commits; these are known once somebody has looked along the branch.
-_SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
@@ -44,15 +35,13 @@ class Target(Struct, frozen=True):
 
 
 def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> Target:
-    """What `wanted` is at the component's source now; asks the network unless it is a commit id.
+    """What `wanted` is at the component's source now: a version, or what `find_commit` takes.
 
-    `wanted` is a branch, tag, tag pattern, commit id (abbreviated, if it is known here), version,
-    or LATEST. UsageError if there is no
-    such thing.
+    UsageError if there is no such thing.
     """
     match component.source, component.pin:
-        case GitSource() as source, GitPin(old):
-            return _git_target(component, source, old, wanted, store, progress)
+        case GitSource(), GitPin(old):
+            return _git_target(component, old, wanted, store, progress)
         case IndexSource(project), IndexPin() as pin:
             lacking = "what the package index has is not in the cache"
             store.require_network(component.name, lacking, "run it without --offline")
@@ -70,37 +59,19 @@ def compare_link(source: Source, old: Pin, new: Pin) -> str:
     return f"https://github.com/{found[1]}/compare/{old}...{new}" if found else ""
 
 
-def _git_target(  # noqa: PLR0917
-    component: Component,
-    source: GitSource,
-    old: str,
-    wanted: str,
-    store: Store,
-    progress: Progress,
+def _git_target(
+    component: Component, old: str, wanted: str, store: Store, progress: Progress
 ) -> Target:
-    if wanted == LATEST:
-        wanted = component.track or ""
-        if not wanted:
-            hint = "name a tag, branch or commit, or write `track` into the manifest"
-            raise UsageError(
-                Problem("has no `track` that latest could stand for", component.name, hint)
-            )
-    if _SHORT_ID.fullmatch(wanted):
-        wanted = known_commit(store, source, wanted) or wanted
-    if COMMIT_ID.fullmatch(wanted):
-        return Target(GitPin(wanted), NamedPin(old), NamedPin(wanted))
-    lacking = f"what {wanted} is upstream now is not in the cache"
-    store.require_network(component.name, lacking, _OFFLINE)
-    progress.step(component.name, f"asking {readable_url(source.url)}")
-    refs = list_refs(source, store.stop)
-    name, commit = find_ref(refs, wanted)
-    branch = name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else ""
-    tag = refs.tag_at(commit) if branch else name.removeprefix("refs/tags/")
+    meaning = find_commit(store, component, wanted, progress)
+    named, refs = meaning.named, meaning.refs
+    if refs is None:
+        return Target(GitPin(named.commit), NamedPin(old), NamedPin(named.commit))
+    tag = named.tag or (refs.tag_at(named.commit) if named.branch else "")
     before = refs.tag_at(old)
     return Target(
-        GitPin(commit),
+        GitPin(named.commit),
         NamedPin(old, before, lasting=bool(before)),
-        NamedPin(commit, tag or branch, lasting=bool(tag)),
+        NamedPin(named.commit, tag or named.branch, lasting=bool(tag)),
     )
 
 

@@ -35,7 +35,7 @@ from patchkit.drift.values import (
     TrendPoint,
 )
 from patchkit.drift.walking import Walk, walk_history, with_last
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
+from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
 from patchkit.histories import History, bring_blobs, open_history
 from patchkit.manifest.values import Component, GitSource, Manifest
@@ -47,6 +47,7 @@ from patchkit.parallel import in_parallel
 from patchkit.recipes.generating import load_generator
 from patchkit.recipes.values import Recipe
 from patchkit.series import LoadedSeries, load_series
+from patchkit.sources.refs import LATEST
 from patchkit.store import Store
 
 # They wait for git and for the network; the judging itself is one at a time in any case.
@@ -157,19 +158,15 @@ class _Tools(Struct, frozen=True):
 def _look(
     blank: ComponentDrift, manifest: Manifest, component: Component, tools: _Tools
 ) -> ComponentDrift:
-    ref = tools.to or component.track
+    wanted = tools.to or LATEST
+    tracked = component.track if wanted == LATEST else wanted
     if not isinstance(component.source, GitSource):
         return replace(blank, skipped="comes from no git repository")
-    if not component.patches and (ref is None or not is_watched(manifest, component)):
+    if not component.patches and (tracked is None or not is_watched(manifest, component)):
         return replace(blank, skipped="no patches")
-    if ref is None:
-        hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
-        raise BadInputError(
-            Problem(f"{component.name} tracks no branch", str(component.where), hint)
-        )
     series = load_series(manifest, component, tools.store, tools.progress)
-    history = open_history(tools.store, component, ref, tools.progress)
-    tools.progress.step(component.name, f"looking along {ref}", local=True)
+    history = open_history(tools.store, component, wanted, tools.progress)
+    tools.progress.step(component.name, f"looking along {history.ref}", local=True)
     with ObjectReader(history.repository) as reader:
         return _judged(blank, _Looking(manifest, component, series, history, reader, tools))
 

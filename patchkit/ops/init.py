@@ -10,8 +10,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem, UsageError
-from patchkit.gitcmd.remote import run_network
-from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.checking import check_shape, shown
 from patchkit.manifest.fields import MANIFEST
 from patchkit.manifest.find import FOLDER
@@ -43,6 +41,7 @@ from patchkit.manifest.words import (
 )
 from patchkit.model.names import is_component_name
 from patchkit.sources.index import sdist_hash
+from patchkit.sources.refs import LATEST, Named, Refs, find_ref, is_pattern, list_refs
 from patchkit.templates import render_template
 from patchkit.transaction import recover, write_set
 
@@ -50,7 +49,7 @@ _SCHEMA = "manifest.schema.json"
 
 
 class UpstreamOptions(Struct, frozen=True):
-    """What was asked for, as typed; `index` is PROJECT==VERSION, `ref` a branch or tag."""
+    """What was asked for, as typed; `index` is PROJECT==VERSION, `ref` names a commit."""
 
     git: str | None = None
     commit: str | None = None
@@ -143,29 +142,6 @@ def choose_upstream(options: UpstreamOptions) -> Upstream:
     return _index_upstream(str(options.index), options.sha256)
 
 
-def find_ref(url: str, ref: str) -> tuple[str, bool]:
-    """The id of the commit that a branch or tag of `url` is at now, and whether it is a branch.
-
-    Asks the network. Raises UsageError if there is none, or a branch and a tag that differ.
-    """
-    # no repository of ours is needed to ask, and none of the user's may steer the answer
-    repository = Repository(Path(os.devnull))
-    out = run_network(repository, ["ls-remote", "--", url, ref, f"{ref}^{{}}"], url=url)
-    rows = (line.split("\t", 1) for line in out.decode("utf-8", "replace").splitlines())
-    found = {name: commit for commit, name in rows}
-    places = [ref] if ref.startswith("refs/") else [f"refs/heads/{ref}", f"refs/tags/{ref}"]
-    # an annotated tag is an object of its own; NAME^{} is the commit that it stands for
-    commits = {p: found.get(p + "^{}", found[p]) for p in places if p in found}
-    if not commits:
-        hint = f"`git ls-remote {shown(url)}` lists what there is"
-        raise UsageError(Problem(f"{shown(url)} has no branch or tag {shown(ref)}", hint=hint))
-    if len(set(commits.values())) > 1:
-        hint = f"say --ref refs/heads/{ref} or --ref refs/tags/{ref}"
-        raise UsageError(Problem(f"{ref} is both a branch and a tag of {shown(url)}", hint=hint))
-    place, commit = next(iter(commits.items()))
-    return commit, place.startswith("refs/heads/")
-
-
 def _git_upstream(url: str, options: UpstreamOptions) -> Upstream:
     require("--git", url, check_url)
     if options.sha256 is not None:
@@ -178,8 +154,22 @@ def _git_upstream(url: str, options: UpstreamOptions) -> Upstream:
         commit = require("--commit", options.commit, check_commit)
         return Upstream(name, GitSource(url), GitPin(commit))
     ref = require("--ref", str(options.ref), check_track)
-    commit, is_branch = find_ref(resolve_url(url, Path.cwd()), ref)
-    return Upstream(name, GitSource(url), GitPin(commit), ref if is_branch else None)
+    if ref == LATEST:
+        hint = "name a branch or tag; one that is called so is refs/heads/latest, refs/tags/latest"
+        raise UsageError(
+            Problem(f"--ref {LATEST} stands for `track`, and there is none", hint=hint)
+        )
+    refs = list_refs(GitSource(resolve_url(url, Path.cwd())), wanted=ref)
+    named = find_ref(refs, ref)
+    return Upstream(name, GitSource(url), GitPin(named.commit), _followed(ref, named, refs))
+
+
+def _followed(ref: str, named: Named, refs: Refs) -> str | None:
+    """What `track` says of a name that moves: a branch or a pattern; in full where a tag is too."""
+    if is_pattern(ref):
+        return ref
+    alone = f"refs/tags/{named.branch}" not in refs.commits
+    return (ref if alone else named.ref) if named.branch else None
 
 
 def _archive_upstream(url: str, sha256: str | None) -> Upstream:

@@ -14,7 +14,6 @@ from patchkit.drift.along import Along
 from patchkit.drift.telling import landed_of
 from patchkit.drift.values import Landed
 from patchkit.errors import (
-    BadInputError,
     ExitCode,
     PatchkitError,
     Problem,
@@ -53,7 +52,7 @@ from patchkit.recipes.generating import load_generator
 from patchkit.refresh.planning import Home
 from patchkit.refresh.remembering import load_resolutions
 from patchkit.series import LoadedSeries, load_series
-from patchkit.sources.refs import list_refs
+from patchkit.sources.refs import LATEST, list_refs
 from patchkit.store import Store
 
 # They wait for the network; what remains is one at a time in any case.
@@ -161,14 +160,9 @@ def _look(
     if not isinstance(component.source, GitSource):
         skipped = replace(blank, skipped="comes from no git repository")
         return _Planned(skipped, _released(component))
-    ref = tools.to or component.track
-    if ref is None:
-        hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
-        what = f"{component.name} tracks no branch"
-        raise BadInputError(Problem(what, str(component.where), hint))
     series = load_series(manifest, component, tools.store, tools.progress)
-    history = open_history(tools.store, component, ref, tools.progress)
-    tools.progress.step(component.name, f"looking along {ref}", local=True)
+    history = open_history(tools.store, component, tools.to or LATEST, tools.progress)
+    tools.progress.step(component.name, f"looking along {history.ref}", local=True)
     found = _walked(manifest, component, series, history, tools)
     plan = replace(
         blank,

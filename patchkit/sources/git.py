@@ -24,6 +24,7 @@ from patchkit.gitcmd.staging import adopt, staging
 from patchkit.manifest.values import GitSource
 from patchkit.model.stop import Stop
 from patchkit.sources.fetching import Fetching
+from patchkit.sources.refs import branches_named
 
 _EVERYTHING = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
 
@@ -135,9 +136,9 @@ def _bring(server: Server, commit: str, track: str | None) -> frozenset[str]:
 
 def _whole_history(server: Server, commit: str, track: str | None) -> None:
     """For servers that give out branches only: the tracked one, and if it is not on it, all."""
-    if track is not None and "*" not in track:
+    for branch in branches_named(track or ""):
         try:
-            server.fetch([f"+refs/heads/{track}:refs/fetched/track"], "--update-shallow")
+            server.fetch([f"+{branch}:refs/fetched/track"], "--update-shallow")
         except RemoteError as error:
             if error.trouble is not Trouble.ABSENT:  # a tag, or a branch that is gone
                 raise

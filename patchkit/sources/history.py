@@ -7,52 +7,38 @@ blobs where the server allows that, and what is then looked at is asked for by i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from fnmatch import fnmatchcase
 from typing import TypeVar
-
-from msgspec import Struct
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.partial import make_partial, note_absent
-from patchkit.gitcmd.remote import RemoteError, Trouble, run_network, speaks_v2
+from patchkit.gitcmd.remote import RemoteError, Trouble, speaks_v2
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.staging import adopt, staging
 from patchkit.manifest.values import GitSource
-from patchkit.model.names import COMMIT_ID
 from patchkit.sources.fetching import Fetching
 from patchkit.sources.git import Server, fetch_some_blobs
-from patchkit.sources.refs import version_order
+from patchkit.sources.refs import Named
 
 Answer = TypeVar("Answer")
 
 _ALL = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
 
 
-class Tip(Struct, frozen=True):
-    """Where a tracked branch is now: its full ref name ("" for a commit id), and the commit."""
-
-    ref: str
-    commit: str
-
-
 def fetch_history(
-    source: GitSource, ref: str, pin: str, target: Repository, fetching: Fetching
-) -> Tip:
-    """Bring the history of `ref` and of the commit `pin` into `target`, and say where `ref` is.
+    source: GitSource, tip: Named, pin: str, target: Repository, fetching: Fetching
+) -> None:
+    """Bring the history of the commits `tip` and `pin` into `target`.
 
-    `ref` is a branch, a tag, a pattern of tags (the highest version counts) or a commit id. What
-    `target` has is not asked for again. On disk: packs in `target`, no ref.
+    What `target` has is not asked for again. On disk: packs in `target`, no ref.
     """
 
-    def bring(server: Server) -> Tip:
-        tip = _find_tip(server, ref)
+    def bring(server: Server) -> None:
         lacking = [each for each in (tip.commit, pin) if target.commit(each) is None]
         if lacking:
             _bring_commits(server, tip, lacking)
             adopt(server.stage, target)
-        return tip
 
-    return _from_first(source, target, fetching, bring)
+    _from_first(source, target, fetching, bring)
 
 
 def fetch_file_contents(
@@ -90,7 +76,7 @@ def _from_first(
     raise SurroundingsError(*problems)
 
 
-def _bring_commits(server: Server, tip: Tip, lacking: Collection[str]) -> None:
+def _bring_commits(server: Server, tip: Named, lacking: Collection[str]) -> None:
     whole = not speaks_v2(server.stage, server.url, stop=server.stop)
     options = [] if whole else ["--filter=blob:none"]
     remote = None if whole else make_partial(server.stage, server.url)
@@ -106,32 +92,3 @@ def _bring_commits(server: Server, tip: Tip, lacking: Collection[str]) -> None:
     absent = [each for each in lacking if server.stage.commit(each) is None]
     if absent:
         raise RemoteError(Trouble.ABSENT, server.url, f"does not have commit {absent[0]}")
-
-
-def _find_tip(server: Server, ref: str) -> Tip:
-    if COMMIT_ID.fullmatch(ref):
-        return Tip("", ref)
-    short = ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
-    patterns = [f"refs/tags/{short}"] if "*" in short else _spellings(short)
-    listed = run_network(
-        server.stage,
-        ["ls-remote", "--quiet", "--end-of-options", server.url, *patterns],
-        url=server.url,
-        stop=server.stop,
-    )
-    rows = (line.split("\t", 1) for line in listed.decode("utf-8", "surrogateescape").splitlines())
-    found = {name: oid for oid, name in rows}
-    names = [name for name in found if not name.endswith("^{}")]
-    if "*" in short:
-        matching = [name for name in names if fnmatchcase(name, f"refs/tags/{short}")]
-        name = max(matching, key=version_order, default=None)
-    else:
-        name = next((each for each in patterns if each in found), None)
-    if name is None:
-        hint = "name another one: in `track`, or with --to REF"
-        raise RemoteError(Trouble.ABSENT, server.url, f"has no branch or tag {ref}", hint=hint)
-    return Tip(name, found.get(name + "^{}", found[name]))
-
-
-def _spellings(short: str) -> list[str]:
-    return [f"refs/heads/{short}", f"refs/tags/{short}", f"refs/tags/{short}^{{}}"]

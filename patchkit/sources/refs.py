@@ -1,13 +1,15 @@
-"""The branches and tags of a git upstream: what a name means there now, and which comes near.
+"""The branches and tags of a git upstream, and the one meaning of every name for them.
 
-One question to the server answers all of it; nothing is fetched.
+`v1`, `heads/v1`, `refs/tags/v1`, `v*`, a commit id in full or abbreviated: every command asks here,
+so that no two of them take a name for different commits. One question to the server answers all of
+it; nothing is fetched.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -18,9 +20,16 @@ from patchkit.gitcmd.remote import RemoteError, run_network
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.urls import readable_url
 from patchkit.manifest.values import GitSource
+from patchkit.model.names import COMMIT_ID, short_id
 from patchkit.model.stop import Stop
 
+#: Stands for what a component's `track` names; never a branch or tag of that name.
+LATEST = "latest"
+
 _HEADS, _TAGS = "refs/heads/", "refs/tags/"
+_LISTED = (_HEADS, _TAGS)
+# As reports show commits.
+_SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
 _SHOWN = 4
 
 
@@ -42,13 +51,35 @@ class Refs(Struct, frozen=True):
         return max(tags, key=version_order, default="").removeprefix(_TAGS)
 
 
-def list_refs(source: GitSource, stop: Stop | None = None) -> Refs:
-    """Ask the URL, then the mirrors; SurroundingsError with a problem for each if none answers."""
+class Named(Struct, frozen=True):
+    """What a name means: a commit, and the full name of its ref, "" if it was named by its id."""
+
+    ref: str
+    commit: str
+
+    @property
+    def branch(self) -> str:
+        """The short name of the branch; "" if it is none."""
+        return self.ref.removeprefix(_HEADS) if self.ref.startswith(_HEADS) else ""
+
+    @property
+    def tag(self) -> str:
+        """The short name of the tag; "" if it is none."""
+        return self.ref.removeprefix(_TAGS) if _is_tag(self.ref) else ""
+
+
+def list_refs(source: GitSource, stop: Stop | None = None, *, wanted: str = "") -> Refs:
+    """Ask the URL, then the mirrors; SurroundingsError with a problem for each if none answers.
+
+    Branches and tags; where `wanted` is a full name outside of both, that ref.
+    """
     # no repository of ours is needed to ask, and none of the user's may steer the answer
     nowhere = Repository(Path(os.devnull))
+    elsewhere = wanted.startswith("refs/") and not wanted.startswith(_LISTED)
+    kinds, names = ([], [wanted]) if elsewhere else (["--heads", "--tags"], [])
     problems: list[Problem] = []
     for url in (source.url, *source.mirrors):
-        asking = ["ls-remote", "--quiet", "--heads", "--tags", "--end-of-options", url]
+        asking = ["ls-remote", "--quiet", *kinds, "--end-of-options", url, *names]
         try:
             out = run_network(nowhere, asking, url=url, stop=stop)
         except RemoteError as error:
@@ -58,22 +89,46 @@ def list_refs(source: GitSource, stop: Stop | None = None) -> Refs:
     raise SurroundingsError(*problems)
 
 
-def find_ref(refs: Refs, wanted: str) -> tuple[str, str]:
-    """(full name, commit) of a branch, a tag, or the newest tag that a pattern with * matches.
+def find_ref(refs: Refs, wanted: str, known: Callable[[str], str | None] | None = None) -> Named:
+    """What `wanted` names: a branch, a tag, a commit id, or the newest ref that a pattern matches.
 
-    Raises UsageError, with the names that come near, if there is none, or a branch and a tag of
-    that name that differ.
+    A pattern without a place (`v*`) is one of tags. `known` gives the commit whose id begins so, if
+    it is at hand. UsageError if there is none, with the names that come near; or if there are
+    several at different commits (a branch and a tag, a tag that looks like a short id), with all.
     """
-    if "*" in wanted:
+    if COMMIT_ID.fullmatch(wanted):
+        return Named("", wanted)
+    if is_pattern(wanted):
         return _newest(refs, wanted)
-    places = [wanted] if wanted.startswith("refs/") else [_HEADS + wanted, _TAGS + wanted]
-    found = [place for place in places if place in refs.commits]
+    found = [
+        Named(place, refs.commits[place]) for place in _places(wanted) if place in refs.commits
+    ]
+    if is_short_id(wanted):
+        commits = {oid for oid in refs.commits.values() if oid.startswith(wanted)}
+        commits |= {oid for oid in [known(wanted) if known else None] if oid is not None}
+        found += [Named("", oid) for oid in sorted(commits)]
     if not found:
         raise _missing(refs, wanted)
-    if len({refs.commits[place] for place in found}) > 1:
-        what = f"{wanted} is both a branch and a tag of {readable_url(refs.url)}"
-        raise UsageError(Problem(what, hint=f"say {' or '.join(found)}"))
-    return found[0], refs.commits[found[0]]
+    if len({each.commit for each in found}) > 1:
+        raise _ambiguous(refs, wanted, found)
+    return found[0]
+
+
+def branches_named(wanted: str) -> tuple[str, ...]:
+    """The full names of the branches that `wanted` can name; () for "", a pattern, a commit id."""
+    if not wanted or is_pattern(wanted) or COMMIT_ID.fullmatch(wanted):
+        return ()
+    return tuple(place for place in _places(wanted) if place.startswith(_HEADS))
+
+
+def is_short_id(wanted: str) -> bool:
+    """Whether it has the form of an abbreviated commit id."""
+    return _SHORT_ID.fullmatch(wanted) is not None
+
+
+def is_pattern(wanted: str) -> bool:
+    """Whether it has characters that no ref's name can have, and patterns do."""
+    return any(mark in wanted for mark in "*?[")
 
 
 def version_order(name: str) -> tuple[bool, list[tuple[int, str]]]:
@@ -83,24 +138,48 @@ def version_order(name: str) -> tuple[bool, list[tuple[int, str]]]:
     return not any(text in ("rc", "a", "b", "alpha", "beta", "dev") for _, text in numbers), numbers
 
 
-def _newest(refs: Refs, pattern: str) -> tuple[str, str]:
-    full = _TAGS + pattern.removeprefix(_TAGS)
+def _places(name: str) -> list[str]:
+    """The full names that a name can stand for, as git reads it; a branch comes first."""
+    if name.startswith("refs/"):
+        return [name]
+    placed = [f"refs/{name}"] if name.startswith(("heads/", "tags/")) else []
+    return [*placed, _HEADS + name, _TAGS + name]
+
+
+def _newest(refs: Refs, pattern: str) -> Named:
+    placed = pattern if pattern.startswith("refs/") else f"refs/{pattern}"
+    full = placed if placed.startswith(_LISTED) else _TAGS + pattern
     matching = [name for name in refs.commits if fnmatchcase(name, full)]
     if not matching:
         raise _missing(refs, pattern)
     name = max(matching, key=version_order)
-    return name, refs.commits[name]
+    return Named(name, refs.commits[name])
 
 
 def _commits(listing: bytes) -> dict[str, str]:
-    rows = (line.split("\t", 1) for line in listing.decode("utf-8", "surrogateescape").splitlines())
-    listed = {name: oid for oid, name in rows}
+    # a name may hold any character that str.splitlines takes for a line's end
+    rows = listing.decode("utf-8", "surrogateescape").split("\n")
+    listed = {name: oid for oid, mark, name in (row.partition("\t") for row in rows) if mark}
     # an annotated tag is an object of its own; NAME^{} is the commit that it stands for
     return {
         name: listed.get(name + "^{}", oid)
         for name, oid in listed.items()
         if not name.endswith("^{}")
     }
+
+
+def _ambiguous(refs: Refs, wanted: str, found: list[Named]) -> UsageError:
+    """Each candidate as it can be typed; of those at one commit the first."""
+    each = {named.commit: named.ref or named.commit for named in reversed(found)}
+    listed = " and ".join(
+        f"{name} ({short_id(commit)})" if name != commit else f"commit {name}"
+        for commit, name in reversed(each.items())
+    )
+    kinds = {(bool(named.branch), bool(named.tag)) for named in found}
+    both = kinds == {(True, False), (False, True)}
+    meaning = "both a branch and a tag" if both else "more than one thing"
+    what = f"{wanted} is {meaning} of {readable_url(refs.url)}: {listed}"
+    return UsageError(Problem(what, hint=f"say {' or '.join(reversed(each.values()))}"))
 
 
 def _missing(refs: Refs, wanted: str) -> UsageError:

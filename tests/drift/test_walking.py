@@ -319,7 +319,7 @@ def test_a_history_comes_without_files_and_stays_out_of_the_bases(
 def test_a_component_without_a_branch_says_what_to_do(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"a.py": BASE})
     found = look(project, upstream, pin, {"ours.patch": OURS}, track="nowhere")
-    assert found.exit_code is ExitCode.ENVIRONMENT
+    assert found.exit_code is ExitCode.BAD_INPUT
     assert "has no branch or tag nowhere" in found.problems[0].what
 
 

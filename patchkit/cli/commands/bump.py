@@ -29,7 +29,7 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="REF",
-        help="A tag, a branch, a pattern of tags (the newest), a full commit id, a version of the "
+        help="A tag, a branch, a pattern of tags (the newest), a commit id, a version of the "
         "package index; or `latest`: what the manifest's `track` names.",
     ),
 ]
@@ -153,7 +153,7 @@ def bump(
 def _wanted(component: str | None, to: str | None, *, every: bool, to_track: bool) -> str:
     """What --to, --to-track and --all say together."""
     from patchkit.errors import UsageError
-    from patchkit.ops.bump_target import LATEST
+    from patchkit.sources.refs import LATEST
 
     if (component is not None) == every:
         raise UsageError("name a component, or say --all")

@@ -29,7 +29,7 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="REF",
-        help="Look along this branch, tag or commit instead of the tracked branch.",
+        help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
     ),
 ]
 BisectOption = Annotated[

@@ -57,7 +57,9 @@ def init(
     ref: Annotated[
         str | None,
         typer.Option(
-            "--ref", metavar="REF", help="Pin the commit that this branch or tag is at now."
+            "--ref",
+            metavar="REF",
+            help="Pin the commit that this branch, tag or pattern of tags is at now.",
         ),
     ] = None,
     index: Annotated[

@@ -25,7 +25,7 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="REF",
-        help="Look along this branch, tag or commit of the component, not the tracked branch.",
+        help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
     ),
 ]
 
