@@ -59,10 +59,11 @@ class Configuration:
         self.__dict__.update(fields)
 
 
-def after_post_init(source: str, made: Configuration) -> dict[str, Any]:
+def after_post_init(source: str, made: Configuration, **arguments: Any) -> dict[str, Any]:
     """The fields of a configuration after MindSpeed's __post_init__, whose features check them."""
+    given = {"hidden_size": 8, "use_ascend_mc2": False, "layers_saved": None, **arguments}
     utils: Any = Stub("mindspeed.args_utils")
-    utils.get_full_args = lambda: Namespace(hidden_size=8, use_ascend_mc2=False, layers_saved=None)
+    utils.get_full_args = lambda: Namespace(**given)
     features: Any = Stub("mindspeed.features_manager.features_manager")
     manager = features.MindSpeedFeaturesManager
     manager.pre_validate_features_args = staticmethod(lambda args: args.use_ascend_mc2)
@@ -143,7 +144,7 @@ class TestFusedRope:
         assert rope_call(git_stack.after("MindSpeed", ROPE), cp_group="g") == before
 
 
-CAUSAL, PADDING_CAUSAL, NO_MASK = "causal", "padding_causal", "no_mask"
+CAUSAL = "causal"
 
 
 class Attention:
@@ -152,12 +153,10 @@ class Attention:
     def __init__(self, source: str, mask_type: str = CAUSAL, **config: Any) -> None:
         torch = torch_for("npu")
         torch.npu.Stream = object
-        torch.ones = lambda shape, dtype, device: ("ones", shape, device)
-        torch.triu = lambda ones, diagonal: ("compressed", ones[1], ones[2])
         torch.distributed = Stub("torch.distributed")
         torch.distributed.get_process_group_ranks = lambda group: ["ranks of", group]
         enums: Any = Stub("megatron.core.transformer.enums")
-        enums.AttnMaskType = SimpleNamespace(causal=CAUSAL, padding_causal=PADDING_CAUSAL)
+        enums.AttnMaskType = SimpleNamespace(causal=CAUSAL)
         package = "mindspeed.te.pytorch.attention.dot_product_attention"
         utils: Any = Stub(f"{package}.utils")
         utils.get_distributed_world_size = len
@@ -187,7 +186,6 @@ class Attention:
         )
 
 
-COMPRESSED = ("compressed", (2048, 2048), "npu:0")
 MINDSPEED: dict[str, Any] = {"use_flash_attn": True, "attention_mask_type": "causal"}
 
 
@@ -217,7 +215,7 @@ class TestAttention:
         with pytest.raises(NotImplementedError, match="size 1, the batch asks for 4"):
             attention(**{"local_cp_size": None, "cp_group": None, **packed})
 
-    def test_configurations_of_mindspeed_keep_its_mask(self, git_stack: Stack) -> None:
+    def test_the_mask_is_mindspeeds_own(self, git_stack: Stack) -> None:
         for source in (
             git_stack.before("MindSpeed", ATTENTION),
             git_stack.after("MindSpeed", ATTENTION),
@@ -227,13 +225,23 @@ class TestAttention:
             arguments, _ = Attention(source, **MINDSPEED)(mask="given")
             assert arguments[3] == "given"
 
-    def test_configurations_without_its_fields_get_the_compressed_mask(
-        self, git_stack: Stack
-    ) -> None:
-        source = git_stack.after("MindSpeed", ATTENTION)
-        arguments, _ = Attention(source)()
-        assert (arguments[3], arguments[7]) == (COMPRESSED, "causal")
-        arguments, _ = Attention(source, PADDING_CAUSAL)(mask_type=PADDING_CAUSAL)
-        assert arguments[3] == COMPRESSED
-        arguments, _ = Attention(source, NO_MASK)(mask_type=NO_MASK)
-        assert arguments[3] is None
+
+@pytest.mark.upstream
+@pytest.mark.filterwarnings("ignore:Flash Attention is highly")
+def test_the_mask_of_a_launch_is_the_compressed_one(git_stack: Stack) -> None:
+    """With the fields that the bridge's configuration has after __post_init__, and without."""
+    path = "mindspeed/core/transformer/flash_attention/generate_mask/generate_mask.py"
+    torch = torch_for("npu")
+    torch.ones = lambda shape, dtype, device: ("ones", shape, device)
+    torch.triu = lambda ones, diagonal: ("compressed", ones[1], ones[2])
+    modules = {"torch": torch}
+    source = git_stack.after("MindSpeed", path)
+    fields = after_post_init(
+        git_stack.after("MindSpeed", ARGUMENTS), Configuration(), use_flash_attn=True
+    )
+    masks = execute(source, "generate_mask", modules)
+    made = masks.get_attention_mask(SimpleNamespace(**fields))
+    assert made == ("compressed", (2048, 2048), "npu")
+    masks = execute(source, "generate_mask", modules)
+    with pytest.raises(RuntimeError, match="micro_batch_size"):
+        masks.get_attention_mask(SimpleNamespace())

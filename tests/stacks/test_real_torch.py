@@ -198,8 +198,16 @@ def conversion(stack: Stack) -> Callable[..., list[tuple[str, Any]]]:
 class Critic:
     """slime's model provider, with a bridge whose models are small and real."""
 
-    def __init__(self, stack: Stack, torch: Any, *, nested: bool, patched: bool = True) -> None:
-        self.torch = torch
+    def __init__(
+        self,
+        stack: Stack,
+        torch: Any,
+        *,
+        nested: bool,
+        patched: bool = True,
+        parallel: bool = False,
+    ) -> None:
+        self.torch, self.parallel = torch, parallel
         bridge: Any = Stub("megatron.bridge")
         self.provider = SimpleNamespace(
             provide=self._model, finalize=lambda: None, share_embeddings_and_output_weights=True
@@ -245,7 +253,7 @@ class Critic:
             outer = self.torch.nn.Module()
             outer.vision_model, outer.language_model = self.torch.nn.Linear(4, 4), module
             module = outer
-        module.config = SimpleNamespace(hidden_size=4, sequence_parallel=False)
+        module.config = SimpleNamespace(hidden_size=4, sequence_parallel=self.parallel)
         return module
 
 
@@ -259,6 +267,16 @@ class TestCritic:
         assert values.shape == (3, 2, 1)
         assert values.dtype == torch.float32
         assert critic.provider.share_embeddings_and_output_weights is False
+
+    @pytest.mark.parametrize("parallel", [True, False])
+    def test_gradients_of_the_head_are_added_up_over_the_sequence(
+        self, git_stack: Stack, torch: Any, nested: bool, parallel: bool
+    ) -> None:
+        critic = Critic(git_stack, torch, nested=nested, parallel=parallel)
+        model = critic.provide("critic")(pre_process=True, post_process=True)
+        head = (model.language_model if nested else model).output_layer
+        marks = [getattr(each, "sequence_parallel", False) for each in head.parameters()]
+        assert marks == [parallel, parallel]
 
     def test_upstream_gives_logits(self, git_stack: Stack, torch: Any, nested: bool) -> None:
         critic = Critic(git_stack, torch, nested=nested, patched=False)

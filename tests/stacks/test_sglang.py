@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.stacks.conftest import Stack
 from tests.stacks.devices import Side
 from tests.stacks.sglang_scenarios import (
+    MODEL,
     QKV,
     QWEN3,
     ROOT,
@@ -49,6 +51,46 @@ class TestDeepStack:
         for arguments in [(1,), (1, 10)]:
             assert before.forward_npu(*arguments) == after.forward_npu(*arguments)
         assert after.forward_npu(1, 10, post_residual_addition=None) == (11, 11)
+
+
+def head_after(stack: Stack, names: tuple[str, ...], *, tied: bool, patched: bool = True) -> Any:
+    """Whose weights Qwen3-VL's head has, after weights of these names came in, in this order."""
+    side = Side(stack, "sglang", "npu", patched)
+    loaded = side.load(MODEL, utils("npu"))
+    model = object.__new__(loaded.Qwen3VLForConditionalGeneration)
+    held: dict[str, str] = {}
+    parameters = {
+        name: SimpleNamespace(
+            weight_loader=lambda own, value, name=name: held.update({name: value})
+        )
+        for name in ("model.embed_tokens.weight", "lm_head.weight")
+    }
+    loaded.get_layer_id = lambda name: None
+    model.__dict__.update(
+        pp_group=SimpleNamespace(is_last_rank=True),
+        config=SimpleNamespace(tie_word_embeddings=tied, encoder_only=False, language_only=False),
+        named_parameters=lambda remove_duplicate: parameters.items(),
+    )
+    model.load_weights((name, name) for name in names)
+    return held.get("lm_head.weight")
+
+
+EMBEDDINGS, HEAD = "model.language_model.embed_tokens.weight", "lm_head.weight"
+
+
+class TestHead:
+    def test_its_own_weights_stay_whatever_the_order(self, git_stack: Stack) -> None:
+        for order in ((EMBEDDINGS, HEAD), (HEAD, EMBEDDINGS)):
+            assert head_after(git_stack, order, tied=False) == HEAD
+
+    def test_upstream_puts_embeddings_over_them(self, git_stack: Stack) -> None:
+        for order in ((EMBEDDINGS, HEAD), (HEAD, EMBEDDINGS)):
+            assert head_after(git_stack, order, tied=False, patched=False) == order[1]
+
+    def test_where_they_are_tied_the_head_gets_the_embeddings(self, git_stack: Stack) -> None:
+        for patched in (False, True):
+            got = head_after(git_stack, (EMBEDDINGS,), tied=True, patched=patched)
+            assert got == EMBEDDINGS
 
 
 def test_upstream_wants_vllm_for_the_vision_towers_heads(git_stack: Stack) -> None:
