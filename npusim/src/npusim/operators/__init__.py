@@ -4,7 +4,7 @@ Each is differentiable where the real one is, because torch's operators are. One
 table stops with its name: nothing here returns its argument for want of a better answer.
 """
 
-from npusim.operators import attention, formats, grouped, pointwise, rotary
+from npusim.operators import attention, formats, grouped, pointwise, rotary, serving
 from npusim.operators.table import TABLE, operator
 
-__all__ = ["TABLE", "attention", "formats", "grouped", "operator", "pointwise", "rotary"]
+__all__ = ["TABLE", "attention", "formats", "grouped", "operator", "pointwise", "rotary", "serving"]

@@ -1,0 +1,1 @@
+"""Tensors of a device in another process."""
