@@ -274,6 +274,28 @@ def flags_of_provider(side: Side) -> list[dict[str, Any]]:
     return kept
 
 
+def joined_along(side: Side) -> list[int]:
+    """The dimensions along which parts of experts' and dense weights are put together."""
+    dimensions: list[int] = []
+    side.torch.cat = lambda parts, dim: dimensions.append(dim)
+    side.torch.empty_like = lambda data: data
+    part: Any = SimpleNamespace()
+    part.chunk = lambda number, dim: (part, part)
+    loaded = side.load(f"{MEGATRON}/update_weight/common.py", ours(side))
+    done = SimpleNamespace(wait=lambda: None)
+    loaded.dist.all_gather = lambda parts, data, **more: done
+    loaded.mpu.get_tensor_model_parallel_world_size = lambda: 1
+    loaded.mpu.get_expert_tensor_parallel_world_size = lambda: 1
+    weights = (("mlp.experts.linear_fc1.weight0", 1), ("mlp.linear_fc1.weight", 0))
+    for name, dim in (*weights, ("mlp.experts.linear_fc2.weight0", 0), ("linear_proj.weight", 1)):
+        param = SimpleNamespace(
+            tensor_model_parallel=True, partition_dim=dim, partition_stride=1, data=part
+        )
+        loaded.all_gather_param(name, param)
+        loaded.all_gather_params_async([(SimpleNamespace(name=name), param)])
+    return dimensions
+
+
 #: As a launch has them, and no provider by itself
 FLAGS = {
     "recompute_granularity": "full",
@@ -412,6 +434,7 @@ SCENARIOS = (
     _scenario("groups-made-again", groups_made_again, ["hccl"]),
     _scenario("default-backend", default_backend, "hccl"),
     _scenario("groups-of-tool", groups_of_tool, ["hccl"]),
+    _scenario("experts-gathered", joined_along, [0, 0, 0, 0, 1, 1, 1, 1]),
     _scenario("flags-of-provider", flags_of_provider, [FLAGS, FLAGS]),
     _scenario("clear-memory", clear_memory, [("npu.synchronize", ()), ("npu.empty_cache", ())]),
     _scenario(

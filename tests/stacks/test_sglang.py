@@ -75,6 +75,86 @@ def head_after(stack: Stack, names: tuple[str, ...], *, tied: bool, patched: boo
     return held.get("lm_head.weight")
 
 
+NPU = f"{ROOT}/hardware_backend/npu"
+RUNNERS = ("npu_graph_runner", "eagle_draft_npu_graph_runner")
+
+
+def captured(stack: Stack, *, patched: bool = True) -> dict[str, Any]:
+    """The operators that a decode step of 8 tokens is captured with, and what they are given."""
+    called: dict[str, Any] = {}
+
+    def operator(name: str) -> Any:
+        return lambda *arguments, **keywords: called.update({name: keywords})
+
+    tensor = SimpleNamespace(shape=(8, 64), dtype="bf16", device="npu:0")
+    tensor.view = tensor.reshape = lambda *shape: tensor
+    operators: Any = Stub("torch_npu")
+    operators._npu_paged_attention = operator("paged")
+    operators.npu_fused_infer_attention_score = SimpleNamespace(out=operator("fused"))
+    side = Side(stack, "sglang", "npu", patched)
+    side.torch.empty = lambda *arguments, **keywords: tensor
+    heads: Any = Stub("sglang.srt.layers.dp_attention")
+    heads.get_attention_tp_size = lambda: 1
+    modules = {**utils("npu"), operators.__name__: operators, heads.__name__: heads}
+    loaded = side.load(f"{NPU}/attention/ascend_backend.py", modules)
+    backend = object.__new__(loaded.AscendAttnBackend)
+    lengths: Any = SimpleNamespace(cpu=lambda: lengths, int=lambda: lengths, tolist=lambda: [5] * 8)
+    backend.__dict__.update(
+        use_mla=False,
+        page_size=128,
+        forward_metadata=SimpleNamespace(seq_lens_cpu_int=lengths, block_tables="tables"),
+    )
+    sizes = ("tp_q_head_num", "tp_k_head_num", "tp_v_head_num", "qk_head_dim", "v_head_dim")
+    layer = SimpleNamespace(layer_id=0, scaling=1.0, **dict.fromkeys(sizes, 8))
+    pool = SimpleNamespace(
+        get_key_buffer=lambda layer: tensor, get_value_buffer=lambda layer: tensor
+    )
+    batch = SimpleNamespace(token_to_kv_pool=pool)
+    backend.forward_decode_graph(tensor, tensor, tensor, layer, batch, save_kv_cache=False)
+    return called
+
+
+def updated_at_replay(stack: Stack, runner: str, *, patched: bool = True) -> tuple[str, type]:
+    """The argument that a graph of 8 tokens is updated by for a model like Qwen3, and its type."""
+    config: Any = Stub("sglang.srt.configs.model_config")
+    config.AttentionArch = SimpleNamespace(MLA="mla", MHA="mha")
+    heads: Any = Stub("sglang.srt.layers.dp_attention")
+    heads.get_attention_tp_size = lambda: 1
+    side = Side(stack, "sglang", "npu", patched)
+    side.torch.Tensor = type("Tensor", (), {})
+    modules = {config.__name__: config, heads.__name__: heads, **utils("npu")}
+    loaded = side.load(f"{NPU}/graph_runner/{runner}.py", modules)
+    [kind] = [
+        each for name, each in vars(loaded).items() if name.lower().endswith("npugraphrunner")
+    ]
+    made = object.__new__(kind)
+    made.bs, made.use_fia = 8, False
+    made._init_arch_map()
+    model = SimpleNamespace(model_config=SimpleNamespace(attention_arch="mha"))
+    batch = SimpleNamespace(forward_mode=SimpleNamespace(is_target_verify=lambda: False))
+    arguments = (model, batch) if runner == RUNNERS[0] else (model,)
+    update = made._get_update_attr_type(*arguments)
+    return made._get_update_attr_name(*arguments), type(update)
+
+
+class TestGraphs:
+    @pytest.mark.parametrize("runner", RUNNERS)
+    def test_replay_updates_what_decode_was_captured_with(
+        self, git_stack: Stack, runner: str
+    ) -> None:
+        [(operator, keywords)] = captured(git_stack).items()
+        name, kind = updated_at_replay(git_stack, runner)
+        assert operator == "fused"
+        assert isinstance(keywords[name], kind)
+
+    @pytest.mark.parametrize("runner", RUNNERS)
+    def test_upstream_captures_what_torch_npu_2_8_0_does_not_update(
+        self, git_stack: Stack, runner: str
+    ) -> None:
+        assert list(captured(git_stack, patched=False)) == ["paged"]
+        assert updated_at_replay(git_stack, runner, patched=False)[0] == "context_lens"
+
+
 EMBEDDINGS, HEAD = "model.language_model.embed_tokens.weight", "lm_head.weight"
 
 
