@@ -6,12 +6,15 @@ BIN := $(VENV)/bin
 PYTEST_OPTIONS ?= -n auto
 # Which mistakes `make mutation` tries; those of 6 have been looked at.
 SEED ?= 6
+# What `make simulate` runs on: npu is simulated where there is none.
+DEVICE ?= npu
+STEPS ?=
 
 # Where this is set, every start compiles all modules anew: 0.3 s of CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check format golden reference bench bench-full faults fuzz remotes corpora coverage mutation
-.PHONY: dist audit clean
+.PHONY: dist audit clean simulate simulate-quick simulate-mutations
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -81,13 +84,27 @@ dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are bu
 	$(BIN)/python -m hatchling build -d dist
 	@cd dist && sha256sum *
 
+simulate: $(VENV)/.runs .simenv  ## the stacks on a simulated NPU, an hour; STEPS="megatron bridge/train", DEVICE=npu
+	.simenv/bin/python -m simulate run $(STEPS) --device $(DEVICE) --report build/simulate-$(DEVICE).json
+
+simulate-quick: $(VENV)/.runs .simenv  ## the short form, some minutes
+	.simenv/bin/python -m simulate run $(STEPS) --quick --device $(DEVICE) --report build/simulate-quick.json
+
+simulate-mutations: $(VENV)/.runs .simenv  ## each patch taken away: does the step that is about it fail?
+	.simenv/bin/python -m simulate mutations $(STEPS) --device $(DEVICE) --report build/simulate-mutations.json
+
+# torch for CPUs, and what the runs import; done again when requirements.txt changes
+.PHONY: .simenv
+.simenv:
+	@$(PYTHON) -m simulate.environment $@
+
 audit: $(VENV)/.runs  ## known holes in what we depend on; asks the network
 	$(BIN)/python -m pip check
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
 	$(BIN)/python -m pip_audit --skip-editable --strict
 
 clean:  ## away with everything made here
-	rm -rf $(VENV) .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .simenv .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # A stamp is written last, so that a set-up that was cut short is done again.
 $(VENV)/.runs: pyproject.toml

@@ -104,8 +104,11 @@ def _cuda_is_npu() -> None:
         "memory_summary",
     ):
         setattr(torch.cuda, name, _wrapped(getattr(npu, name)))
-    for name in ("get_rng_state", "set_rng_state", "current_stream", "default_stream"):
+    for name in ("current_stream", "default_stream"):
         setattr(torch.cuda, name, _wrapped(getattr(npu, name)))
+    for name in ("get_rng_state", "set_rng_state"):
+        setattr(torch.cuda, name, _wrapped(getattr(npu, name)))
+        setattr(torch.cuda.random, name, _wrapped(getattr(npu, name)))
 
     class device(npu.device):  # type: ignore[name-defined, misc]
         """torch.cuda.device, of an NPU."""

@@ -1,0 +1,85 @@
+"""What each patch is for, shown by taking it away: the step that is about it must fail.
+
+A manifest is copied with one patch out of its series, applied beside the whole stack, and the step
+runs there. It must fail, and its output must hold the words; a step that passes without a patch
+says nothing about it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from simulate import running, workspaces
+from simulate.steps import one_step
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutation:
+    """A patch, the step that needs it, and what the step says without it."""
+
+    patch: str  # as in patches/
+    step: str
+    says: str
+
+    @property
+    def name(self) -> str:
+        """The patch's file without its ending."""
+        return Path(self.patch).stem
+
+
+MUTATIONS: tuple[Mutation, ...] = ()
+
+
+def run(names: list[str], device: str, folder: Path, report: Path | None) -> int:
+    """Try the named mutations, or all; 0 if each step failed as it must."""
+    found = {}
+    for mutation in MUTATIONS:
+        if names and mutation.name not in names:
+            continue
+        seen, last = _try(mutation, device)
+        found[mutation.name] = {
+            "patch": mutation.patch,
+            "step": mutation.step,
+            "noticed": seen,
+            "says": last,
+        }
+        print(f"{'noticed' if seen else 'MISSED '}  {mutation.patch}  {mutation.step}: {last}")
+        sys.stdout.flush()
+    if report:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        report.write_text(json.dumps(found, indent=2) + "\n")
+    return 0 if found and all(each["noticed"] for each in found.values()) else 1
+
+
+def _try(mutation: Mutation, device: str) -> tuple[bool, str]:
+    step = one_step(mutation.step)
+    with tempfile.TemporaryDirectory(prefix="simulate-mutation-") as made:
+        project = Path(made)
+        for part in ("manifests", "patches"):
+            shutil.copytree(workspaces.PROJECT / part, project / part)
+        _take_out(project / mutation.patch)
+        for lock in (project / "manifests").glob("*.lock.json"):
+            lock.unlink()
+        folder = project / "workspaces"
+        manifest = project / "manifests" / f"{step.manifest}.yaml"
+        workspaces.apply(manifest, folder / step.manifest, set(step.components))
+        outcome = running.execute(step, device, folder)
+    lines = [line for line in outcome.log.splitlines() if mutation.says in line]
+    if outcome.passed:
+        return False, "passed"
+    return bool(lines), lines[-1].strip() if lines else outcome.log[-500:]
+
+
+def _take_out(patch: Path) -> None:
+    series = patch.parent / "series"
+    lines = series.read_text().splitlines()
+    kept = [line for line in lines if line.split("#")[0].strip() != patch.name]
+    if len(kept) == len(lines):
+        raise FileNotFoundError(f"{series} does not list {patch.name}")
+    series.write_text("\n".join(kept) + "\n")
+    patch.unlink()

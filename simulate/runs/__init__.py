@@ -1,0 +1,1 @@
+"""One module per run; its steps are found by their decorator."""
