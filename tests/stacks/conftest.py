@@ -19,6 +19,13 @@ from tests.support.repos import git_in
 from tests.support.upstreams import skip_without_upstreams
 
 ROOT = Path(__file__).parents[2]
+PUBLISHED = """\
+version: 1
+components:
+  slime:
+    source: {git: "https://github.com/THUDM/slime.git"}
+    pin: 2432b3db2c0c9cfd9004c46e14cf2d60860440b6
+"""
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,17 @@ def quickstart_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
     return _from_git(tmp_path_factory.mktemp("quickstart"), "verl-quickstart-npu")
 
 
+@pytest.fixture(scope="session")
+def published_slime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """slime's checkout at the commit that brought its NPU patches and scripts."""
+    folder = tmp_path_factory.mktemp("published-slime")
+    (folder / "manifests").mkdir()
+    (folder / "manifests/slime.yaml").write_text(PUBLISHED)
+    skip_without_upstreams()
+    _apply(folder, "slime", ())
+    return folder / "workspace/slime"
+
+
 def _from_git(folder: Path, manifest: str, components: tuple[str, ...] = ()) -> Stack:
     skip_without_upstreams()
     return _applied(folder, manifest, components)
@@ -89,10 +107,14 @@ def _from_git(folder: Path, manifest: str, components: tuple[str, ...] = ()) -> 
 def _applied(folder: Path, manifest: str, components: tuple[str, ...]) -> Stack:
     for name in ("manifests", "patches"):
         shutil.copytree(ROOT / name, folder / name)
+    _apply(folder, manifest, components)
+    return Stack(folder / "workspace")
+
+
+def _apply(folder: Path, manifest: str, components: tuple[str, ...]) -> None:
     chosen = [argument for name in components for argument in ("--component", name)]
     argv = ("apply", "--manifest", manifest, *chosen, "--cache", str(folder / "cache"))
     ran = run_process(*argv, cwd=folder, timeout=300)
     if ran.code == ExitCode.ENVIRONMENT:
         pytest.skip(f"the upstreams cannot be reached: {ran.err.strip()}")
     ran.ok()
-    return Stack(folder / "workspace")

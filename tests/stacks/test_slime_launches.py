@@ -6,7 +6,6 @@ start the job taking notes; slime's own file of model arguments is sourced as th
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 from collections.abc import Iterable
@@ -19,17 +18,8 @@ import pytest
 from patchkit.manifest.load import load_manifest
 from tests.stacks.conftest import ROOT
 from tests.stacks.stubs import Stub, stubbed
-from tests.support.commands import run_process
 from tests.support.upstreams import NEEDS_UPSTREAMS
 
-PUBLISHED = "2432b3db2c0c9cfd9004c46e14cf2d60860440b6"
-MANIFEST = f"""\
-version: 1
-components:
-  slime:
-    source: {{git: "https://github.com/THUDM/slime.git"}}
-    pin: {PUBLISHED}
-"""
 SITE = {
     "--hf-checkpoint": ["${model_path}"],
     "--load": ["${model_path}"],
@@ -40,26 +30,14 @@ SITE = {
 pytestmark = NEEDS_UPSTREAMS
 
 
-@pytest.fixture(scope="module")
-def slime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """slime as it was when the scripts came in."""
-    folder = tmp_path_factory.mktemp("published-slime")
-    (folder / "manifests").mkdir()
-    (folder / "manifests/slime.yaml").write_text(MANIFEST)
-    argv = ("apply", "--manifest", "slime", "--cache", str(folder / "cache"))
-    ran = run_process(*argv, cwd=folder, environment=dict(os.environ), timeout=300)
-    if ran.code == 5:
-        pytest.skip(f"the upstream cannot be reached: {ran.err.strip()}")
-    ran.ok()
-    return folder / "workspace/slime"
-
-
 @pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
-def test_only_paths_differ(slime: Path, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_paths_differ(
+    published_slime: Path, algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLIME_SCRIPT_MODEL_NAME", "Qwen3-VL-8B-Instruct")
     monkeypatch.setenv("SLIME_SCRIPT_TRAIN_BACKEND", "megatron")
     monkeypatch.setenv("MODEL_ARGS_ROTARY_BASE", "")  # the script sets it
-    theirs = published(slime, algorithm)
+    theirs = published(published_slime, algorithm)
     assert "--use-flash-attn" in theirs
     ours = shipped(f"{algorithm}-qwen3-vl-8b")
     differing = {name: ours[name] for name in ours if theirs.get(name) != ours[name]}
