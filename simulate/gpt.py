@@ -49,10 +49,14 @@ def train(
     steps: int = 3,
     distributed_optimizer: bool = False,
     packed: tuple[int, ...] = (),
+    masked: bool = True,
+    apart: bool = False,
 ) -> Figures:
     """Take steps on the same batch; losses before each step, norms of the gradients.
 
     packed: lengths of sequences that are one row of the batch, as slime's trainer packs them.
+    apart: the same sequences go through the model one by one, and their losses are one row.
+    masked: the causal mask is given; else the layers make their own, as in the launches.
     """
     import torch
     from megatron.core.distributed import (
@@ -102,10 +106,10 @@ def train(
     )
     config.finalize_model_grads_func = finalize_model_grads
     config.grad_scale_func = optimizer.scale_loss
-    inputs = _batch(place, length, packed)
+    inputs = _batch(place, length, packed, masked)
 
     def forward(_: Any, model: Any) -> Any:
-        output = model(**inputs)
+        output = _one_by_one(model, inputs, packed) if apart else model(**inputs)
         return output, lambda losses: (
             losses.float().mean(),
             {"loss": losses.detach().float().mean()},
@@ -132,10 +136,22 @@ def train(
     first = next(model.parameters())
     if first.device.type != place.device:
         raise AssertionError(f"the model is on {first.device}")
-    return {"loss": losses, "norm": norms}
+    return {"loss": losses, "norm": norms, "operators": place.operators()}
 
 
-def _batch(place: Place, length: int, packed: tuple[int, ...]) -> dict[str, Any]:
+def _one_by_one(model: Any, inputs: dict[str, Any], lengths: tuple[int, ...]) -> Any:
+    import torch
+
+    made, start = [], 0
+    for length in lengths:
+        here = slice(start, start + length)
+        cut = {name: inputs[name][:, here] for name in ("input_ids", "labels", "position_ids")}
+        made.append(model(**cut, attention_mask=None))
+        start += length
+    return torch.cat(made, 1)
+
+
+def _batch(place: Place, length: int, packed: tuple[int, ...], masked: bool) -> dict[str, Any]:
     import torch
 
     rows = 1 if packed else BATCH
@@ -160,8 +176,9 @@ def _batch(place: Place, length: int, packed: tuple[int, ...]) -> dict[str, Any]
         )
         positions = torch.cat([torch.arange(each) for each in packed]).unsqueeze(0)
     else:
-        mask = torch.triu(torch.ones(1, 1, length, length, dtype=torch.bool), 1)
-        inputs["attention_mask"] = mask.to(place.device)
+        if masked:
+            mask = torch.triu(torch.ones(1, 1, length, length, dtype=torch.bool), 1)
+            inputs["attention_mask"] = mask.to(place.device)
         positions = torch.arange(length).expand(rows, length)
     inputs["position_ids"] = positions.contiguous().to(place.device)
     return inputs

@@ -153,8 +153,9 @@ class Place:
         torch.set_num_threads(1)
         torch.manual_seed(0)
         if self.device == "npu":
+            importlib.import_module("torch_npu")
             if transfer:
-                pass
+                importlib.import_module("torch_npu.contrib.transfer_to_npu")
             torch.npu.set_device(self.rank % torch.npu.device_count())
         elif self.device == "cuda":
             torch.cuda.set_device(self.rank % torch.cuda.device_count())
@@ -163,6 +164,11 @@ class Place:
 
             cuda_on_cpu.install()
         return torch
+
+    def operators(self) -> list[str]:
+        """The names of torch_npu's operators that this process called; known of a simulated NPU."""
+        table = sys.modules.get("npusim.operators.table")
+        return sorted(table.CALLS) if table else []
 
     def join(self) -> None:
         """Start torch.distributed among this step's processes."""

@@ -86,3 +86,15 @@ def tp2_bf16_distributed_optimizer(place: Place) -> Figures:
 def tp2_fp32_sequence_parallel(place: Place) -> Figures:
     """Two processes, sequence parallel."""
     return _train(place, config={"sequence_parallel": True})
+
+
+@step(STACK, components=["megatron-lm"])
+def tp1_fp32_apart(place: Place) -> Figures:
+    """Three sequences of 5, 8 and 3 tokens one by one: what packing them must equal."""
+    return _train(place, packed=(5, 8, 3), apart=True)
+
+
+@step(STACK, components=["megatron-lm"], processes=2)
+def tp2_fp32_apart(place: Place) -> Figures:
+    """The same with two processes, tensor parallel: another model than with one."""
+    return _train(place, packed=(5, 8, 3), apart=True)

@@ -47,6 +47,10 @@ def _is_in_bad_fork() -> bool:
     return False
 
 
+def _lazy_call(function: Any, **_: Any) -> None:
+    function()
+
+
 def device_count() -> int:
     """`$NPUSIM_DEVICES`, or 8."""
     return int(_library.npusim_count())

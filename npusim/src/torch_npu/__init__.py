@@ -1,5 +1,6 @@
 """torch_npu on a machine without an NPU: see npusim."""
 
+import os
 import sys
 import types
 from typing import Any
@@ -11,7 +12,11 @@ npusim.install()
 import torch
 from npusim.operators import TABLE as _TABLE
 
-from npusim import profiling
+from npusim import extensions, profiling
+
+extensions.install()
+# What sourcing CANN's set_env.sh does; extensions are looked for, and not compiled, with it.
+os.environ.setdefault("ASCEND_HOME_PATH", str(npusim.ENTRY))
 
 npu = torch.npu
 profiler = profiling
@@ -23,6 +28,9 @@ for _name in ("amp", "memory", "random", "streams"):
     sys.modules[f"torch_npu.npu.{_name}"] = getattr(npu, _name)
 globals().update(_TABLE)
 vars(torch.ops.npu).update(_TABLE)
+from torch_npu import _C, contrib, multiprocessing, utils
+
+__all__ = ["_C", "contrib", "multiprocessing", "npu", "profiler", "unsupported_dtype", "utils"]
 
 
 def _apply_patches(patches: list[list[Any]]) -> None:

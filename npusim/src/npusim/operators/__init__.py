@@ -5,6 +5,16 @@ table stops with its name: nothing here returns its argument for want of a bette
 """
 
 from npusim.operators import attention, formats, grouped, pointwise, rotary, serving
-from npusim.operators.table import TABLE, operator
+from npusim.operators.table import CALLS, TABLE, operator
 
-__all__ = ["TABLE", "attention", "formats", "grouped", "operator", "pointwise", "rotary", "serving"]
+__all__ = [
+    "CALLS",
+    "TABLE",
+    "attention",
+    "formats",
+    "grouped",
+    "operator",
+    "pointwise",
+    "rotary",
+    "serving",
+]

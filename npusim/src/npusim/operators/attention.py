@@ -152,6 +152,9 @@ def _by_sequence(
     parts = []
     start, seen = 0, 0
     for end, until in zip(*ends, strict=True):
+        if end == start:  # MindSpeed gives the 0 that the first sequence starts at, too
+            seen = until
+            continue
         heads = [
             part.transpose(0, 1).unsqueeze(0)
             for part in (query[start:end], key[seen:until], value[seen:until])

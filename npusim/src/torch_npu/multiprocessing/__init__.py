@@ -1,1 +1,1 @@
-"""Tensors of a device in another process."""
+"""torch_npu.multiprocessing."""

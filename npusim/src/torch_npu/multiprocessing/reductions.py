@@ -1,8 +1,8 @@
-"""What a receiving process calls; memory of the simulated device is not shared."""
+"""torch_npu.multiprocessing.reductions: tensors handed to other processes as handles of memory."""
 
 from typing import Any
 
 
-def rebuild_npu_tensor(*arguments: Any) -> None:
-    """No: it would be a handle of another process's memory."""
-    raise NotImplementedError("torch_npu: tensors on npu are not shared between processes (npusim)")
+def rebuild_npu_tensor(*_: Any) -> Any:
+    """No process can open the memory of another's device here."""
+    raise RuntimeError("rebuild_npu_tensor: npusim shares no device memory between processes")

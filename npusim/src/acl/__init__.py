@@ -1,0 +1,14 @@
+"""acl, CANN's own interface: the name of the card is all of it here."""
+
+from typing import Any
+
+
+def get_soc_name() -> str:
+    """As torch.npu.get_device_name."""
+    from npusim.accelerator import NAME
+
+    return NAME
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"acl.{name}: not known to this simulated NPU (npusim)")
