@@ -121,8 +121,8 @@ class _Carrying(Struct):
             self.remembered,
         )
         files = [
-            carry_file(ground, change, outcome)
-            for change, outcome in zip(changes, exact.files, strict=True)
+            carry_file(ground, change, _doubted_as(outcome, before))
+            for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
         ]
         files = _apart(files)
         self._note(patch, files)
@@ -149,6 +149,9 @@ class _Carrying(Struct):
         elsewhere = exact.tree is None or _shifted(exact.files)
         if changes and elsewhere and is_contained(self.builder.tree, self.builder.blobs, changes):
             return PatchOutcome(patch.name, Status.ABSORBED, exact.files)
+        if self.careful and any(each.review for each in exact.files):
+            files = tuple(replace(e, status=Status.CONFLICTED, review=False) for e in exact.files)
+            return PatchOutcome(patch.name, Status.CONFLICTED, files)
         outcome = self.builder.push(patch)
         if outcome.status is not Status.CONFLICTED:
             return outcome
@@ -262,6 +265,12 @@ def _as_on_old_base(outcome: PatchOutcome, before: PatchOutcome) -> PatchOutcome
     )
     status = Status.SHIFTED if any(f.status is Status.SHIFTED for f in files) else Status.UNCHANGED
     return replace(outcome, status=status, files=files)
+
+
+def _doubted_as(outcome: FileOutcome, before: FileOutcome) -> FileOutcome:
+    """What was odd on the old base stays so; what is on the new one the two files show."""
+    doubts = (before.review, before.confidence, before.reasons)
+    return replace(outcome, review=doubts[0], confidence=doubts[1], reasons=doubts[2])
 
 
 def _shifted(files: Sequence[FileOutcome]) -> bool:

@@ -14,11 +14,14 @@ from patchkit.carry.ground import (
     blob_of,
     conflict,
     judged,
+    placed_well,
 )
 from patchkit.carry.reasons import absorbed_reasons, merge_reasons
 from patchkit.carry.values import CarriedFile
 from patchkit.model.apply import apply_changes
+from patchkit.model.diff import split_lines
 from patchkit.model.hunks import place_hunks
+from patchkit.model.linediff import diff_lines
 from patchkit.model.merging.confidence import confidence_of
 from patchkit.model.merging.conflicts import conflict_text
 from patchkit.model.merging.file import FileMerge, merge_file
@@ -179,12 +182,15 @@ def _changed(it: Change) -> CarriedFile:
         status = Status.ABSORBED if nothing else Status.UNCHANGED
         # offsets that it has on the old base, too, are no news
         status = it.exact.status if it.exact.status is Status.SHIFTED and not nothing else status
+        plain = judged(plain, 1.0, ()) if nothing else plain
         # what an earlier patch made here, the old stack does not have, and the other way round
         blob = blob_of(it.ground.blobs if oid == it.here.oid else it.ground.old_blobs, entry)
-        return CarriedFile(replace(plain, status=status), it.target, entry, blob, leaves)
+        carried = CarriedFile(replace(plain, status=status), it.target, entry, blob, leaves)
+        return accepted(it.ground, carried)
     if it.here.oid == it.after.oid:
         status = Status.UNCHANGED if leaves is not None or mode != it.here.mode else Status.ABSORBED
-        outcome = replace(plain, status=status, reasons=absorbed_reasons(it.ground.past, it.place))
+        reasons = absorbed_reasons(it.ground.past, it.place)
+        outcome = judged(replace(plain, status=status), 1.0, reasons)
         return CarriedFile(outcome, it.target, entry, None, leaves)
     if not all(each.mode & TYPE == REGULAR for each in (it.before, it.here, it.after)):
         return conflict(it.exact, it.place, "both sides change a link or a submodule")
@@ -227,7 +233,7 @@ def _merged(it: Change, mode: int, leaves: str | None) -> CarriedFile:
         if exact is not None:
             reasons = (*reasons, "its lines also fit at another place")
     blob = make_object("blob", merge.data, it.here.oid)
-    outcome = judged(outcome, confidence, reasons)
+    outcome = placed_well(it, judged(outcome, confidence, reasons), merge.data, merge.edits)
     carried = CarriedFile(outcome, it.target, TreeEntry(mode, blob.oid), blob, leaves, marked)
     return accepted(it.ground, carried)
 
@@ -238,6 +244,7 @@ def _by_place(
     """Where merging gives up: the exact lines elsewhere, if there is one such place only."""
     marked = conflict_text(merge, it.ground.labels)
     reasons = merge_reasons(merge, it.ground.past, it.place)
+    here = it.texts[1]
     if exact is None or not _stands_once(it):
         there = moved_away(it, merge, mode, marked) if leaves is None else None
         if there is not None and there.carried:
@@ -246,6 +253,8 @@ def _by_place(
     blob = make_object("blob", exact, it.here.oid)
     outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
     outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines stand at one other place", *reasons))
+    edits = diff_lines(split_lines(here), split_lines(exact))
+    outcome = placed_well(it, outcome, exact, edits)
     carried = CarriedFile(outcome, it.target, TreeEntry(mode, blob.oid), blob, leaves, marked)
     return accepted(it.ground, carried)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.carry.values import CarriedFile, Past
 from patchkit.model.apply import Blobs
+from patchkit.model.enclosing import ELSEWHERE, misplaced
+from patchkit.model.linediff import Edit
 from patchkit.model.merging.confidence import CERTAIN
 from patchkit.model.merging.conflicts import Labels
 from patchkit.model.objects import GitObject, TreeEntry, make_object
@@ -69,6 +71,21 @@ def judged(outcome: FileOutcome, confidence: float, reasons: tuple[str, ...]) ->
     return replace(outcome, confidence=confidence, reasons=reasons, review=review)
 
 
+def placed_well(
+    it: Change, outcome: FileOutcome, data: bytes, edits: Sequence[Edit]
+) -> FileOutcome:
+    """The outcome; for review if lines are in another scope than the one they were made in.
+
+    `data` is the result, to which `edits` lead from upstream's file.
+    """
+    before, here, after = it.texts
+    found = misplaced(it.target, (before, after), (here, data), edits)
+    said = (*map(str, found), *(it.exact.reasons if it.exact.review else ()))
+    if not said:
+        return outcome
+    return judged(outcome, round(outcome.confidence * ELSEWHERE, 2), (*said, *outcome.reasons))
+
+
 def accepted(ground: Ground, carried: CarriedFile) -> CarriedFile:
     """The result, or a conflict if it is not certain and the user wants only what is."""
     if not (ground.careful and carried.outcome.review):
@@ -79,7 +96,9 @@ def accepted(ground: Ground, carried: CarriedFile) -> CarriedFile:
 
 def conflict(exact: FileOutcome, path: str, *reasons: str) -> CarriedFile:
     """The file as a conflict, for these reasons."""
-    outcome = replace(exact, status=Status.CONFLICTED, confidence=0.0, reasons=reasons)
+    outcome = replace(
+        exact, status=Status.CONFLICTED, confidence=0.0, reasons=reasons, review=False
+    )
     return CarriedFile(outcome, path)
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.model.binary import apply_delta
+from patchkit.model.enclosing import ELSEWHERE, PYTHON, misplaced_hunks
 from patchkit.model.hunks import Misfit, place_hunks
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
@@ -152,13 +153,32 @@ class _Attempt(Struct):
             mode = self._mode_after(change, before)
             self._refuse_beyond_symlink(change, before)
             after, offsets = self._contents_after(change, before, mode)
+            elsewhere = () if self.terse else self._elsewhere(change, before, preimage, offsets)
         except _ClashError as error:
             return FileOutcome(
                 change.path, Status.CONFLICTED, preimage, error.offsets, error.clashes
             )
         self._record(change, after)
         status = Status.SHIFTED if any(offsets) else Status.UNCHANGED
-        return FileOutcome(change.path, status, preimage, offsets)
+        outcome = FileOutcome(change.path, status, preimage, offsets)
+        if elsewhere:
+            outcome = replace(outcome, review=True, confidence=ELSEWHERE, reasons=elsewhere)
+        return outcome
+
+    def _elsewhere(
+        self,
+        change: FileChange,
+        before: _File | None,
+        preimage: Preimage,
+        offsets: tuple[int, ...],
+    ) -> tuple[str, ...]:
+        """What to say of hunks that fit, and were made in another function or class."""
+        if not change.path.endswith(PYTHON) or not change.hunks:
+            return ()
+        if preimage is Preimage.MATCHES and not any(offsets):
+            return ()
+        found = misplaced_hunks(self._data(before), change.hunks, offsets)
+        return tuple(f"hunk {number + 1} {each}" for number, each in found)
 
     def _before(self, change: FileChange) -> _File | None:
         """What the change starts from; None if it starts from nothing."""

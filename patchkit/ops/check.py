@@ -273,6 +273,15 @@ def _outcome_findings(
                 str(file.where),
                 "take it off the list",
             )
+    for each in outcome.files:
+        if each.review:
+            yield Finding(
+                Severity.WARNING,
+                "another-scope",
+                f"{each.path}: {'; '.join(each.reasons)}",
+                patch.where,
+                "look whether that is the place; if so, write it as git does: patchkit refresh",
+            )
     if outcome.status is Status.EMPTY:
         yield Finding(
             Severity.WARNING, "empty-patch", "changes no file", patch.where, "take it off the list"

@@ -53,7 +53,10 @@ def test_a_neighbour_that_was_rewritten_is_told(upstream: Upstream) -> None:
     old = upstream.commit({"f.py": TEXT})
     rewritten = TEXT.replace("def function_5():\n", "while True:\n    go(on)\n    stop = 1\n")
     file = only_file(carry(upstream, old, upstream.commit({"f.py": rewritten}), PATCH))
-    assert file.reasons == ("line 16: upstream changed the lines next to it, and rewrote them",)
+    assert file.reasons == (
+        "lands in no function, was made in function_5",
+        "line 16: upstream changed the lines next to it, and rewrote them",
+    )
 
 
 def test_names_are_shown_up_to_three() -> None:

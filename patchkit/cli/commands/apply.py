@@ -175,6 +175,7 @@ def _remarks(outcome: PatchOutcome) -> list[str]:
         others = [file.path for file in outcome.files if file.preimage.value == "differs"]
         more = f" and {len(others) - 1} more" * (len(others) > 1)
         found.append(f"made for another base: {others[0]}{more}")
+    found += [f"{f.path}: {reason}" for f in outcome.files if f.review for reason in f.reasons]
     return found
 
 

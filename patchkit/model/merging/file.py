@@ -49,6 +49,19 @@ class FileMerge(Struct, frozen=True):
         return self.data == b"".join(self.three.upstream)
 
     @property
+    def edits(self) -> tuple[LineEdit, ...]:
+        """What the settled regions do to upstream's file, line by line."""
+        upstream, found, grown = self.three.upstream, list[LineEdit](), 0
+        settled = [edit for _, each in self.steps if each is not None for edit in each.edits]
+        for edit in sorted(settled, key=lambda each: (each.start, each.end)):
+            for each in diff_lines(upstream[edit.start : edit.end], edit.lines):
+                first, begin = edit.start + each.start, edit.start + grown + each.new_start
+                end = begin + each.new_end - each.new_start
+                found.append(LineEdit(first, edit.start + each.end, begin, end))
+            grown += len(edit.lines) - (edit.end - edit.start)
+        return tuple(found)
+
+    @property
     def conflicts(self) -> tuple[Region, ...]:
         """The regions that nobody could settle."""
         return tuple(region for region, resolution in self.steps if resolution is None)

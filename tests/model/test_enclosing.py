@@ -1,0 +1,99 @@
+"""Which function a line is in, and whether an edit landed in another one than it was made in."""
+
+from __future__ import annotations
+
+import random
+
+from patchkit.model.diff import split_lines
+from patchkit.model.enclosing import enclosing, misplaced, scopes_of
+from patchkit.model.linediff import diff_lines
+
+_LINES = ("x = 1", "# note", "", ")", "if x:", "def f(self):", "class C:", "async def g():", "@d")
+
+
+def _source(random_: random.Random) -> bytes:
+    lines, depth = [], 0
+    for _ in range(random_.randrange(1, 40)):
+        line = random_.choice(_LINES)
+        lines.append("    " * depth + line if line else "")
+        opens = line.endswith(":")
+        depth = depth + 1 if opens else max(0, depth - random_.choice((0, 0, 1, 2)))
+    return "\n".join(lines).encode()
+
+
+def test_all_lines_at_once_say_what_each_says_by_itself() -> None:
+    random_ = random.Random(5)
+    for _ in range(300):
+        data = _source(random_)
+        lines = split_lines(data)
+        for number, name in enumerate(scopes_of(data)[: len(lines)]):
+            line = lines[number].strip()
+            if not line or line.startswith((b"#", b")")):
+                continue
+            around = enclosing(lines, number)
+            assert name == (around.name if around else ""), (data.decode(), number)
+
+
+def _said(old: str, patched: str, here: str, result: str) -> list[str]:
+    texts = [each.encode() for each in (old, patched, here, result)]
+    edits = diff_lines(texts[2].split(b"\n"), texts[3].split(b"\n"))
+    return [str(e) for e in misplaced("a.py", (texts[0], texts[1]), (texts[2], texts[3]), edits)]
+
+
+def _function(name: str, body: str = "one") -> str:
+    return f"def {name}():\n    a = 1\n    b = 2\n    {body}\n    c = 3\n    return a\n\n\n"
+
+
+def test_lines_added_or_removed_in_another_function() -> None:
+    old, patched = _function("first"), _function("first", "one\n    two")
+    here = _function("second") + "x = 1\n"
+    result = _function("second", "one\n    two") + "x = 1\n"
+    assert _said(old, patched, here, result) == ["lands in second, was made in first"]
+    assert _said(patched, old, result, here) == ["lands in second, was made in first"]
+
+
+def test_lines_that_left_every_function() -> None:
+    old, patched = _function("first"), _function("first", "one\n    two")
+    here = old.replace("def first", "while x")
+    result = patched.replace("def first", "while x")
+    assert _said(old, patched, here, result) == ["lands in no function, was made in first"]
+
+
+def test_the_same_edit_in_two_functions_is_counted() -> None:
+    """Both in one is one too many; both in their places is none."""
+    old = _function("first") + _function("second")
+    patched = _function("first", "one\n    two") + _function("second", "one\n    two")
+    here = "x = 1\n" + old
+    assert _said(old, patched, here, "x = 1\n" + patched) == []
+    twice = _function("second", "one\n    two").replace("a = 1\n", "a = 1\n    two\n")
+    doubled = "x = 1\n" + _function("first") + twice
+    assert _said(old, patched, here, doubled) == ["lands in second, was made in first"]
+
+
+def test_a_function_that_upstream_renamed_where_it_is() -> None:
+    old, patched = _function("get_device"), _function("get_device", "one\n    two")
+    here, result = (each.replace("get_device", "current_device") for each in (old, patched))
+    assert _said(old, patched, here, result) == []
+
+
+def test_what_only_looks_renamed() -> None:
+    """The old one is there still; or the names have no word in common; or little is the same."""
+    old, patched = _function("get_device"), _function("get_device", "one\n    two")
+    here, result = (each.replace("get_device", "current_device") for each in (old, patched))
+    rest = _function("get_device", "other")
+    said = ["lands in current_device, was made in get_device"]
+    assert _said(old, patched, here + rest, result + rest) == said
+    here, result = (each.replace("get_device", "elsewhere") for each in (old, patched))
+    assert _said(old, patched, here, result) == ["lands in elsewhere, was made in get_device"]
+    more = "".join(f"    other({n})\n" for n in range(12))
+    here, result = (
+        each.replace("get_device", "current_device").replace("    return a\n", more)
+        for each in (old, patched)
+    )
+    assert _said(old, patched, here, result) == said
+
+
+def test_other_files_have_no_scopes_that_are_known() -> None:
+    old, new = b"def f():\n    x\n", b"def g():\n    x\n"
+    edits = diff_lines(new.split(b"\n"), (new + b"    y\n").split(b"\n"))
+    assert misplaced("a.c", (old, old + b"    y\n"), (new, new + b"    y\n"), edits) == ()

@@ -1,0 +1,94 @@
+"""Lines that fit in another class or function than the one they were made in: nobody says ok."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+HEAD = '"""Several of one kind."""\n\n\n'
+
+
+def a_class(name: str, limit: int = 100) -> str:
+    """A class of the same lines as the others."""
+    return (
+        f"class {name}:\n    def __init__(self, size):\n        self.size = size\n"
+        f"        self.name = ''\n        self.parts = []\n        self.known = {{}}\n"
+        f"        self.limit = {limit}\n        self.open = True\n\n"
+        f"    def grow(self):\n        return self.size + 1\n\n\n"
+    )
+
+
+def a_file(*classes: str) -> str:
+    return HEAD + "".join(classes)
+
+
+#: Alpha is no twin of the others: the lines that the patch needs stand once.
+ALPHA = "class Alpha:\n    kind = 1\n\n\n"
+OLD = a_file(ALPHA, a_class("Beta"))
+PATCHED = a_file(ALPHA, a_class("Beta", 200))
+#: What upstream may come to have.
+NEW = {
+    "behind": a_file(ALPHA, "class Gamma:\n    kind = 3\n\n\n", a_class("Zeta")),
+    "in-front": a_file(a_class("Zeta"), ALPHA),
+    "in-place": a_file(ALPHA, a_class("Zeta")),
+}
+
+
+@pytest.fixture(params=list(NEW))
+def moved(request: pytest.FixtureRequest, project: Project, upstream: Upstream) -> Project:
+    """A patch for Beta; upstream takes Beta away and has Zeta, with the same lines."""
+    pin = upstream.commit({"a.py": OLD})
+    patch = make_patch(
+        {"a.py": OLD}, {"a.py": PATCHED}, subject="Let Beta hold more", body="It does."
+    )
+    assert b"class Beta" in patch.split(b"@@")[2].split(b"\n")[0]
+    project.component("demo", upstream, pin, {"more.patch": patch}, track="main")
+    upstream.commit({"a.py": NEW[request.param]}, "Have Zeta for Beta")
+    return project
+
+
+def test_a_bump_asks_for_a_look(moved: Project) -> None:
+    ran = moved.run("bump", "demo", "--to", "main", "--dry-run", "--json").ok()
+    (patch,) = ran.json["components"][0]["patches"]
+    (file,) = patch["files"]
+    assert (file["review"], file["confidence"] < 0.95) == (True, True)
+    assert "lands in Zeta.__init__, was made in Beta.__init__" in file["reasons"]
+
+
+def test_with_the_strict_option_it_is_a_conflict(moved: Project) -> None:
+    ran = moved.run("bump", "demo", "--to", "main", "--dry-run", "--careful")
+    assert ran.code == 3
+    assert "lands in Zeta.__init__, was made in Beta.__init__" in ran.out
+
+
+def test_a_plan_counts_it(moved: Project) -> None:
+    ran = moved.run("plan", "demo").ok()
+    assert "1 to look at" in ran.out
+
+
+def test_a_check_at_another_pin_finds_it(moved: Project, upstream: Upstream) -> None:
+    """The patch alone tells: git wrote the class behind its @@."""
+    path = moved.root / "manifests/demo.yaml"
+    old, new = upstream.resolve("main~1"), upstream.resolve("main")
+    path.write_text(path.read_text().replace(str(old), str(new)))
+    said = "a.py: hunk 1 lands in Zeta.__init__, was made in Beta"
+    assert said in moved.run("check").ok().out
+    ran = moved.run("check", "--strict")
+    assert (ran.code, said in ran.out) == (1, True)
+    assert said in moved.run("ci").out
+
+
+def test_a_class_with_another_name_for_the_same_is_no_finding(
+    project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"a.py": OLD})
+    patch = make_patch(
+        {"a.py": OLD}, {"a.py": PATCHED}, subject="Let Beta hold more", body="It does."
+    )
+    project.component("demo", upstream, pin, {"more.patch": patch}, track="main")
+    upstream.commit({"a.py": "first = 1\n" + OLD.replace("Beta", "BetaConfig")}, "Rename it")
+    ran = project.run("bump", "demo", "--to", "main", "--dry-run", "--careful", "--json").ok()
+    (patch,) = ran.json["components"][0]["patches"]
+    assert not patch["files"][0]["review"]
