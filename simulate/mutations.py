@@ -32,7 +32,28 @@ class Mutation:
         return Path(self.patch).stem
 
 
-MUTATIONS: tuple[Mutation, ...] = ()
+MUTATIONS: tuple[Mutation, ...] = (
+    Mutation(
+        "patches/sglang/rotary-embedding-without-vllm.patch",
+        "sglang/prefill-and-decode",
+        "No module named 'vllm'",
+    ),
+    Mutation(
+        "patches/sglang/qkv-norm-rope-by-keyword.patch",
+        "sglang/prefill-and-decode",
+        "split_qkv_rmsnorm_rope",
+    ),
+    Mutation(
+        "patches/sglang/deepstack-on-npu.patch",
+        "sglang/prefill-and-decode",
+        "log probabilities differ",
+    ),
+    Mutation(
+        "patches/sglang/lm-head-apart-from-embeddings.patch",
+        "sglang/prefill-and-decode",
+        "log probabilities differ",
+    ),
+)
 
 
 def run(names: list[str], device: str, folder: Path, report: Path | None) -> int:

@@ -1,0 +1,103 @@
+"""A small Qwen3-VL with random weights, as a folder that every component reads; samples for it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+VOCABULARY = 128
+IMAGE, VIDEO, START, END = 124, 125, 126, 127  # tokens
+GRID = [1, 4, 4]  # patches of an image: frames, rows, columns; four of them are a token
+PATCH = 3 * 2 * 4 * 4  # values of a patch: colours, frames, rows, columns
+
+
+def qwen3_vl(folder: Path, *, seed: int = 0) -> Path:
+    """Two text layers, two vision layers with heads of 72 as in the 8B, one deep-stack; bf16."""
+    import torch
+    from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
+
+    sections = {"rope_type": "default", "mrope_section": [6, 5, 5], "mrope_interleaved": True}
+    config = Qwen3VLConfig(
+        text_config={
+            "vocab_size": VOCABULARY,
+            "hidden_size": 64,
+            "intermediate_size": 96,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "head_dim": 32,
+            "max_position_embeddings": 512,
+            "rope_theta": 5000000.0,
+            "rope_scaling": sections,
+            "tie_word_embeddings": False,
+            "dtype": "bfloat16",
+        },
+        vision_config={
+            "depth": 2,
+            "hidden_size": 144,
+            "num_heads": 2,
+            "intermediate_size": 96,
+            "patch_size": 4,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+            "out_hidden_size": 64,
+            "num_position_embeddings": 16,
+            "deepstack_visual_indexes": [0],
+        },
+        image_token_id=IMAGE,
+        video_token_id=VIDEO,
+        vision_start_token_id=START,
+        vision_end_token_id=END,
+        tie_word_embeddings=False,
+    )
+    torch.manual_seed(seed)
+    model = Qwen3VLForConditionalGeneration(config)
+    with torch.no_grad():  # so large that a fault shows: with the usual 0.02 all tokens are alike
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(std=parameter[0].numel() ** -0.5)
+    model.bfloat16().save_pretrained(folder)
+    _tokenizer().save_pretrained(folder)
+    return folder
+
+
+def _tokenizer() -> Any:
+    """A word per token: what trainers load and do not use."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel({f"w{i}": i for i in range(VOCABULARY)}, unk_token="w0"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=words, unk_token="w0", eos_token="w1", pad_token="w1"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """A prompt and a response to it; `pixels` are (patches, PATCH), where there is an image."""
+
+    prompt: list[int]
+    response: list[int]
+    pixels: Any = None
+
+    @property
+    def tokens(self) -> list[int]:
+        """Prompt and response."""
+        return self.prompt + self.response
+
+
+def samples() -> list[Sample]:
+    """One with an image and three without: two prompts, two responses each."""
+    import torch
+
+    random = torch.Generator(device="cpu").manual_seed(1)
+    pixels = torch.randn(GRID[0] * GRID[1] * GRID[2], PATCH, generator=random, device="cpu")
+    seen = [3, 5, START, *[IMAGE] * (len(pixels) // 4), END, 7, 9]
+    return [
+        Sample(seen, [11, 13, 17, 19, 23], pixels),
+        Sample(seen, [29, 31, 37], pixels),
+        Sample([2, 4, 6, 8], [41, 43, 47, 53]),
+        Sample([2, 4, 6, 8], [59, 61]),
+    ]
