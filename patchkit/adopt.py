@@ -15,11 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
-from patchkit.export import canonical_diffs
+from patchkit.export import canonical_diffs, named_author
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.worktree import git_folder, tracked_tree
-from patchkit.model.mail import format_header, parse_patch
+from patchkit.model.header import format_header
+from patchkit.model.mail import parse_patch
 from patchkit.model.names import is_patch_name, new_name, slug
 from patchkit.model.patch import Header, Identity
 from patchkit.reading import LARGEST_PATCH, read_plain
@@ -239,7 +240,7 @@ def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator
     pairs = [(before, c.tree) for before, c in zip(befores, commits, strict=True)]
     for commit, diff in zip(commits, canonical_diffs(repository, pairs), strict=True):
         if diff:
-            data = format_header(Header(commit.message, commit.author)) + diff
+            data = format_header(Header(commit.message, named_author(commit.author))) + diff
             yield Incoming(f"{slug(commit.subject)}.patch", data, commit.id)
 
 

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.diff import parse_diff
-from patchkit.model.mail import format_header
+from patchkit.model.diff import parse_diff, split_lines
+from patchkit.model.header import format_header, reword
 from patchkit.model.patch import Header, Identity, PatchFile
 from patchkit.model.revision import same_changes
+from patchkit.stack import COMMITTER
 
 _CONTEXT = ("-U3",)
 _RENAMES = "-M50%"
@@ -151,11 +152,29 @@ def _body(wanted: Wanted, diffs: dict[tuple[Layout, str, str], bytes]) -> bytes:
 def _header(wanted: Wanted) -> bytes:
     deed, old = wanted.deed, wanted.original
     if old is None:
-        return format_header(Header(deed.message, deed.author))
-    if (deed.message, deed.author) == (old.deed.message, old.deed.author):
+        return format_header(Header(deed.message, named_author(deed.author)))
+    author = _author(deed.author, old)
+    before = Header(old.deed.message, old.file.header.author if old.file.header else None)
+    if (deed.message, author) == (before.message, before.author):
         return old.file.preamble
-    # an author whom the file did not name was made up: it is not written down now either
-    named = old.file.header is not None and old.file.header.author is not None
-    return format_header(
-        Header(deed.message, deed.author if named or deed.author != old.deed.author else None)
-    )
+    return reword(split_lines(old.file.preamble), before, Header(deed.message, author))
+
+
+def _author(author: Identity, old: Original) -> Identity | None:
+    """Whom the header is to name: who it names already, unless the commit has got another author.
+
+    An author or a date that the file does not give was made up for the commit (the date is the
+    base's, and so another one on another base): it is not written down.
+    """
+    said = old.file.header.author if old.file.header is not None else None
+    was = old.deed.author
+    same_date = author.date == was.date or said is None or not said.date
+    if (author.name, author.email) == (was.name, was.email) and same_date:
+        return said
+    return named_author(author)
+
+
+def named_author(author: Identity) -> Identity | None:
+    """An author as a header may name it; None for the one that patchkit puts in for want of one."""
+    made_up = (author.name, author.email) == (COMMITTER.name, COMMITTER.email)
+    return None if made_up else author

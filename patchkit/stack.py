@@ -211,7 +211,9 @@ class StackBuilder:
 
     def _commit(self, patch: SeriesPatch) -> GitObject:
         header = patch.file.header or Header("")
-        message = header.message or patch.name.removesuffix(".patch")
+        message = header.message
+        if not header.subject.strip():
+            message = f"{patch.name.removesuffix('.patch')}\n\n{message.strip()}".strip()
         author = header.author or COMMITTER
         # git cannot read a commit from before 1970
         date = author.date if author.date[:1].isdigit() else self.base.date

@@ -23,8 +23,9 @@ from patchkit.gitcmd.process import sealed_environment
 from patchkit.lock import load_lock
 from patchkit.manifest.load import load_manifest
 from patchkit.model.base import Base
+from patchkit.model.header import format_header
 from patchkit.model.lint import lint_patch
-from patchkit.model.mail import format_header, parse_patch
+from patchkit.model.mail import parse_patch
 from patchkit.model.objects import FILE_MODE
 from patchkit.model.outcome import Status
 from patchkit.model.series import parse_series

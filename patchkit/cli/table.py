@@ -238,6 +238,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
             (('-c', '--component'), 'COMPONENT', False, 'The component'),
             (('--quilt',), 'DIR', False, 'A new folder for a quilt series'),
             (('--mbox',), 'FILE', False, 'A new file for a mailbox (git am)'),
+            ((), 'WHO', False, 'Whose the mails of patches without an author are'),
             (('--cache',), 'DIR', False, 'Where upstreams are kept'),
             (('--offline',), '', False, 'Use only what is cached; never ask the network'),
             (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
@@ -1214,13 +1215,18 @@ Exit codes:
 """
 
 PAGES['export'] = """\
-Usage: patchkit export [OPTIONS]
+Usage: patchkit export [OPTIONS] [WHO]
 
 Write a stack as a quilt series or a mailbox.
 
 All patches are written, those of other repositories too, as exact diffs against
 each other from the pinned base on, with paths from the root of the upstream.
-Apply a mailbox with `git am --keep-cr`, so that line ends stay as they are.
+The text above each diff is the patch file's, to the byte. In a mailbox, a patch
+that is no mail gets From: and Subject: lines above it. Apply a mailbox with
+`git am --keep-cr`, so that line ends stay as they are.
+
+Arguments:
+  WHO                     Whose the mails of patches without an author are.
 
 Options:
   -m, --manifest MANIFEST

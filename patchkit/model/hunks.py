@@ -154,8 +154,13 @@ class _Image(Struct):
         return at
 
     def _insert(self, span: _Span) -> None:
+        # Invariant: in the order of the file. Of two at one byte the empty one is in front, as the
+        # other begins with that byte; of two empty ones the later goes behind what is there.
         index = len(self.spans)
-        while index and self.spans[index - 1].start > span.start:
+        while index and (self.spans[index - 1].start, self.spans[index - 1].end) > (
+            span.start,
+            span.end,
+        ):
             index -= 1
         self.spans.insert(index, span)
         self.grown += span.new_lines - span.old_lines

@@ -15,7 +15,8 @@ from enum import Enum
 from msgspec import Struct
 
 from patchkit.model.counting import counted
-from patchkit.model.patch import FileChange, Header, Hunk, Kind, PatchFile
+from patchkit.model.header import is_trailers
+from patchkit.model.patch import FileChange, Header, HeaderForm, Hunk, Kind, PatchFile
 from patchkit.model.paths import unsafe_path
 
 SUBJECT_LENGTH = 72
@@ -33,7 +34,6 @@ UPSTREAM_STATUS = (
 )
 
 _STATUS_LINE = re.compile(r"^Upstream-Status:[ \t]*([\w-]*)", re.MULTILINE | re.IGNORECASE)
-_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ?\S")
 _SHORT_INDEX = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)", re.MULTILINE)
 _SPACE_BEFORE_TAB = re.compile(rb"\+[ \t]* \t")
 _TRAILING_BLANKS = re.compile(rb"\+.*[ \t]+\r?\n?\Z", re.DOTALL)
@@ -211,10 +211,11 @@ def _header_findings(file: PatchFile, name: str) -> Iterator[Finding]:
             "put From:, Date: and Subject: lines, an empty line and the reason above the diff",
         )
         return
-    if file.header.author is None:
-        yield _header(name, "header-author", "the header names no author", "add a From: line")
+    if file.header.author is None and not _says(file.header, "Origin"):
+        hint = "add a From: line (Author: in a DEP-3 header)"
+        yield _header(name, "header-author", "the header names no author", hint)
     yield from _subject_findings(file.header, name)
-    yield from _body_findings(file.header, name)
+    yield from _body_findings(file, file.header, name)
 
 
 def _subject_findings(header: Header, name: str) -> Iterator[Finding]:
@@ -230,31 +231,34 @@ def _subject_findings(header: Header, name: str) -> Iterator[Finding]:
         )
 
 
-def _body_findings(header: Header, name: str) -> Iterator[Finding]:
+def _body_findings(file: PatchFile, header: Header, name: str) -> Iterator[Finding]:
     paragraphs = [p for p in header.message.split("\n\n")[1:] if p.strip()]
-    if all(_is_trailers(each) for each in paragraphs):
+    # DEP-3 asks for a description and no more; a bug report says why, too
+    reason = file.form is HeaderForm.DEP3 or _says(header, "Bug(?:-[A-Za-z0-9]+)?")
+    if not reason and all(map(is_trailers, paragraphs)):
         yield _header(
             name, "header-reason", "the message gives no reason", "say below the subject why it is"
         )
     status = _STATUS_LINE.search(header.message)
     words = ", ".join(UPSTREAM_STATUS)
-    if status is None:
+    if status is None and not _says(header, "Forwarded|Applied-Upstream|Origin"):
         yield Finding(
             Severity.STYLE,
             "upstream-status",
             "the message has no Upstream-Status trailer",
             f"{name}:1",
-            f"one of {words}",
+            f"one of {words}; in a DEP-3 header Forwarded: or Applied-Upstream:",
         )
-    elif status[1] not in UPSTREAM_STATUS:
+    elif status is not None and status[1] not in UPSTREAM_STATUS:
         yield _header(
             name, "upstream-status", f"Upstream-Status: {status[1]} is not known", f"one of {words}"
         )
 
 
-def _is_trailers(paragraph: str) -> bool:
-    lines = paragraph.strip().splitlines()
-    return all(_TRAILER.match(line) or line[:1] in " \t" for line in lines)
+def _says(header: Header, fields: str) -> bool:
+    """Whether the message has one of DEP-3's fields, with something behind it."""
+    found = re.search(rf"^(?:{fields}):[ \t]*\S", header.message, re.MULTILINE | re.IGNORECASE)
+    return found is not None
 
 
 def _header(name: str, code: str, what: str, hint: str) -> Finding:

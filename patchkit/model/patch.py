@@ -105,6 +105,15 @@ class Identity(Struct, frozen=True):
     date: str = ""
 
 
+class HeaderForm(str, Enum):
+    """What the text above a diff is written as."""
+
+    NONE = "none"  # there is none, or it says nothing
+    TEXT = "text"
+    MAIL = "mail"  # with From: or Subject:
+    DEP3 = "dep-3"  # Debian's patch tagging guidelines: Description:, Origin:, Forwarded:, ...
+
+
 class Header(Struct, frozen=True):
     """What stands above the diff, understood.
 
@@ -129,6 +138,7 @@ class PatchFile(Struct, frozen=True):
     preamble + diff + signature is the file again. `header` is None for a raw diff. `strip` is how
     many leading folders were taken off the paths of `changes`, as `git apply -p` counts. `stray`
     are the numbers of lines that a hunk's counts leave out though they look like lines of it.
+    `form` is what the preamble is written as.
     """
 
     preamble: bytes
@@ -138,6 +148,7 @@ class PatchFile(Struct, frozen=True):
     changes: tuple[FileChange, ...]
     strip: int = 1
     stray: tuple[int, ...] = ()
+    form: HeaderForm = HeaderForm.NONE
 
     @property
     def data(self) -> bytes:

@@ -187,7 +187,9 @@ def _made_patches(
     wanted, names = [], []
     for patch in patches:
         if patch.name in new:
-            original = Original(patch.file, old[patch.name]) if patch.name in old else None
+            # one that did not apply on the old base has its own words all the same
+            words = Deed("", "", new[patch.name].message, new[patch.name].author)
+            original = Original(patch.file, old.get(patch.name, words))
             layout = layout_of(patch.file, patch.strip, patch.subdirectory)
             wanted.append(Wanted(new[patch.name], original, layout))
             names.append(patch.name)

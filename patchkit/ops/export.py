@@ -6,6 +6,7 @@ one before, whatever the files' own form, strip level or place (files of other r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -14,20 +15,26 @@ from msgspec import Struct
 
 from patchkit.atomic import replace_file, write_folder
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
-from patchkit.export import Deed, canonical_diffs, plain_diffs
+from patchkit.export import canonical_diffs, plain_diffs
 from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.overlay import overlay
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.mail import format_header
-from patchkit.model.patch import Header
+from patchkit.model.header import format_header
+from patchkit.model.mailinfo import format_author
+from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
 from patchkit.refresh.planning import deeds_of
 from patchkit.series import load_series
 from patchkit.stack import build_stack
 from patchkit.store import Store
 
-# What `git format-patch` writes, so that mail programs and `git am` know what this is.
-_FROM_LINE = "From %s Mon Sep 17 00:00:00 2001\n"
+# The line above a mail, as git mailsplit knows it.
+_FROM_LINE = re.compile(rb"^From .*\d:\d\d.* \d{2,4}[^\n]*\n", re.MULTILINE)
+
+
+def _from_line(commit: str) -> bytes:
+    """What `git format-patch` writes, so that mail programs and `git am` know what this is."""
+    return f"From {commit} Mon Sep 17 00:00:00 2001\n".encode()
 
 
 class Form(str, Enum):
@@ -54,14 +61,42 @@ class ExportReport(Struct, frozen=True):
 
 
 class _Exported(Struct, frozen=True):
+    """A patch to write: its file, with another diff."""
+
     name: str
     commit: str
-    deed: Deed
+    file: PatchFile
     diff: bytes
 
     @property
     def text(self) -> bytes:
-        return format_header(Header(self.deed.message, self.deed.author)) + self.diff
+        """The user's text above the diff, to the byte; nothing is added where there is none."""
+        return self.file.preamble + self.diff + self.file.signature
+
+    def mail(self, author: Identity | None) -> bytes:
+        """The same as a mail for `git am`, by `author` where the patch names none.
+
+        What is no mail yet gets the lines that make it one, above the text that it has.
+        """
+        header = self.file.header
+        if header is not None and header.author is not None:
+            author = header.author
+        text = self.file.preamble.lstrip(b"\r\n")
+        gap = self.file.preamble[: len(self.file.preamble) - len(text)]
+        own = _FROM_LINE.match(text)
+        head, text = (own[0], text[own.end() :]) if own else (_from_line(self.commit), text)
+        if self.file.form is not HeaderForm.MAIL:
+            head += format_header(Header(self._subject, author))
+        elif header is not None and header.author is None and author is not None:
+            head += f"From: {format_author(author)}\n".encode("utf-8", "surrogateescape")
+        # a mailbox is cut wherever such a line stands
+        text = _FROM_LINE.sub(rb">\g<0>", text)
+        return gap + head + text + self.diff + self.file.signature + b"\n"
+
+    @property
+    def _subject(self) -> str:
+        subject = self.file.header.subject.strip() if self.file.header is not None else ""
+        return subject or self.name.removesuffix(".patch")
 
 
 def export_component(
@@ -70,12 +105,14 @@ def export_component(
     form: Form,
     target: Path,
     *,
+    author: Identity | None = None,
     store: Store,
     progress: Progress,
 ) -> ExportReport:
     """Write a component's stack to `target`, which must not be there yet (or be an empty folder).
 
-    Raises BadInputError where a patch does not apply, or cannot be written in that form.
+    `author` is whose the patches of a mailbox are that name no author. Raises BadInputError where a
+    patch does not apply, or cannot be written in that form.
     """
     _require_free(form, target)
     base = store.base(component, progress)
@@ -93,11 +130,15 @@ def export_component(
         # GNU patch, which quilt runs, takes a rename apart wrongly where no line changes
         diffs = plain_diffs(trial, pairs) if form is Form.QUILT else canonical_diffs(trial, pairs)
     commits = {each.name: each.commit or "" for each in stack.outcomes}
+    files = {each.name: each.file for each in series.patches}
     exported = [
-        _Exported(name, commits[name], deed, diff)
-        for (name, deed), diff in zip(deeds.items(), diffs, strict=True)
+        _Exported(name, commits[name], files[name], diff)
+        for name, diff in zip(deeds, diffs, strict=True)
     ]
-    _WRITERS[form](target, exported)
+    if form is Form.QUILT:
+        _write_quilt(target, exported)
+    else:
+        _write_mbox(target, exported, author)
     return ExportReport(
         component.name,
         form,
@@ -127,10 +168,16 @@ def _write_quilt(target: Path, patches: Sequence[_Exported]) -> None:
     write_folder(target, {each.name: each.text for each in patches} | series)
 
 
-def _write_mbox(target: Path, patches: Sequence[_Exported]) -> None:
-    mails = ((_FROM_LINE % each.commit).encode() + each.text + b"\n" for each in patches)
+def _write_mbox(target: Path, patches: Sequence[_Exported], author: Identity | None) -> None:
+    headers = ((each.name, each.file.header) for each in patches)
+    hint = "name one above its diff (From: or Author:), or for all such: --author 'NAME <ADDRESS>'"
+    problems = [
+        Problem(f"{name} names no author, without which git am takes no mail", hint=hint)
+        for name, header in headers
+        if author is None and (header is None or header.author is None)
+    ]
+    if problems:
+        raise BadInputError(*problems)
+    mails = (each.mail(author) for each in patches)
     target.parent.mkdir(parents=True, exist_ok=True)
     replace_file(target, b"".join(mails), named=True)
-
-
-_WRITERS = {Form.QUILT: _write_quilt, Form.MBOX: _write_mbox}

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.explain.terrain import Overlay
 from patchkit.model.apply import apply_changes
+from patchkit.model.header import format_header, is_trailers
 from patchkit.model.lint import Finding
-from patchkit.model.mail import format_header, parse_patch
+from patchkit.model.mail import parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.patch import Header, Identity
@@ -28,8 +29,6 @@ from patchkit.recipes.trees import rewrite
 from patchkit.recipes.values import Recipe
 from patchkit.series import LoadedPatch, named_recipe
 from patchkit.stack import SeriesPatch, StackBuilder, patch_changes
-
-_TRAILERS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*: ?\S.*\n?)+")
 
 
 def recipe_of(patch: LoadedPatch) -> Recipe | None:
@@ -135,7 +134,7 @@ def _first_header(patch: LoadedPatch, author: Identity | None) -> LoadedPatch:
     body = body.strip("\n")
     last = re.split(r"\n[ \t]*\n", body)[-1]
     trailer = f"Recipe: {recipe_name(patch.name)}"
-    joined = f"{body}{chr(10) if _TRAILERS.fullmatch(last) else chr(10) * 2}{trailer}"
+    joined = f"{body}{chr(10) if is_trailers(last) else chr(10) * 2}{trailer}"
     message = f"{subject}\n\n{joined if body else trailer}"
     data = format_header(Header(message, author))
     return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))

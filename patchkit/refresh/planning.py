@@ -13,6 +13,8 @@ from patchkit.export import Deed, Layout, Original, Wanted, export_patches, layo
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalSeries
 from patchkit.model.base import Base
+from patchkit.model.diff import split_lines
+from patchkit.model.header import says
 from patchkit.model.mail import parse_patch
 from patchkit.model.patch import PatchFile
 from patchkit.model.revision import Revision, compare_patches
@@ -174,7 +176,7 @@ def _patch(slot: Slot, data: bytes | None, home: Home) -> LoadedPatch:
 
 def _parsed(data: bytes, where: str, strip: int, deed: Deed) -> PatchFile:
     file = parse_patch(data, name=where, strip=strip)
-    if file.header is not None and file.header.message != deed.message.strip("\n"):
+    if file.header is not None and not says(split_lines(file.preamble), deed.message):
         raise NotReproducedError(
             Problem(
                 "its message would not come back from a patch file as it is",

@@ -12,7 +12,8 @@ from unidiff.patch import PatchSet
 from patchkit.lock import load_lock
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import LocalPatch, LocalSeries, Manifest
-from patchkit.model.mail import format_header, parse_patch
+from patchkit.model.header import format_header
+from patchkit.model.mail import parse_patch
 from patchkit.model.patch import FileChange
 from patchkit.model.series import parse_series
 from tests.stacks.conftest import ROOT

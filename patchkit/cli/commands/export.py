@@ -48,6 +48,10 @@ def export(
         Path | None,
         typer.Option("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
     ] = None,
+    author: Annotated[
+        str,
+        typer.Option(metavar="WHO", help="Whose the mails of patches without an author are."),
+    ] = "",
     cache: CacheOption = None,
     offline: OfflineOption = False,
     json: JsonOption = False,
@@ -56,12 +60,14 @@ def export(
     """Write a stack as a quilt series or a mailbox.
 
     All patches are written, those of other repositories too, as exact diffs against each other from
-    the pinned base on, with paths from the root of the upstream. Apply a mailbox with
-    `git am --keep-cr`, so that line ends stay as they are.
+    the pinned base on, with paths from the root of the upstream. The text above each diff is the
+    patch file's, to the byte. In a mailbox, a patch that is no mail gets From: and Subject: lines
+    above it. Apply a mailbox with `git am --keep-cr`, so that line ends stay as they are.
     """
     from patchkit.cli.places import cache_folder, open_manifest, pick_component
     from patchkit.cli.progress import showing_progress
     from patchkit.errors import UsageError
+    from patchkit.model.mailinfo import read_author
     from patchkit.ops.export import Form, export_component
     from patchkit.store import Store
 
@@ -69,6 +75,9 @@ def export(
     target = quilt if mbox is None else mbox
     if target is None or (quilt is not None and mbox is not None):
         raise UsageError("export needs one of --quilt DIR and --mbox FILE")
+    who = read_author(author, "") if author else None
+    if author and (who is None or not who.email or mbox is None):
+        raise UsageError("--author needs 'NAME <ADDRESS>', and goes with --mbox")
     chosen = open_manifest(manifest)
     with showing_progress(terminal) as progress:
         report = export_component(
@@ -76,6 +85,7 @@ def export(
             pick_component(chosen, component),
             Form.MBOX if quilt is None else Form.QUILT,
             target,
+            author=who,
             store=Store(cache_folder(cache), offline=offline),
             progress=progress,
         )

@@ -1,0 +1,131 @@
+"""What stands above a diff through every command that writes patch files: all of it is the user's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import NAMES, STATES, Stacked, small_patches
+
+HEADS = {
+    "one.patch": (
+        b"Description: Patch one\n Because.\n .\n Truly.\nAuthor: Ann Author <ann@example.com>\n"
+        b"Origin: upstream,\n  https://example.com/1\nBug-Debian: https://bugs.example.com/8\n"
+        b"Forwarded: not-needed\nReviewed-by: Bob <bob@example.com>\nLast-Update: 2024-01-02\n"
+        b"---\nThis patch header follows DEP-3\n"
+    ),
+    "two.patch": b"## two.dpatch by nobody\n##\n## DP: no author, no date\n\nWhy it is.\n\n",
+    "three.patch": (
+        b"From: Ann Author <ann@example.com>\nSubject: [PATCH 3/3] Patch three\n"
+        b"Message-Id: <1@example.com>\nForwarded: https://example.com/3\n\nFor a test.\n---\n"
+        b" b.txt | 2 +-\n\n"
+    ),
+}
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Stacked:
+    """The small stack with a header in DEP-3, one in free words, and a mail without a date."""
+    diffs = {name: data[data.index(b"diff --git") :] for name, data in small_patches().items()}
+    return Stacked.of(project, upstream, {name: HEADS[name] + diffs[name] for name in NAMES})
+
+
+def above(data: bytes) -> bytes:
+    return data[: data.index(b"diff --git")]
+
+
+def test_quilt_gets_the_text_above_each_diff_to_the_byte(stack: Stacked) -> None:
+    target = stack.project.root / "out"
+    stack.run("export", "--quilt", str(target)).ok()
+    assert {name: above((target / name).read_bytes()) for name in NAMES} == HEADS
+
+
+def test_a_mailbox_holds_it_below_what_makes_it_a_mail(stack: Stacked) -> None:
+    target = stack.project.root / "all.mbox"
+    ran = stack.run("export", "--mbox", str(target))
+    assert (ran.code, target.exists()) == (4, False)
+    assert "two.patch names no author" in ran.err
+    assert "one.patch" not in ran.err
+    stack.run("export", "--mbox", str(target), "--author", "Me <me@example.com>").ok()
+    one, two, three = target.read_bytes().split(b" Mon Sep 17 00:00:00 2001\n")[1:]
+    head = b"From: Ann Author <ann@example.com>\nSubject: Patch one\n\n"
+    assert above(one) == head + HEADS["one.patch"]
+    assert above(two) == (
+        b"From: Me <me@example.com>\nSubject: ## two.dpatch by nobody\n\n" + HEADS["two.patch"]
+    )
+    assert above(three) == HEADS["three.patch"]
+    assert b"Date:" not in target.read_bytes()
+    assert b"localhost" not in target.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("--author", "Me"), ("--author", "<>"), ("--quilt", "q", "--author", "Me <me@example.com>")],
+)
+def test_an_author_for_a_mailbox_has_an_address(stack: Stacked, argv: tuple[str, ...]) -> None:
+    form = () if "--quilt" in argv else ("--mbox", "x")
+    ran = stack.run("export", *form, *argv)
+    assert (ran.code, "--author needs" in ran.err) == (2, True)
+
+
+def test_commits_and_log_say_what_the_fields_say(stack: Stacked) -> None:
+    assert stack.git("log", "-1", "--format=%an <%ae>%n%B", "HEAD~2") == (
+        "Ann Author <ann@example.com>\nPatch one\n\nBecause.\n\nTruly.\n\n"
+        "Origin: upstream, https://example.com/1\nBug-Debian: https://bugs.example.com/8\n"
+        "Forwarded: not-needed\nReviewed-by: Bob <bob@example.com>\nLast-Update: 2024-01-02\n"
+        "Patchkit-Patch: one.patch"
+    )
+    rows = json.loads(stack.run("log", "--json").ok().out)["components"][0]["patches"]
+    assert (rows[0]["subject"], rows[0]["author"]) == ("Patch one", "Ann Author")
+
+
+def test_check_finds_author_reason_and_status_there(stack: Stacked) -> None:
+    rows = json.loads(stack.run("check", "--json").ok().out)["components"][0]["patches"]
+    found = [each for row in rows for each in row["findings"]]
+    words = ("header-author", "header-reason", "upstream-status")
+    assert [(each["where"], each["code"]) for each in found if each["code"] in words] == [
+        ("patches/demo/two.patch:1", "header-author"),
+        ("patches/demo/two.patch:1", "upstream-status"),
+    ]
+
+
+def reworded(stack: Stacked, message: str) -> None:
+    """The first commit gets another message, as `git rebase --interactive` gives it."""
+    stack.git("checkout", "--quiet", "--detach", "HEAD~2")
+    stack.git("commit", "--quiet", "--amend", "--message", message)
+    stack.git("rebase", "--quiet", "--onto", "HEAD", "patchkit~2", "patchkit")
+
+
+def test_a_reworded_subject_changes_the_description_and_no_other_field(stack: Stacked) -> None:
+    before = stack.project.files()
+    message = stack.git("log", "-1", "--format=%B", "HEAD~2")
+    reworded(stack, message.replace("Patch one", "Patch number one"))
+    stack.run("refresh").ok()
+    assert stack.changed(before) == ["one.patch"]
+    old = before["patches/demo/one.patch"]
+    assert stack.patch("one.patch") == old.replace(b"Patch one\n", b"Patch number one\n")
+    assert stack.run("refresh").ok().out.count("unchanged") == 1
+
+
+def test_a_message_typed_without_the_fields_leaves_them(stack: Stacked) -> None:
+    reworded(stack, "Another\n\nReason.\n\nPatchkit-Patch: one.patch")
+    stack.run("refresh").ok()
+    head = above(stack.patch("one.patch"))
+    fields = HEADS["one.patch"][HEADS["one.patch"].index(b"Author:") :]
+    assert head == b"Description: Another\n Reason.\n" + fields
+    assert "Forwarded: not-needed" in stack.git("log", "-1", "--format=%B", "HEAD~2")
+
+
+def test_an_edit_leaves_every_header_alone(stack: Stacked) -> None:
+    stack.edit("a.txt", "five\n", "5\n5 and a half\n")
+    stack.run("refresh").ok()
+    assert {name: above(stack.patch(name)) for name in NAMES} == HEADS
+
+
+def test_a_bump_leaves_every_header_alone(stack: Stacked, upstream: Upstream) -> None:
+    later = upstream.commit({"a.txt": "new first line\n" + str(STATES[0]["a.txt"])})
+    stack.run("bump", "demo", "--to", later).ok()
+    assert {name: above(stack.patch(name)) for name in NAMES} == HEADS
