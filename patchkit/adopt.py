@@ -22,6 +22,7 @@ from patchkit.gitcmd.worktree import git_folder, tracked_tree
 from patchkit.model.header import format_header
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import is_patch_name, new_name, slug
+from patchkit.model.objects import lines_of
 from patchkit.model.patch import Header, Identity
 from patchkit.reading import LARGEST_PATCH, read_plain
 from patchkit.stack import StackCommit, read_stack
@@ -140,7 +141,7 @@ def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[Incoming]
 def _quilt(series: Path) -> list[Incoming]:
     """A series whose names may be of any kind, with folders, as quilt allows."""
     found = []
-    for line in _bytes(series).decode("utf-8", "surrogateescape").splitlines():
+    for line in lines_of(_bytes(series).decode("utf-8", "surrogateescape")):
         words = re.sub(r"(?:^|\s)#.*", "", line).split(maxsplit=1)
         if words:
             strip = _strip_option("".join(words[1:]), f"{series}: {words[0]}")

@@ -14,7 +14,8 @@ from msgspec import Struct
 from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.diff import parse_diff, split_lines
-from patchkit.model.header import format_header, reword
+from patchkit.model.header import format_header
+from patchkit.model.headeredit import reword
 from patchkit.model.patch import Header, Identity, PatchFile
 from patchkit.model.revision import same_changes
 from patchkit.stack import COMMITTER

@@ -17,7 +17,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.apply import Blobs, apply_changes
 from patchkit.model.base import Base
 from patchkit.model.diff import parse_diff
-from patchkit.model.objects import GitObject, make_commit
+from patchkit.model.objects import GitObject, lines_of, make_commit
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.patch import FileChange, Header, Identity, PatchFile
 from patchkit.model.trailers import add_patch_trailer, split_patch_trailer
@@ -128,7 +128,7 @@ def read_stack(repository: Repository, base_commit: str, tip: str) -> tuple[Stac
     BadInputError if there is a merge among them or if `tip` is not built on `base_commit`.
     """
     listed = repository.git("rev-list", "--parents", f"{base_commit}..{tip}").out
-    parents = {row[0]: row[1:] for row in map(str.split, listed.decode().splitlines())}
+    parents = {row[0]: row[1:] for row in map(str.split, lines_of(listed.decode()))}
     ids = _line_of_commits(parents, base_commit, repository.commit(tip) or tip)
     if not ids:
         return ()

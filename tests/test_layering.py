@@ -184,3 +184,21 @@ def test_what_is_imported_is_declared() -> None:
     known = {named.get(each, each) for each in declared} | set(sys.stdlib_module_names)
     used = {name.split(".")[0] for m in MODULES for name in _imports(m)} - {"patchkit"}
     assert used - known == set()
+
+
+#: Where str.splitlines is right, and why.
+SPLITLINES = {
+    "machine/requirements.py": 1,  # a requirements file: pip splits it so
+}
+
+
+def test_lines_of_others_end_at_a_newline_only() -> None:
+    """str.splitlines also ends lines at U+2028, U+0085, form feeds: names and texts have them."""
+    calls = {
+        m: sum(
+            isinstance(node, ast.Attribute) and node.attr == "splitlines"
+            for node in ast.walk(ast.parse((ROOT / m).read_text(encoding="utf-8")))
+        )
+        for m in MODULES
+    }
+    assert {m: count for m, count in calls.items() if count} == SPLITLINES

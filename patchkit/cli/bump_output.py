@@ -7,6 +7,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Paint, Painted
 from patchkit.cli.words import word
 from patchkit.errors import Problem
+from patchkit.model.objects import lines_of
 from patchkit.ops.bump_report import Attention, BumpedComponent, BumpReport
 from patchkit.ops.refresh_report import Halted, Result
 
@@ -58,7 +59,7 @@ def print_halted(terminal: Terminal, halted: Halted) -> None:
     """The conflict that a checkout holds: what the patch is for, where it is, what comes later."""
     terminal.product("")
     terminal.product([Painted(halted.patch, Paint.STRONG), f": {halted.subject}"])
-    for line in halted.reason.splitlines():
+    for line in lines_of(halted.reason):
         terminal.product(["  ", line])
     for file in halted.files:
         how = "" if file.marked else "  no markers: git add or git rm it"

@@ -34,7 +34,7 @@ def component_names(path: str, depth: int = 0) -> list[str]:
     """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
+            lines = file.read().split("\n")
     except OSError:
         return []
     names: list[str] = []

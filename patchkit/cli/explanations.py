@@ -15,6 +15,7 @@ from patchkit.explain.values import Cause
 from patchkit.model.counting import counted
 from patchkit.model.harmless import shown
 from patchkit.model.names import short_id
+from patchkit.model.objects import lines_of
 
 if TYPE_CHECKING:
     from patchkit.explain.values import (
@@ -45,7 +46,7 @@ def print_steps(terminal: Terminal, steps: Sequence[str]) -> None:
     """Print what to do next, as `next_steps` says it."""
     for index, step in enumerate(steps):
         head = Painted("next", Paint.PLACE) if index == 0 else "    "
-        for number, line in enumerate(step.splitlines()):
+        for number, line in enumerate(lines_of(step)):
             terminal.product(["  ", head if number == 0 else "    ", "  ", line])
 
 

@@ -11,6 +11,7 @@ from patchkit.cli.words import word
 from patchkit.errors import ExitCode, Problem
 from patchkit.model.counting import counted
 from patchkit.model.lint import Severity
+from patchkit.model.objects import lines_of
 from patchkit.ops.new_recipe import NewRecipe
 from patchkit.ops.recipe import (
     InducedRecipe,
@@ -49,7 +50,7 @@ def _tested(test: RecipeTest) -> tuple[Line, Line, Line]:
 
 def _wrong(terminal: Terminal, example: ExampleResult) -> None:
     terminal.problem(Problem(f"{example.rule}: {example.wrong}", example.where))
-    expected, got = (text.decode().splitlines() for text in (example.expected, example.got))
+    expected, got = (lines_of(text.decode()) for text in (example.expected, example.got))
     for line in unified_diff(expected, got, "expected", "got", lineterm=""):
         terminal.product(f"  {line}")
 

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from patchkit.atomic import replace_file
 from patchkit.errors import SurroundingsError
+from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Status
 
 #: So many reports of one component along one branch are kept; the file may hold twice that.
@@ -175,7 +176,7 @@ def _line(seen: Seen) -> bytes:
 
 
 def _parsed(data: bytes) -> Iterator[Seen]:
-    for row in data.splitlines():
+    for row in lines_of(data):
         try:
             facts = json.loads(row)
             if facts["form"] == _FORM:

@@ -18,7 +18,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.staging import shallow_commits
 from patchkit.gitcmd.touching import touches_of
 from patchkit.model.names import short_id
-from patchkit.model.objects import decode_path
+from patchkit.model.objects import decode_path, lines_of
 
 _FAILS = (0, 1, 128)
 _SHOWN = "3"  # commits that changed a file
@@ -141,7 +141,7 @@ class Between(Struct):
             )
             text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
             cut = shallow_commits(past.git_dir)
-            rows = [line.partition("\0")[::2] for line in text.splitlines()]
+            rows = [line.partition("\0")[::2] for line in lines_of(text)]
             known = ((ids.split(), subject) for ids, subject in rows)
             # the first id is the commit's own, the others its parents'
             self._commits[key] = tuple(

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from msgspec import Struct
 
 from patchkit.gitcmd.repository import ZERO, Repository
-from patchkit.model.objects import TreeEntry, decode_path
+from patchkit.model.objects import TreeEntry, decode_path, lines_of
 
 #: Path -> what stands there; a path that is not in it holds nothing.
 Entries = Mapping[str, TreeEntry]
@@ -55,7 +55,7 @@ class Line(Struct, frozen=True):
 def first_parents(repository: Repository, since: str, tip: str) -> Line:
     """The commits of the line of `tip` that `since` does not have."""
     arguments = ["rev-list", "--first-parent", "--reverse", "--parents", tip, f"^{since}"]
-    rows = [row.split() for row in repository.git(*arguments).out.decode().splitlines()]
+    rows = [row.split() for row in lines_of(repository.git(*arguments).out.decode())]
     if not rows:
         return Line(tip, ())
     start = rows[0][1] if len(rows[0]) > 1 else since
@@ -173,7 +173,7 @@ def missing_blobs(repository: Repository, blobs: Iterable[str]) -> frozenset[str
         return frozenset()
     stdin = "".join(f"{each}\n" for each in wanted).encode()
     out = repository.git("cat-file", "--batch-check", stdin=stdin).out
-    rows = (line.split() for line in out.decode().splitlines())
+    rows = (line.split() for line in lines_of(out.decode()))
     return frozenset(row[0] for row in rows if row[-1] == "missing")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 
 from patchkit.gitcmd.remote import RemoteError, Trouble
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import decode_path
+from patchkit.model.objects import decode_path, lines_of
 
 _NAMED_OBJECT = re.compile(
     r"(?:not our ref|unable to read|bad object|missing blob object) '?([0-9a-f]{40})"
@@ -42,7 +42,7 @@ def make_partial(repository: Repository, url: str) -> str:
 def missing_objects(repository: Repository, commit: str) -> tuple[str, ...]:
     """The objects of this commit's tree (not of its parents') that are not in `repository`."""
     out = repository.git("rev-list", "--objects", "--no-walk", "--missing=print", commit).out
-    return tuple(line[1:].decode() for line in out.splitlines() if line.startswith(b"?"))
+    return tuple(line[1:].decode() for line in lines_of(out) if line.startswith(b"?"))
 
 
 def fetch_blobs(fetch: Callable[[Collection[str]], None], blobs: Collection[str]) -> frozenset[str]:

@@ -16,6 +16,7 @@ from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.partial import absent_blobs, missing_objects
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.model.base import Base
+from patchkit.model.objects import lines_of
 
 #: Below this are the refs of all pins.
 PINS = "refs/patchkit/pins/"
@@ -52,7 +53,7 @@ def read_base(repository: Repository, commit: str) -> Base:
     """The base that a commit is; GitFailureError if it is not here."""
     form = "--format=%T%n%cd"
     out = repository.git("log", "-1", "--no-show-signature", "--date=raw", form, commit).out
-    tree, date = out.decode("ascii").splitlines()
+    tree, date = lines_of(out.decode("ascii"))
     return Base(commit, tree, date)
 
 

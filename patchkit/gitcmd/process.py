@@ -20,6 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import SurroundingsError
+from patchkit.model.objects import lines_of
 
 #: The oldest git that patchkit works with; the only place that says so.
 MINIMUM_GIT = (2, 34)
@@ -88,7 +89,7 @@ class GitFailureError(SurroundingsError):
 
     def __init__(self, args: Sequence[str], finished: Finished) -> None:
         self.finished = finished
-        said = finished.message.splitlines()
+        said = lines_of(finished.message)
         super().__init__(f"git {args[0]} failed: {said[-1] if said else f'exit {finished.code}'}")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.gitcmd.process import Finished, require_git, run_sealed
+from patchkit.model.objects import lines_of
 
 ZERO = "0" * 40
 
@@ -90,14 +91,14 @@ class Repository(Struct, frozen=True):
     def refs(self, prefix: str) -> dict[str, str]:
         """Ref name -> object id of all refs below `prefix` ("refs/patchkit/")."""
         out = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).out
-        rows = (row.split(" ", 1) for row in out.decode("utf-8", "surrogateescape").splitlines())
+        rows = (row.split(" ", 1) for row in lines_of(out.decode("utf-8", "surrogateescape")))
         return {name: oid for oid, name in rows}
 
     def commit_refs(self, prefix: str) -> dict[str, CommitRef]:
         """Ref name -> its commit with the tree, of all refs below `prefix` that name commits."""
         layout = "--format=%(objectname) %(tree) %(refname)"
         out = self.git("for-each-ref", layout, prefix).out.decode("utf-8", "surrogateescape")
-        rows = (row.split(" ", 2) for row in out.splitlines())
+        rows = (row.split(" ", 2) for row in lines_of(out))
         return {name: CommitRef(oid, tree) for oid, tree, name in rows if tree}
 
     def update_refs(self, changes: Iterable[RefChange], *, reason: str) -> None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from patchkit.gitcmd.objects import reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.names import short_id
+from patchkit.model.objects import lines_of
 
 _FAILS = (0, 1, 128)
 _MOST = "300"  # commits that touch one file
@@ -54,7 +55,7 @@ def that_touched(
     oids = dict.fromkeys(oid for each in touches for oid in each.blobs)
     with reading(repository) as reader:
         texts = {
-            oid: frozenset(line.strip() for line in data.splitlines())
+            oid: frozenset(line.strip() for line in lines_of(data))
             for oid, data in reader.read_present(list(oids)).items()
         }
 
@@ -70,7 +71,7 @@ def _parse(text: str) -> Iterator[Touch]:
     for block in text.split("\0")[1:]:
         told, _, rest = block.partition("\n")
         commit, _, words = told.partition(" ")
-        row = next((line.split() for line in rest.splitlines() if line.startswith(":")), None)
+        row = next((line.split() for line in lines_of(rest) if line.startswith(":")), None)
         if row is not None:
             old, new = (None if oid == _NOTHING else oid for oid in row[2:4])
             yield Touch(f"{short_id(commit)} {words}", old, new)

@@ -18,6 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from patchkit.manifest.environments import normal_name
 from patchkit.manifest.values import InstallStep
+from patchkit.model.objects import lines_of
 
 #: A file of the component's tree by its path; None if there is none.
 ReadFile = Callable[[str], "bytes | None"]
@@ -197,12 +198,12 @@ def _setup_cfg(text: str, extras: frozenset[str]) -> _Told | None:
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        return _Told((), unread=f"not readable: {error.message.splitlines()[0]}")
+        return _Told((), unread=f"not readable: {lines_of(error.message)[0]}")
     if not parser.has_option("options", "install_requires"):
         return None
-    lines = parser.get("options", "install_requires").splitlines()
+    lines = lines_of(parser.get("options", "install_requires"))
     for extra in sorted(extras):
-        lines += parser.get("options.extras_require", extra, fallback="").splitlines()
+        lines += lines_of(parser.get("options.extras_require", extra, fallback=""))
     python = parser.get("options", "python_requires", fallback="")
     return _Told(tuple(line for line in lines if line.strip() and line[0] != "#"), python)
 
@@ -254,6 +255,7 @@ def _requirement_files(read: ReadFile, where: _Installation) -> Wishes:
 def _requirement_lines(data: bytes) -> tuple[str, ...]:
     """The requirements of a requirements file, without its options."""
     text = data.decode("utf-8", "replace").replace("\\\n", " ")
+    # pip splits them so
     lines = (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in text.splitlines())
     plain = (re.sub(r"\s--[a-z-]+[= ].*", "", line) for line in lines)
     return tuple(line for line in plain if line and not line.startswith(("-", "git+", "http")))

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.model.binary import apply_delta
+from patchkit.model.diff import split_lines
 from patchkit.model.enclosing import ELSEWHERE, PYTHON, misplaced_hunks
 from patchkit.model.hunks import Misfit, place_hunks
 from patchkit.model.objects import (
@@ -23,6 +24,7 @@ from patchkit.model.objects import (
     NO_OBJECT,
     SUBMODULE_MODE,
     SYMLINK_MODE,
+    TREE_MODE,
     GitObject,
     TreeEntry,
     make_object,
@@ -261,7 +263,7 @@ class _Attempt(Struct):
 
     def _emptied(self, change: FileChange, rest: bytes, mode: int) -> _File:
         """Refuse to delete a file that holds more than the patch knows."""
-        lines = tuple(rest.splitlines(keepends=True)[:8])
+        lines = tuple(split_lines(rest)[:8])
         raise _ClashError(
             Clash(
                 change.path,
@@ -401,11 +403,11 @@ def _misfit_clash(change: FileChange, misfit: Misfit, terse: bool) -> Clash:
 
 def _canonical(change: FileChange, mode: int) -> int:
     kind = mode & _TYPE
-    if kind == 0o100000:
-        return EXECUTABLE_MODE if mode & 0o100 else FILE_MODE
     if kind in (SYMLINK_MODE, SUBMODULE_MODE):
         return kind
-    raise _clash(change, Reason.MODE, f"{mode:o} is no mode of a file")
+    if kind == TREE_MODE:  # git writes an index that it cannot make a tree of
+        raise _clash(change, Reason.MODE, f"{mode:o} is no mode of a file")
+    return EXECUTABLE_MODE if mode & 0o100 else FILE_MODE
 
 
 def _type_name(mode: int) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from patchkit.model.patch import BinaryHunk, BinaryMethod
 
+_SHORTEST_DELTA = 4  # of bytes; git takes no shorter one
 _DIGITS = 18  # of a length; no file has more bytes
 
 
@@ -47,6 +48,8 @@ def read_binary_hunk(lines: Sequence[bytes], start: int) -> tuple[BinaryHunk, in
 
 def apply_delta(source: bytes, delta: bytes) -> bytes | None:
     """The target that `delta` makes of `source`; None if it does not fit (git's pack delta)."""
+    if len(delta) < _SHORTEST_DELTA:
+        return None
     try:
         expected, position = _varint(delta, 0)
         size, position = _varint(delta, position)

@@ -28,6 +28,8 @@ from patchkit.model.patch import FileChange, Hunk, Kind
 _NUMBER = rb"(\d{1,18})"
 _HUNK = re.compile(rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@" % ((_NUMBER,) * 4))
 _SPACE, _PLUS, _MINUS, _NEWLINE = b" +-\n"
+# bytes below a line: with no more it opens no change
+_TOO_FEW = 5
 _COMBINED = (b"diff --cc ", b"diff --combined ")
 _CORRUPT_HINT = "regenerate the patch, or correct the counts in the @@ line"
 
@@ -126,9 +128,10 @@ class _Parser:
         lines, at = self._lines, self._at
         line = lines[at]
         self._at += 1
-        if line.startswith(b"diff --git "):
+        opens = _more_than(_TOO_FEW, lines, at + 1)
+        if opens and line.startswith(b"diff --git "):
             return self._git_header(at)
-        if starts_plain(lines, at):
+        if opens and starts_plain(lines, at):
             return self._plain_header(at)
         if line.startswith(b"@@ -") and line.endswith(b"\n") and _HUNK.match(line):
             self.offences.add(at, "hunk without a file header above it", _CORRUPT_HINT)
@@ -222,9 +225,6 @@ class _Parser:
         if all(text[0] == _SPACE for text in body):
             self.offences.add(start, "hunk changes nothing")
             return None
-        if b" " in body or b"-" in body:
-            self.offences.add(start, "hunk expects an empty line without a newline")
-            return None
         section = head[match.end() :].rstrip(b"\n").removeprefix(b" ")
         return Hunk(
             int(match[1]),
@@ -267,7 +267,8 @@ class _Parser:
         at, end = self._at, len(lines)
         if old or new or (at == end and not lines[-1].endswith(b"\n")):
             return None
-        if at < end and _is_no_newline(lines[at]):
+        # behind a hunk git counts what is left of the file, not the line
+        if lines[at : at + 1] and lines[at].startswith(b"\\ ") and _more_than(12, lines, at):
             body[-1] = body[-1].removesuffix(b"\n")
             self._at += 1
         return body
@@ -311,6 +312,11 @@ class _Parser:
             self.offences.add(error.index, str(error), "the patch was damaged on its way")
             self._at = error.index + 1
             return None
+
+
+def _more_than(count: int, lines: Sequence[bytes], at: int) -> bool:
+    """Whether the lines from `at` on have more than `count` bytes."""
+    return sum(map(len, lines[at : at + count + 1])) > count
 
 
 def _is_no_newline(line: bytes) -> bool:

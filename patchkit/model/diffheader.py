@@ -17,8 +17,11 @@ from patchkit.model.objects import decode_path
 from patchkit.model.patch import BinaryHunk, FileChange, Hunk, Kind
 
 _INDEX = re.compile(rb"([^.\n]{0,40})\.\.([^ \r\n]{0,40})\r?(?: (.*))?\n", re.DOTALL)
+# bytes that git wants of a "---" line and of what follows the "+++" line
+_SHORTEST = len(b"@@ -a,b +c,d @@\n") - 2
 _HEX = re.compile(rb"[0-9a-f]+")
-_MODE = re.compile(rb"([0-7]+)[ \t\r\n]")
+# as strtoul takes it
+_MODE = re.compile(rb"[ \t\v\f\r]*([+-]?[0-7]+)[ \t\n\v\f\r]")
 
 
 class Offences(Struct):
@@ -98,6 +101,7 @@ def starts_plain(lines: Sequence[bytes], index: int) -> bool:
         and lines[index].startswith(b"--- ")
         and lines[index + 1].startswith(b"+++ ")
         and lines[index + 2].startswith(b"@@ -")
+        and len(lines[index]) + sum(map(len, lines[index + 2 : index + 16])) >= _SHORTEST
     )
 
 
@@ -181,6 +185,8 @@ class _Reader(Struct):
             _nameless(self.offences, start, self.strip)
 
     def _common_name(self) -> bytes | None:
+        if b"\0" in self.opening:
+            return None
         return diffnames.common_name(self.opening[len(b"diff --git ") :], self.strip)
 
     def _old_name(self, text: bytes) -> None:
@@ -258,7 +264,8 @@ class _Reader(Struct):
         if match is None:
             self.offences.add(self.at, "mode is not an octal number")
             return None
-        return int(match[1], 8)
+        # in 32 bits; zero says nothing
+        return int(match[1], 8) & 0xFFFFFFFF or None
 
     def _declare(self, kind: Kind) -> None:
         if kind not in self.draft.declared:

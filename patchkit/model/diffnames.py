@@ -47,12 +47,16 @@ def unquote(text: bytes) -> tuple[bytes, int] | None:
 
 def header_name(text: bytes, strip: int) -> bytes | None:
     """The name in a `---`, `+++` line of a git diff, `text` being what follows the marker."""
+    if b"\0" in text:
+        return None
     return _quoted_name(text, strip) or _stripped(_match(_NAME_TO_TAB, text), strip)
 
 
 def moved_name(text: bytes, strip: int) -> bytes | None:
     """The name in a `rename from` line and its like, which has no `a/` or `b/`."""
     strip = max(strip - 1, 0)
+    if b"\0" in text:
+        return None
     return _quoted_name(text, strip) or _stripped(_match(_NAME_TO_END, text), strip)
 
 

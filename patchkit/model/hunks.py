@@ -95,6 +95,7 @@ class _Image(Struct):
     before: dict[bytes, tuple[bytes, int]] | None = None
     spans: list[_Span] = field(default_factory=list)
     grown: int = 0
+    last: bytes | None = None  # of the hunk in hand: its last line, if that has no newline
     _lines: int = -1
     _known: tuple[int, int] = (0, 0)  # a place in the data, and how many lines are before it
 
@@ -106,8 +107,8 @@ class _Image(Struct):
         """
         lines = hunk.lines
         wanted = max(hunk.new_start - 1, 0)
-        needle, old_lines, text, new_lines = _sides(lines)
-        if needle.count(b"\n") < old_lines - (not needle.endswith(b"\n")):
+        needle, old_lines, text, new_lines, self.last = _sides(lines)
+        if needle.count(b"\n") < old_lines - (self.last is not None):
             return None  # "no newline" in the middle: no file looks like that
         behind = self.spans[-1].end if self.spans else 0
         ahead = self._ahead(needle, behind)
@@ -174,7 +175,7 @@ class _Image(Struct):
             current = place[3]
             if (at_start and current) or (at_end and current + lines != total):
                 continue
-            if at_end and needle and place[0] + len(needle) != place[1]:
+            if at_end and place[0] + len(needle) != place[1]:
                 continue
             return place
         return None
@@ -248,8 +249,10 @@ class _Image(Struct):
         newline behind it, and replaces it whole.
         """
         end = start + len(needle)
-        if needle.endswith(b"\n") or end == len(self.data):
+        if self.last is None or (end == len(self.data) and self.last):
             return end
+        if end == len(self.data):
+            return None  # it is empty, and there is no such line
         stop = self.data.find(b"\n", end)
         stop = len(self.data) if stop < 0 else stop + 1
         return None if self.data[end:stop].strip(_BLANKS) else stop
@@ -278,12 +281,16 @@ class _Image(Struct):
 
 
 @lru_cache(maxsize=4096)
-def _sides(lines: tuple[bytes, ...]) -> tuple[bytes, int, bytes, int]:
-    """What a hunk takes and what it leaves, each with the number of its lines."""
+def _sides(lines: tuple[bytes, ...]) -> tuple[bytes, int, bytes, int, bytes | None]:
+    """What a hunk takes and what it leaves, each with the number of its lines.
+
+    Last what it takes last, if that has no newline, else None.
+    """
     old = [text[1:] for text in lines if text[0] != _PLUS]
     # a text without anything after the marker is an empty line that lost even its newline
     new = [text[1:] for text in lines if text[0] != _MINUS and len(text) > 1]
-    return b"".join(old), len(old), b"".join(new), len(new)
+    last = old[-1] if old and not old[-1].endswith(b"\n") else None
+    return b"".join(old), len(old), b"".join(new), len(new), last
 
 
 def _misfit(lines: Sequence[bytes], hunk: Hunk, number: int, moved: int) -> Misfit:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha1
+from typing import AnyStr
 
 from msgspec import Struct
 
@@ -83,6 +84,15 @@ def make_commit(
     lines.append(f"committer {_signature(committer)}")
     text = "\n".join(lines) + "\n\n" + message.rstrip("\n") + "\n"
     return make_object("commit", text.encode("utf-8", "surrogateescape"))
+
+
+def lines_of(text: AnyStr) -> list[AnyStr]:
+    """The lines of what others wrote, without their ends; only LF ends one.
+
+    str.splitlines ends lines at U+2028, U+0085, form feeds and more, which names may have.
+    """
+    lines = text.split(b"\n") if isinstance(text, bytes) else text.split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def encode_path(path: str) -> bytes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from patchkit.model.diff import split_lines
-from patchkit.model.header import format_header, is_trailers, reword
+from patchkit.model.header import format_header, is_trailers
+from patchkit.model.headeredit import reword
 from patchkit.model.patch import Header, PatchFile
 
 PATCH_TRAILER = "Patchkit-Patch"

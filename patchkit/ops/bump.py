@@ -22,6 +22,7 @@ from patchkit.manifest.values import (
     Location,
     Manifest,
 )
+from patchkit.model.objects import lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
 from patchkit.ops.bump_target import Target, compare_link, find_target
@@ -286,7 +287,7 @@ def _given_up(done: RefreshedComponent) -> Iterator[Problem]:
 
 
 def _notes(edit: PinEdit, manifest: Manifest) -> Iterator[Problem]:
-    rows = zip(edit.before.splitlines(), edit.after.splitlines(), strict=True)
+    rows = zip(lines_of(edit.before), lines_of(edit.after), strict=True)
     for number, (before, after) in enumerate(rows, 1):
         comment = re.search(rb"\s(#.*)$", after) if before != after else None
         if comment is not None:

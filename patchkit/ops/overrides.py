@@ -17,7 +17,7 @@ from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, Ove
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
-from patchkit.overrides.calls import CallSite
+from patchkit.overrides.calls import CallSite, source_lines
 from patchkit.overrides.review import Target, Verdict, accepted, count_verdicts, is_chosen
 from patchkit.overrides.standing import source_of
 from patchkit.overrides.survey import TreeAt, as_it_was, read_replacements, resolver_of, survey
@@ -219,7 +219,8 @@ def _text(resolver: Resolver, name: str) -> list[str]:
         data = resolver.modules.text(code.module)
         decorators = getattr(code.node, "decorator_list", [])
         first = min([code.node.lineno, *(each.lineno for each in decorators)])
-        lines += data.splitlines()[first - 1 : code.node.end_lineno]
+        found = source_lines(data)[first - 1 : code.node.end_lineno]
+        lines += [line.rstrip("\r\n") for line in found]
     return lines
 
 

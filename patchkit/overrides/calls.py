@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
@@ -136,10 +137,15 @@ def _literal(text: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def source_lines(text: str) -> list[str]:
+    """The lines of Python source, with their ends, as its parser counts them."""
+    return [match[0] for match in re.finditer(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)]
+
+
 def _by_place(module: Module, text: str) -> Mapping[tuple[int, int], ast.expr]:
     """Every expression of a module by its range in characters."""
     starts, position = [0], 0
-    lines = text.splitlines(keepends=True)
+    lines = source_lines(text)
     for line in lines:
         position += len(line)
         starts.append(position)

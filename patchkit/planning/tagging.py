@@ -16,6 +16,7 @@ from packaging.version import Version
 
 from patchkit.gitcmd.firstparent import Line
 from patchkit.gitcmd.repository import RefChange, Repository
+from patchkit.model.objects import lines_of
 from patchkit.planning.values import Declaration
 
 #: Asks the upstream for its tags: name -> commit.
@@ -98,7 +99,7 @@ class TaggedVersions:
         """Tag -> commit, of the releases that a commit has."""
         arguments = ["for-each-ref", "--format=%(objectname) %(refname)", f"--merged={commit}"]
         out = self._repository.git(*arguments, _REFS).out.decode("utf-8", "surrogateescape")
-        rows = (row.split(" ", 1) for row in out.splitlines())
+        rows = (row.split(" ", 1) for row in lines_of(out))
         return {name.removeprefix(_REFS): oid for oid, name in rows}
 
     def _bring(self) -> None:

@@ -229,7 +229,7 @@ def _pieces(block: _Block, sources: Mapping[str, Source], level: int) -> Iterato
         yield from _text_piece(block, sources[block.path], level)
     elif not block.new:
         whole = textwrap.dedent("".join(block.old)).rstrip("\r\n")
-        lines = whole.splitlines()
+        lines = re.split(r"\r?\n", whole)
         parts = lines if all(line[:1] not in (" ", "\t", "", ")") for line in lines) else [whole]
         for part in parts:
             # a comment behind a decorator goes with its line, whatever it says

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from patchkit.carry import CarryReport
 from patchkit.carry.values import CarriedFile
-from patchkit.model.objects import GitObject, TreeEntry, make_object
+from patchkit.model.objects import GitObject, TreeEntry, lines_of, make_object
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.overlay import Overlay
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
@@ -127,12 +127,12 @@ def _upstream_lines(marked: bytes) -> frozenset[bytes]:
     upstream: set[bytes] = set()
     base: set[bytes] = set()
     into: set[bytes] | None = None
-    for line in marked.splitlines():
+    for line in lines_of(marked):
         if line.startswith(_MARKERS[0]):
             into = upstream
         elif line.startswith(_MARKERS[1]) and into is upstream:
             into = base
-        elif line == b"=======" and into is base:
+        elif line.rstrip(b"\r") == b"=======" and into is base:
             into = None
         elif into is not None:
             into.add(line.strip())

@@ -14,7 +14,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalSeries
 from patchkit.model.base import Base
 from patchkit.model.diff import split_lines
-from patchkit.model.header import says
+from patchkit.model.headeredit import says
 from patchkit.model.mail import parse_patch
 from patchkit.model.patch import PatchFile
 from patchkit.model.revision import Revision, compare_patches

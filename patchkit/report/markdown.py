@@ -13,6 +13,7 @@ from patchkit.drift.values import Landed, PatchDrift
 from patchkit.errors import ExitCode
 from patchkit.model.counting import counted
 from patchkit.model.names import short_id
+from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
@@ -110,7 +111,7 @@ def _silent_lines(component: ComponentDrift) -> Iterator[str]:
     ]
     notices = [each for each in silent_notices(component, "") if each.level is not Level.NOTE]
     notices.sort(key=lambda each: not each.rule.startswith("override-"))  # fewer, and graver
-    found += ["; ".join(each.message.splitlines()[:2]) for each in notices]
+    found += ["; ".join(lines_of(each.message)[:2]) for each in notices]
     if found:
         yield ""
     yield from (f"- ⚠️ {escaped(each)}" for each in found[:_LISTED])
@@ -133,7 +134,7 @@ def _notice_lines(notices: Iterable[Notice]) -> Iterator[str]:
         yield ""
     for each in listed:
         place = f" ({escaped(each.path)}:{each.line})" if each.path else ""
-        first, *more = each.message.splitlines() or [each.title]
+        first, *more = lines_of(each.message) or [each.title]
         yield f"- {_SIGNS[each.level]} {escaped(first)}{place}"
         yield from (f"  <br>{escaped(line)}" for line in more[:10])
 

@@ -21,6 +21,7 @@ from threading import Lock
 from msgspec import Struct, field
 
 from patchkit.errors import SurroundingsError
+from patchkit.model.objects import lines_of
 from patchkit.sources.http import Access
 from patchkit.sources.uv import UvOptions, uv_default, uv_files, uv_options
 
@@ -67,7 +68,7 @@ def pip_options(listing: str, environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name.startswith("PIP_")
     }
-    rows = [re.fullmatch(r"([^.]+)\.([a-z0-9-]+)=(.*)", line) for line in listing.splitlines()]
+    rows = [re.fullmatch(r"([^.]+)\.([a-z0-9-]+)=(.*)", line) for line in lines_of(listing)]
     for section in _SECTIONS:
         for row in rows:
             if row is not None and row[1] == section:

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from patchkit.explain.terrain import Overlay, Terrain
 from patchkit.manifest.values import RunStep
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, lines_of
 from patchkit.verify.steps import Verifying, title_of
 
 #: Seconds after which a command is ended.
@@ -94,5 +94,5 @@ def _run(step: RunStep, folder: Path) -> tuple[str, str]:
         if code == 0:
             return "", ""
         output.seek(0)
-        lines = output.read().decode("utf-8", "replace").strip().splitlines()[-_LINES:]
+        lines = lines_of(output.read().decode("utf-8", "replace").strip())[-_LINES:]
         return f"exits with {code}", " / ".join(lines)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, decode_path
+from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, decode_path, lines_of
 from patchkit.workspace.contents import (
     FOLDER,
     SPECIAL,
@@ -50,7 +50,7 @@ def absent_objects(repository: Repository, oids: Iterable[str]) -> set[str]:
     # asked of the repository itself, git would try to fetch them
     with overlay(repository) as trial:
         out = trial.git("cat-file", "--batch-check=%(objectname)", stdin=rows).out
-    return {row.split()[0] for row in out.decode().splitlines() if row.endswith(" missing")}
+    return {row.split()[0] for row in lines_of(out.decode()) if row.endswith(" missing")}
 
 
 def obstacles(root: Path, changes: Sequence[TreeChange]) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange
+from patchkit.model.objects import lines_of
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, HALT_REF, Checkout
 from patchkit.workspace.contents import contents_of
 from patchkit.workspace.indexlock import release_index
@@ -125,4 +126,4 @@ def _refs(checkout: Checkout) -> dict[str, str]:
     """Ref name -> commit of the refs that a move changes, as far as they are there."""
     names = (BRANCH, BASE_REF, APPLIED_REF, HALT_REF)
     out = checkout.repository.git("for-each-ref", "--format=%(refname) %(objectname)", *names).out
-    return dict(row.split(" ") for row in out.decode().splitlines())
+    return dict(row.split(" ") for row in lines_of(out.decode()))

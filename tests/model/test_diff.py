@@ -231,10 +231,6 @@ def test_wrong_counts_are_named_with_both_figures() -> None:
             "1: header gives a new file an old name",
         ),
         (
-            GIT + b"@@ -1 +1,2 @@\n \n\\ No newline at end of file\n+a\n+b\n",
-            "5: hunk expects an empty line without a newline",
-        ),
-        (
             b"diff --git a/f b/f\nindex 1..2\nGIT binary patch\nliteral 3\nA!!\n\n",
             "5: binary line of a wrong length",
         ),

@@ -48,6 +48,48 @@ def test_damaged_as_once_before(seed: int) -> None:
     hold_to_git(random, random.choice(OPTIONS), mutated=True)
 
 
+_G = b"diff --git a/f b/f\n"
+_H = _G + b"--- a/f\n+++ b/f\n"
+_HUNK = b"@@ -1 +1,2 @@\n old\n+new\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "patch"),
+    [
+        (b"old\n", _H + b"@@ -1 +0,0 @@\n-old\n@@ -1,0 +1,2 @@\n+new 1\n+new 2\n"),
+        (b"old\nx\n", _H + b"@@ -1 +0,0 @@\n-old\n@@ -1,0 +1 @@\n+new\n@@ -2 +2 @@\n-x\n+y\n"),
+        (b"", _H + b"@@ -0,0 +1 @@\n+a\n@@ -0,0 +1 @@\n+b\n"),
+        (b"old\n", _G + b"old mode  100644\nnew mode +100755\n"),
+        (b"old\n", _G + b"old mode 100644\nnew mode 0\n" + _H[len(_G) :] + _HUNK),
+        (b"old\n", _G + b"index 1234..5678  100644\n" + _H[len(_G) :] + _HUNK),
+        (b"old\n", _G + b"old mode 100644\nnew mode 1000000100644\n" + _H[len(_G) :] + _HUNK),
+        (b"old\n", _H + _HUNK + b"diff --git a/g b/"),
+        (b"old\n", _H + _HUNK + b"diff --git a/g b/g\nx\n"),
+        (b"old\n", _H + _HUNK + b"--- a/g\n+++ b/g\n@@ -"),
+        (b"old", _H + b"@@ -1 +1 @@\n-old\n\\ No\n+new\nand twelve bytes more\n"),
+        (b"old\n", _H + b"@@ -1 +1 @@\n-old\n+new\n\\ No\nand twelve bytes more\n"),
+        (b"old\n", _H + b"@@ -1 +1 @@\n-old\n+new\n\\ No\nfew\n"),
+        (b" \n", _H + b"@@ -1 +1,2 @@\n \n\\ No newline at end of file\n+a\n+b\n"),
+        (b"\nx\n", _H + b"@@ -1 +1 @@\n-\n\\ No newline at end of file\n+b\n"),
+        (b"x\n", _H + b"@@ -1,2 +1 @@\n x\n-\n\\ No newline at end of file\n"),
+        (b"x\n\t\n", _H + b"@@ -1,2 +1 @@\n x\n-\n\\ No newline at end of file\n"),
+        (
+            b"old\n",
+            b"diff --git a/n b/n\nnew file mode 644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n",
+        ),
+        (b"old\n", b"diff --git a/n b\0/n\nnew file mode 100644\nindex 0000000..1234567\n"),
+    ],
+)
+def test_verdict_and_tree_where_they_once_differed(data: bytes, patch: bytes) -> None:
+    files = {"f": (FILE_MODE, data)}
+    assert our_verdict(files, patch) == git_verdict(files, patch)
+
+
+def test_a_folder_is_no_file_though_git_puts_one_into_its_index() -> None:
+    patch = b"diff --git a/n b/n\nnew file mode 40000\nindex 0000000..1234567\n"
+    assert our_verdict({"f": (FILE_MODE, b"")}, patch) is None
+
+
 def hold_to_git(random: Random, options: tuple[str, ...], *, mutated: bool) -> None:
     before = some_files(random)
     after = some_edits(random, before)

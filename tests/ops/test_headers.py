@@ -1,4 +1,4 @@
-"""What stands above a diff through every command that writes patch files: all of it is the user's."""
+"""What stands above a diff is the user's, in every command that writes patch files."""
 
 from __future__ import annotations
 
