@@ -56,6 +56,13 @@ def test_mindspeedllm_32b(mindspeedllm_stack: Stack, tmp_path: Path) -> None:
     assert differing("verl-mindspeedllm-npu", "grpo-qwen3-32b", theirs) == {**SITE, **CHECKPOINTS}
 
 
+def test_mindspeedllm_mixture_of_experts(mindspeedllm_stack: Stack, tmp_path: Path) -> None:
+    path = "examples/grpo_trainer/run_qwen3moe-30b_sglang_mindspeedllm_npu.sh"
+    theirs = without(arguments_of(mindspeedllm_stack.before("verl", path), tmp_path), *PROFILING)
+    ours = differing("verl-mindspeedllm-npu", "grpo-qwen3-30b-a3b", theirs)
+    assert ours == {**SITE, **CHECKPOINTS}
+
+
 def test_fully_async(fully_async_stack: Stack, tmp_path: Path) -> None:
     theirs = arguments_of(fully_async_stack.before("verl", FULLY_ASYNC), tmp_path)
     ours = differing("verl-qwen3-235b-fully-async-npu", "grpo-qwen3-235b", theirs)

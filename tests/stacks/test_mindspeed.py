@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -245,3 +245,50 @@ def test_the_mask_of_a_launch_is_the_compressed_one(git_stack: Stack) -> None:
     masks = execute(source, "generate_mask", modules)
     with pytest.raises(RuntimeError, match="micro_batch_size"):
         masks.get_attention_mask(SimpleNamespace())
+
+
+#: What Megatron's configuration has that MindSpeed-LLM's wrapper looks at
+MEGATRONS: dict[str, Any] = {
+    **dict.fromkeys(("apply_rope_fusion", "variable_seq_lengths", "add_bias_linear"), False),
+    **dict.fromkeys(("gated_linear_unit", "moe_router_enable_expert_bias"), False),
+    **{"moe_router_pre_softmax": False, "moe_router_score_function": "softmax"},
+    **{"moe_router_topk": 2, "moe_router_load_balancing_type": "aux_loss"},
+    **dict.fromkeys(("moe_token_dispatcher_type", "num_moe_experts", "activation_func")),
+}
+
+
+@pytest.mark.upstream
+def test_a_class_that_ends_the_chain_gets_no_fields_of_mindspeed_llm(
+    mindspeedllm_stack: Stack,
+) -> None:
+    path = "mindspeed_llm/core/transformer/transformer_config.py"
+    training: Any = Stub("megatron.training")
+    training.get_args = lambda: Namespace(use_fused_swiglu=True)
+    loaded: Any = ModuleType("transformer_config")
+    with stubbed({training.__name__: training}):
+        exec(mindspeedllm_stack.before("MindSpeed-LLM", path), loaded.__dict__)
+
+    def post_init(self: Any) -> None:
+        self.derived = True
+
+    wrapped = loaded.transformer_config_post_init_wrapper(post_init)
+    base = type("TransformerConfig", (), {**MEGATRONS, "__post_init__": wrapped})
+
+    class Calling(base):  # type: ignore[misc, valid-type]
+        """A configuration that calls its parent's."""
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+
+    class Ending(base):  # type: ignore[misc, valid-type]
+        """A configuration that puts it off, as Megatron-Bridge's do."""
+
+        def __post_init__(self) -> None:
+            pass
+
+    seen = []
+    for kind in (base, Calling, Ending):
+        made: Any = kind()
+        made.__post_init__()
+        seen.append((hasattr(made, "derived"), hasattr(made, "use_fused_swiglu")))
+    assert seen == [(True, True), (True, True), (False, False)]

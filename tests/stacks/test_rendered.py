@@ -57,3 +57,26 @@ def test_nothing_in_them_is_left_to_fill_in(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
     assert re.findall(r"<[A-Z_ ]+>|/path/to|\bTODO\b|\$\$\{", text) == []
     assert not re.search(r"\n\n\n|[ \t]+$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("stack", ["verl-quickstart-npu", "verl-mindspeedllm-npu"])
+def test_on_x86_machines_pip_knows_the_index_before_anything_is_installed(
+    stack: str, tmp_path: Path
+) -> None:
+    for name in ("manifests", "patches"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "manifests/x86.yaml").write_text(
+        f"version: 1\ndescription: on x86\nextends: [{stack}.yaml, profiles/x86-host.yaml]\n"
+    )
+    folder = tmp_path / "stack"
+    site = ("torch_cpu_index=https://mirror.example/cpu", "train_file=/t", "test_file=/v")
+    more = ("model_path=/m", "checkpoint_dir=/c") if stack == "verl-mindspeedllm-npu" else ()
+    given = [word for value in (*site, *more) for word in ("--set", value)]
+    run("render", "--manifest", "x86", *given, "--output", str(folder), cwd=tmp_path).ok()
+    environment = (folder / "env.sh").read_text()
+    assert "\ntorch_cpu_index=https://mirror.example/cpu\n" in environment
+    assert '\nexport PIP_EXTRA_INDEX_URL="$torch_cpu_index"\n' in environment
+    install = (folder / "install.sh").read_text()
+    assert install.index('. "$here/env.sh"') < install.index("pip install")
+    refused = run("render", "--manifest", "x86", "--output", str(folder), cwd=tmp_path)
+    assert "torch_cpu_index" in refused.err
