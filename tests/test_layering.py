@@ -44,6 +44,7 @@ FLOW = (
     "overrides",
     "verify",
     "residual",
+    "contracts",
     "drift",
     "planning",
     "refresh",

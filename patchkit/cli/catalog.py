@@ -39,6 +39,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "carry": "carry:carry",
     },
     "Guard": {
+        "contracts": "contracts:contracts",
         "overrides": "overrides:overrides",
         "residual": "residual:residual",
     },

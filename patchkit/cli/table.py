@@ -29,6 +29,7 @@ SUMMARIES: dict[str, str] = {'init': 'Write a commented manifest with one compon
  'abort': 'Take back a bump that waits for a conflict to be resolved',
  'undo': 'Take back the last step of a bump, or the last bump',
  'carry': 'Carry patches from one commit of a repository to another',
+ 'contracts': 'Say which calls from one component into another do not fit',
  'overrides': 'Tell whether code that is replaced at run time has changed',
  'residual': 'Name what recipes should cover and no patch does',
  'recipe test': 'Run the examples that recipes hold',
@@ -419,6 +420,22 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
            (('--careful',), '', False, 'Leave in conflict what a person would have to check'),
            (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
            (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
+ 'contracts': ((('-m', '--manifest'),
+                'MANIFEST',
+                False,
+                'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
+               (('-c', '--component'),
+                'COMPONENT',
+                True,
+                'Only this component; may be given several times'),
+               (('--all',),
+                '',
+                False,
+                'List also calls that cannot be told, and what is explained'),
+               (('--cache',), 'DIR', False, 'Where upstreams are kept'),
+               (('--offline',), '', False, 'Use only what is cached; never ask the network'),
+               (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
+               (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'overrides': (((), 'TARGET', True, 'Only these targets; * is any text'),
                (('-m', '--manifest'),
                 'MANIFEST',
@@ -661,6 +678,7 @@ Move with upstream:
   carry             Carry patches from one commit of a repository to another
 
 Guard:
+  contracts         Say which calls from one component into another do not fit
   overrides         Tell whether code that is replaced at run time has changed
   residual          Name what recipes should cover and no patch does
 
@@ -1749,6 +1767,44 @@ Exit codes:
   2  the command line is wrong
   3  a patch is in conflict; the others are carried
   4  a patch or the series cannot be read
+"""
+
+PAGES['contracts'] = """\
+Usage: patchkit contracts [OPTIONS]
+
+Say which calls from one component into another do not fit.
+
+Imports, names and arguments are held to the patched source of the component
+that they lead to; nothing is imported or run.
+
+Options:
+  -m, --manifest MANIFEST
+                          The manifest: a path, or a name in manifests/ or
+                          $PATCHKIT_MANIFESTS. May be left out where there is
+                          only one.
+  -c, --component COMPONENT
+                          Only this component; may be given several times.
+                          Default: all.
+      --all               List also calls that cannot be told, and what is
+                          explained.
+      --cache DIR         Where upstreams are kept. Default: the platform's
+                          cache folder. [or $PATCHKIT_CACHE]
+      --offline           Use only what is cached; never ask the network.
+      --json              Print the result as JSON (docs/reference/json.md).
+  -q, --quiet             Say nothing unless something is wrong.
+
+Examples:
+  patchkit contracts -m qwen3-vl-npu
+      calls that do not fit what they call
+  patchkit contracts -m qwen3-vl-npu -c slime --all
+      and those that cannot be told
+
+Exit codes:
+  0  every call that can be told fits
+  1  calls do not fit, or an entry of the manifest is for nothing
+  2  the command line is wrong
+  4  a series or patch cannot be read, or does not apply
+  5  an upstream could not be fetched
 """
 
 PAGES['overrides'] = """\

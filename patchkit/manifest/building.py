@@ -13,6 +13,8 @@ from patchkit.manifest.values import (
     ArchiveSource,
     ArgumentValue,
     Component,
+    Contracts,
+    DeclaredCall,
     Environment,
     GitPin,
     GitSource,
@@ -78,6 +80,7 @@ def _component(key: Scalar, table: Table, root: Path) -> Component:
         overrides=tuple(_overrides(each) for each in _tables(table, "overrides")),
         verify=tuple(_verify(each) for each in _tables(table, "verify")),
         residual=_residual(table.get("residual")),
+        contracts=_contracts(table.get("contracts")),
     )
 
 
@@ -88,10 +91,36 @@ def _overrides(table: Table) -> Overrides:
         packages=tuple(_texts(table, "packages")),
         where=table.where,
         root=_folder(table, "root"),
-        absent=tuple(
-            AbsentTarget(_text(each, "name"), _text(each, "reason").strip(), each.where)
-            for each in _tables(table, "absent")
-        ),
+        absent=_absent(table),
+    )
+
+
+def _contracts(node: Node | None) -> Contracts | None:
+    if not isinstance(node, Table):
+        return None
+    calls = (
+        DeclaredCall(
+            _text(each, "call"), tuple(_texts(each, "files")), _text(each, "to"), each.where
+        )
+        for each in _tables(node, "calls")
+    )
+    return Contracts(
+        packages=tuple(_texts(node, "packages")),
+        where=node.where,
+        root=_folder(node, "root"),
+        entries=tuple(_texts(node, "entries")),
+        holds=tuple(_texts(node, "holds")),
+        fails=tuple(_texts(node, "fails")),
+        calls=tuple(calls),
+        outside=tuple(_texts(node, "outside")),
+        absent=_absent(node),
+    )
+
+
+def _absent(table: Table) -> tuple[AbsentTarget, ...]:
+    return tuple(
+        AbsentTarget(_text(each, "name"), _text(each, "reason").strip(), each.where)
+        for each in _tables(table, "absent")
     )
 
 

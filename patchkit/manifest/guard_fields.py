@@ -173,7 +173,110 @@ _RESIDUAL = Record(
     "Sites that a rule names and no patch covers.",
 )
 
+_MODULE = Text(
+    "a module's dotted name",
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*",
+    example="megatron.core",
+    written=True,
+)
+_MODULES = Text(
+    "a module's dotted name, or a glob",
+    rf"{_NAME_PART}(?:\.{_NAME_PART})*",
+    example="sglang.srt.models.qwen3*",
+)
+_VARIABLE = Text("a Python name", r"[A-Za-z_]\w*", example="is_npu", written=True)
+
+_DECLARED_CALL = Record(
+    "declared call",
+    (
+        Field(
+            "call",
+            LINE,
+            "What is called, as it is written: `model`, `self.bridge.load`.",
+            required=True,
+        ),
+        Field("files", _FILES, "The files that have such calls, as globs.", required=True),
+        Field(
+            "to",
+            _MODULE,
+            "The function, class or method that they lead to, by its dotted name.",
+            required=True,
+            synonyms=("target", "is"),
+        ),
+    ),
+    "Calls of something whose class the source does not show.",
+)
+
+_CONTRACTS = Record(
+    "contracts",
+    (
+        Field(
+            "packages",
+            ListOf(_MODULE, "package"),
+            "The Python packages that the component gives. Calls in them, into packages of other "
+            "components with `contracts`, are held to the signatures there.",
+            required=True,
+            synonyms=("package", "modules"),
+        ),
+        Field(
+            "root",
+            INNER_FOLDER,
+            "Folder of the tree that the packages are in.",
+            default="the root",
+            synonyms=("directory", "folder"),
+        ),
+        Field(
+            "entries",
+            ListOf(_MODULES, "module"),
+            "Modules that the stack starts. If a component has some, only modules that these load "
+            "are looked at, in all components, and imports of packages that nothing brings are "
+            "told.",
+            default="all modules",
+            synonyms=("entry", "start", "roots"),
+        ),
+        Field(
+            "holds",
+            ListOf(_VARIABLE, "name"),
+            "Names of variables, attributes and functions that are true (or give true) on the "
+            "machine: code behind `if not` of them is not looked at.",
+            synonyms=("true", "assume"),
+        ),
+        Field(
+            "fails",
+            ListOf(_VARIABLE, "name"),
+            "Names that are false (or give false) on the machine.",
+            synonyms=("false",),
+        ),
+        Field(
+            "calls",
+            ListOf(_DECLARED_CALL, "call"),
+            "Where calls lead of which the source does not show it.",
+            synonyms=("receivers",),
+        ),
+        Field(
+            "outside",
+            ListOf(_MODULE, "package"),
+            "Python packages that come from elsewhere: with another package, or with the machine. "
+            "What the metadata and `environment.versions` name need not be listed.",
+            synonyms=("requires", "given", "provided"),
+        ),
+        Field(
+            "absent",
+            ListOf(_ABSENT, "name"),
+            "Modules, packages and functions that need not be there or fit, each with the reason.",
+            synonyms=("missing", "allow", "except"),
+        ),
+    ),
+    "What a component offers to the others, and how its calls into them are looked at.",
+)
+
 GUARD_FIELDS = (
+    Field(
+        "contracts",
+        _CONTRACTS,
+        "Take part in contracts: `check` tells which calls into other components do not fit.",
+        synonyms=("interfaces", "calls", "api"),
+    ),
     Field(
         "overrides",
         ListOf(_OVERRIDES, "target"),

@@ -13,6 +13,7 @@ from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
     Component,
+    Contracts,
     Environment,
     GitPin,
     GitSource,
@@ -74,8 +75,27 @@ def component_data(component: Component) -> dict[str, Data]:
         overrides=[_overrides(each) for each in component.overrides],
         verify=[_verify(each) for each in component.verify],
         residual=_given(rules=list(component.residual.rules), baseline=component.residual.baseline),
+        contracts=_contracts(component.contracts),
     )
     return data
+
+
+def _contracts(contracts: Contracts | None) -> dict[str, Data]:
+    if contracts is None:
+        return {}
+    return _given(
+        packages=list(contracts.packages),
+        root=contracts.root,
+        entries=list(contracts.entries),
+        holds=list(contracts.holds),
+        fails=list(contracts.fails),
+        calls=[
+            {"call": each.call, "files": list(each.files), "to": each.to}
+            for each in contracts.calls
+        ],
+        outside=list(contracts.outside),
+        absent=[{"name": each.name, "reason": each.reason} for each in contracts.absent],
+    )
 
 
 def _overrides(overrides: Overrides) -> dict[str, Data]:

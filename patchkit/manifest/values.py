@@ -170,6 +170,34 @@ class Overrides(Struct, frozen=True):
     absent: tuple[AbsentTarget, ...] = ()
 
 
+class DeclaredCall(Struct, frozen=True):
+    """Calls written as `call` in `files` lead to `to`, a dotted name, which the source hides."""
+
+    call: str
+    files: tuple[str, ...]
+    to: str
+    where: Location
+
+
+class Contracts(Struct, frozen=True):
+    """What a component gives to others, and where its own calls into them are looked at.
+
+    Its `packages` are below `root`. `entries` are globs of the modules that are started, () for
+    all; names of `holds` are true on the machine, those of `fails` false; `outside` are packages
+    that come from elsewhere.
+    """
+
+    packages: tuple[str, ...]
+    where: Location
+    root: str = ""
+    entries: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
+    fails: tuple[str, ...] = ()
+    calls: tuple[DeclaredCall, ...] = ()
+    outside: tuple[str, ...] = ()
+    absent: tuple[AbsentTarget, ...] = ()
+
+
 class TextStep(Struct, frozen=True):
     """A text that must be in one of the files, or (`wanted` False) in none."""
 
@@ -288,6 +316,7 @@ class Component(Struct, frozen=True):
     overrides: tuple[Overrides, ...] = ()
     verify: tuple[VerifyStep, ...] = ()
     residual: Residual = field(default_factory=Residual)
+    contracts: Contracts | None = None
 
     @property
     def series(self) -> LocalSeries | None:

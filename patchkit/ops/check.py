@@ -24,6 +24,7 @@ from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.lint import Finding, Severity, lint_patch
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.progress import Progress
+from patchkit.ops.agreements import Agreements
 from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.guards import Guarded, guard_findings
 from patchkit.ops.patch_edits import Met, edit_of
@@ -52,6 +53,7 @@ class _Tools(Struct, frozen=True):
     today: date | None
     results: Results
     patches: Mapping[str, LoadedPatch]
+    agreements: Agreements
 
     def missing(self, origin: Origin, earlier: Collection[str]) -> Origin:
         """The origin with places for keys, without patches that stand earlier in the series."""
@@ -81,7 +83,8 @@ def check_manifests(
     tasks = in_parallel(lambda pair: _load(*pair, store, progress), pairs, jobs=jobs, stop=stop)
     named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
     results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
-    tools = _Tools(store, progress, strict, run, today, results, named)
+    agreements = Agreements(store, progress)
+    tools = _Tools(store, progress, strict, run, today, results, named, agreements)
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
     return CheckReport(strict, checks, find_shared(_uses(tasks, checks)), tuple(broken))
 
@@ -118,7 +121,13 @@ def _check_stack(
         patches = _check_patches(reader, stack, task, series, tools)
         source = Overlay(reader, stack.objects)
         guarded = Guarded(
-            task.manifest, task.component, series.patches, _in_order(series, patches), stack, source
+            task.manifest,
+            task.component,
+            series.patches,
+            _in_order(series, patches),
+            stack,
+            source,
+            tools.agreements,
         )
         guards = guard_findings(
             guarded, tools.store, tools.progress, run=tools.run, today=tools.today

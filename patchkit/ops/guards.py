@@ -14,6 +14,7 @@ from patchkit.explain.terrain import Overlay
 from patchkit.manifest.values import Component, Manifest, RunStep
 from patchkit.model.lint import Finding
 from patchkit.model.progress import Progress
+from patchkit.ops.agreements import Agreements
 from patchkit.series import LoadedPatch
 from patchkit.stack import Stack
 from patchkit.store import Store
@@ -24,6 +25,7 @@ class Guarded(Struct, frozen=True):
     """A component and its stack, whose objects `source` reads all.
 
     `generated` are the patches whose recipes are in order: only these are looked for elsewhere.
+    `agreements` knows what holds between the components of a manifest.
     """
 
     manifest: Manifest
@@ -32,6 +34,7 @@ class Guarded(Struct, frozen=True):
     generated: tuple[LoadedPatch, ...]
     stack: Stack
     source: Overlay
+    agreements: Agreements
 
 
 def guard_findings(
@@ -52,6 +55,7 @@ def guard_findings(
         yield from _verify(guarded, progress, run)
         yield from _overrides(guarded, store, progress)
         yield from _residual(guarded, store, today or date.min)
+        yield from _contracts(guarded)
 
 
 def _parsing(guarded: Guarded, store: Store) -> Iterator[Finding]:
@@ -96,6 +100,16 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     review = review_sites(scan.sites, load_baseline(manifest.root / name, name), today)
     command = f"patchkit residual {manifest.options(component.name)}"
     yield from residual_findings(review, name, command)
+
+
+def _contracts(guarded: Guarded) -> Iterator[Finding]:
+    manifest, component = guarded.manifest, guarded.component
+    if component.contracts is None:
+        return
+    from patchkit.contracts.findings import contract_findings
+
+    command = f"patchkit contracts {manifest.options(component.name)}"
+    yield from contract_findings(guarded.agreements.of(manifest, component), command)
 
 
 def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:

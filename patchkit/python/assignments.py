@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from msgspec import Struct, field
+
 from patchkit.python.bindings import FunctionNode
 
 #: A step from an expression to what is meant: any element of it; other steps are indexes.
@@ -86,20 +88,54 @@ def items_set(scope: ast.AST, name: str) -> Iterator[tuple[ast.expr, ast.expr]]:
                 yield key, value
 
 
-def attribute_values(
-    owner: ast.ClassDef, name: str
-) -> Iterator[tuple[ast.expr, tuple[FunctionNode, ...]]]:
-    """What a class or its methods give an attribute; with the method around it."""
-    for value, steps in sources(ast.Module(owner.body, []), name):
-        if not steps:
-            yield value, ()
+class Attributes(Struct):
+    """What a class and its methods give its attributes, by name.
+
+    `values` come with the method around them, () for the class itself; `annotations` are what is
+    said of their kind; `stored` are all that are set in any way; `by_name`: setattr is called.
+    """
+
+    values: dict[str, list[tuple[ast.expr, tuple[FunctionNode, ...]]]] = field(default_factory=dict)
+    annotations: dict[str, list[ast.expr]] = field(default_factory=dict)
+    stored: set[str] = field(default_factory=set)
+    by_name: bool = False
+
+
+def attributes_of(owner: ast.ClassDef) -> Attributes:
+    """The attributes of a class; those of its bases are not among them."""
+    found = Attributes()
+    for node in _walk(ast.Module(owner.body, [])):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        found.values.setdefault(target.id, []).append((value, ()))
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=given):
+                found.annotations.setdefault(name, []).append(annotation)
+                if given is not None:
+                    found.values.setdefault(name, []).append((given, ()))
     for method in (each for each in owner.body if isinstance(each, FunctionNode)):
         for node in ast.walk(method):
-            match node:
-                case ast.Assign(
-                    targets=[ast.Attribute(value=ast.Name(id="self"), attr=found)], value=value
-                ) if found == name:
-                    yield value, (method,)
+            _set_by(node, method, found)
+    return found
+
+
+def _set_by(node: ast.AST, method: FunctionNode, found: Attributes) -> None:
+    match node:
+        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value):
+            found.values.setdefault(name, []).append((value, (method,)))
+        case ast.AnnAssign(
+            target=ast.Attribute(value=ast.Name(id="self"), attr=name),
+            annotation=annotation,
+            value=given,
+        ):
+            found.annotations.setdefault(name, []).append(annotation)
+            if given is not None:
+                found.values.setdefault(name, []).append((given, (method,)))
+        case ast.Attribute(value=ast.Name(), attr=name, ctx=ast.Store()):
+            found.stored.add(name)
+        case ast.Call(func=ast.Name(id="setattr")):
+            found.by_name = True
 
 
 def parameter_names(function: FunctionNode) -> list[str]:

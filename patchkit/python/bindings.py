@@ -81,8 +81,12 @@ def _bindings(body: Iterable[ast.stmt], certain: bool) -> Iterator[tuple[str, Bi
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """The blocks within a statement that run where it stands."""
-    if isinstance(statement, FunctionNode | ast.ClassDef):
-        return
+    if not isinstance(statement, FunctionNode | ast.ClassDef):
+        yield from blocks_of(statement)
+
+
+def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks within a statement, those of a definition, too."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, None)
         if isinstance(block, list):

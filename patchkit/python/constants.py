@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from patchkit.python.assignments import (
     EACH,
     additions,
-    attribute_values,
+    attributes_of,
     callee,
     default_of,
     definitions_around,
@@ -180,7 +180,7 @@ class Reader(Struct):
         if owner is not None and before in ("self", "cls", owner.name):
             found = False
             around = spot.around[spot.around.index(owner) :]
-            for value, within in attribute_values(owner, node.attr):
+            for value, within in attributes_of(owner).values.get(node.attr, ()):
                 found = True
                 yield from self._literals(Spot(value, spot.module, (*within, *around)))
             if not found:

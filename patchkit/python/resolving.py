@@ -73,9 +73,14 @@ Thing = Module | Code | Inherited | Outside | Absent | Unclear
 
 
 class Resolver(Struct):
-    """Follows names through the modules of one tree."""
+    """Follows names through modules.
+
+    `rebound` are attributes that other modules give to a module or class while they are loaded, by
+    its dotted name and theirs: they count beside those that it has by itself.
+    """
 
     modules: Modules
+    rebound: dict[tuple[str, str], list[tuple[Module, Binding]]] = field(default_factory=dict)
     _underway: set[tuple[str, str]] = field(default_factory=set)
     _classes: dict[ast.ClassDef, Namespace] = field(default_factory=dict)
 
@@ -119,6 +124,17 @@ class Resolver(Struct):
                 return self.evaluate(module, value)
         return (Unclear("an expression"),)
 
+    def load(self, module: Module) -> None:
+        """Note what a module, once it is loaded, has given to others: `Class.name = function`."""
+        for (owner, name), bindings in module.namespace.foreign.items():
+            for thing in self.evaluate(module, ast.Name(owner, ast.Load())):
+                home = thing if isinstance(thing, Module) else getattr(thing, "module", module)
+                if home is module:
+                    continue
+                within = f".{thing.qualified}" if isinstance(thing, Code) else ""
+                there = self.rebound.setdefault((f"{home.name}{within}", name), [])
+                there += [(module, each) for each in bindings]
+
     # -- modules -------------------------------------------------------------------------------
 
     def _of_module(self, module: Module, name: str, *, last: bool) -> Iterator[Thing]:
@@ -129,7 +145,7 @@ class Resolver(Struct):
         if inner is not None and not last:
             yield inner
             return
-        found = list(self._bound(module, name))
+        found = [*self._bound(module, name), *self._rebound(module.name, name)]
         if found:
             yield from found
         elif inner is not None:
@@ -157,7 +173,7 @@ class Resolver(Struct):
     ) -> Iterator[Thing]:
         meaning = binding.meaning
         if isinstance(meaning, Imported):
-            yield from self._imported(module, meaning)
+            yield from self.imported(module, meaning)
             return
         if isinstance(meaning, ast.Name | ast.Attribute) and not owner:
             things = self.evaluate(module, meaning)  # `new = old` is another name for it
@@ -166,7 +182,8 @@ class Resolver(Struct):
                 return
         yield Code(module, meaning, name, binding.line, owner)
 
-    def _imported(self, module: Module, imported: Imported) -> Iterator[Thing]:
+    def imported(self, module: Module, imported: Imported) -> Iterator[Thing]:
+        """What an import in a module gives."""
         target = module.absolute(imported)
         top = target.partition(".")[0]
         if self.modules.module(top) is None:
@@ -199,11 +216,12 @@ class Resolver(Struct):
     def of_class(self, owner: Code, name: str) -> Iterator[Thing]:
         """What a class has under a name: itself, or the first of its bases that has it."""
         own = list(self._own(owner, name))
-        if own:
-            yield from own
-            return
+        yield from own or self.of_bases(owner, name)
+
+    def of_bases(self, owner: Code, name: str) -> Iterator[Thing]:
+        """What `super()` has under a name in a method of the class."""
         foreign: list[str] = []
-        for base in self._bases(owner, foreign):
+        for base in self.bases(owner, foreign):
             inherited = list(self._own(base, name))
             if inherited:
                 yield from inherited
@@ -213,9 +231,6 @@ class Resolver(Struct):
     def _by_itself(self, owner: Code, name: str, foreign: list[str]) -> Thing:
         """What a class has that neither it nor a base in the tree defines."""
         place = f"{owner.module.name}.{owner.qualified}"
-        family = (owner, *self._bases(owner, []))
-        if name == "__init__" and any(is_dataclass(each) for each in family):
-            return Inherited(owner, name)
         if name in _OF_EVERY_OBJECT:
             return Outside(f"{foreign[0]}.{name}") if foreign else Inherited(owner, name)
         if foreign:
@@ -225,22 +240,30 @@ class Resolver(Struct):
     def dataclass_fields(self, owner: Code) -> dict[str, ast.expr | None]:
         """The fields of a dataclass, those of its bases first; a field's value or None."""
         fields: dict[str, ast.expr | None] = {}
-        for each in (*reversed(list(self._bases(owner, []))), owner):
+        for each in (*reversed(list(self.bases(owner, []))), owner):
             if is_dataclass(each):
                 fields |= dict(_own_fields(each))
         return fields
 
+    def _rebound(self, owner: str, name: str) -> Iterator[Thing]:
+        for module, binding in self.rebound.get((owner, name), ()):
+            yield from self._meant(module, name, binding)
+
     def _own(self, owner: Code, name: str) -> Iterator[Thing]:
+        yield from self._rebound(f"{owner.module.name}.{owner.qualified}", name)
         assert isinstance(owner.node, ast.ClassDef)
         namespace = self._classes.setdefault(owner.node, read_namespace(owner.node.body))
         given = owner.module.namespace.foreign.get((owner.name, name), [])
         for binding in in_force(given):  # `Class.name = function`, in the module
             yield from self._meant(owner.module, name, binding)
         if not any(each.certain for each in given):
-            for binding in namespace.bindings(name):
+            bindings = namespace.bindings(name)
+            for binding in bindings:
                 yield from self._meant(owner.module, name, binding, owner.qualified)
+            if name == "__init__" and not bindings and is_dataclass(owner):
+                yield Inherited(owner, name)  # made by the decorator
 
-    def _bases(self, owner: Code, foreign: list[str]) -> Iterator[Code]:
+    def bases(self, owner: Code, foreign: list[str]) -> Iterator[Code]:
         """The classes that it inherits from, nearest first; others' names go into `foreign`."""
         queue, seen = [owner], {owner.qualified + owner.module.name}
         while queue:
@@ -260,10 +283,13 @@ class Resolver(Struct):
 def is_dataclass(owner: Code) -> bool:
     """Whether a class says so by its decorator."""
     assert isinstance(owner.node, ast.ClassDef)
-    names = (
-        each.func if isinstance(each, ast.Call) else each for each in owner.node.decorator_list
-    )
-    return any(getattr(each, "attr", getattr(each, "id", "")) == "dataclass" for each in names)
+    return "dataclass" in decorator_names(owner.node)
+
+
+def decorator_names(node: FunctionNode | ast.ClassDef) -> frozenset[str]:
+    """The last parts of the names of a definition's decorators."""
+    inner = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+    return frozenset(getattr(each, "attr", getattr(each, "id", "")) for each in inner)
 
 
 def _own_fields(owner: Code) -> Iterator[tuple[str, ast.expr | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ Read = Callable[[str], bytes | None]
 
 
 class Module(Struct, frozen=True, eq=False):
-    """A module; `path` is "" for a folder without `__init__.py`.
+    """A module; `path` is "" for a folder without `__init__.py`, `tree` names where it is from.
 
     `problem` says why it could not be read: then nothing is known of its names.
     """
@@ -26,6 +26,7 @@ class Module(Struct, frozen=True, eq=False):
     namespace: Namespace
     syntax: ast.Module
     problem: str = ""
+    tree: str = ""
 
     def absolute(self, imported: Imported) -> str:
         """The module that an import in this module names, "" if it leads out of the packages."""
@@ -39,10 +40,14 @@ class Module(Struct, frozen=True, eq=False):
 
 
 class Modules:
-    """The modules below a folder of a tree (`root`, "" for the whole), by dotted name."""
+    """The modules below a folder of a tree (`root`, "" for the whole), by dotted name.
 
-    def __init__(self, paths: Iterable[str], read: Read, root: str = "") -> None:
+    `tree` is a name for the tree, where modules of several are looked at.
+    """
+
+    def __init__(self, paths: Iterable[str], read: Read, root: str = "", tree: str = "") -> None:
         self._read = read
+        self.tree = tree
         self._prefix = f"{root}/" if root else ""
         self._files = frozenset(path for path in paths if path.endswith(".py"))
         self._folders = {
@@ -58,8 +63,7 @@ class Modules:
 
     def at(self, path: str) -> Module | None:
         """The module that a file is; None if it is below another folder, or no module."""
-        inner = path.removeprefix(self._prefix).removesuffix(".py").removesuffix("/__init__")
-        return self.module(inner.replace("/", "."))
+        return self.module(self.name_of(path))
 
     def with_file(self, path: str, data: bytes | None) -> Modules:
         """These modules, with another version of one file, or (None) without it."""
@@ -69,14 +73,68 @@ class Modules:
         """A module's source."""
         return (self._read(module.path) or b"").decode("utf-8", "replace")
 
-    def _load(self, name: str) -> Module | None:
+    def path_of(self, name: str) -> str | None:
+        """The file of a module, "" for a folder without `__init__.py`; None if there is none."""
         base = self._prefix + name.replace(".", "/")
-        for path, is_package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
+        for path in (f"{base}/__init__.py", f"{base}.py"):
             if path in self._files:
-                return _parsed(name, path, self._read(path), is_package)
-        if base in self._folders:
-            return Module(name, "", True, Namespace(), ast.Module([], []))
-        return None
+                return path
+        return "" if base in self._folders else None
+
+    def name_of(self, path: str) -> str:
+        """The dotted name that a file has as a module."""
+        inner = path.removeprefix(self._prefix).removesuffix(".py").removesuffix("/__init__")
+        return inner.replace("/", ".")
+
+    def _load(self, name: str) -> Module | None:
+        path = self.path_of(name)
+        if path is None:
+            return None
+        if not path:
+            return Module(name, "", True, Namespace(), ast.Module([], []), tree=self.tree)
+        is_package = path.endswith("/__init__.py")
+        return _parsed(name, path, self._read(path), is_package, self.tree)
+
+
+class JoinedModules(Modules):
+    """Modules of several trees as one program sees them; a package may lie in more than one.
+
+    Beside each tree's modules are the packages that it gives, by dotted name.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Modules, Collection[str]]]) -> None:
+        super().__init__((), lambda _: None)
+        self._parts = parts
+        self._places: dict[str, tuple[Modules | None, str | None]] = {}
+
+    def home(self, name: str) -> Modules | None:
+        """The tree that has the module; None if none has it as more than a folder."""
+        return self._place(name)[0]
+
+    def path_of(self, name: str) -> str | None:
+        """See Modules."""
+        return self._place(name)[1]
+
+    def _place(self, name: str) -> tuple[Modules | None, str | None]:
+        if name not in self._places:
+            place: tuple[Modules | None, str | None] = (None, None)
+            for part, packages in self._parts:
+                path = part.path_of(name) if _is_given(name, packages) else None
+                if path:
+                    place = (part, path)
+                    break
+                place = (None, path) if path is not None else place
+            self._places[name] = place
+        return self._places[name]
+
+    def text(self, module: Module) -> str:
+        """See Modules."""
+        home = self.home(module.name)
+        return "" if home is None else home.text(module)
+
+    def _load(self, name: str) -> Module | None:
+        home = self.home(name)
+        return super()._load(name) if home is None else home.module(name)
 
 
 class _OneOther(Modules):
@@ -102,13 +160,18 @@ class _OneOther(Modules):
         return self.module(found.name) if found is not None else None
 
 
+def _is_given(name: str, packages: Collection[str]) -> bool:
+    """Whether a module is in one of the packages, or around one."""
+    return any(f"{name}.".startswith(f"{p}.") or p.startswith(f"{name}.") for p in packages)
+
+
 def _slashes(path: str) -> Iterable[int]:
     return (index for index, character in enumerate(path) if character == "/")
 
 
-def _parsed(name: str, path: str, data: bytes | None, is_package: bool) -> Module:
+def _parsed(name: str, path: str, data: bytes | None, is_package: bool, tree: str = "") -> Module:
     syntax, problem = parse_python(data)
-    return Module(name, path, is_package, read_namespace(syntax.body), syntax, problem)
+    return Module(name, path, is_package, read_namespace(syntax.body), syntax, problem, tree)
 
 
 def parse_python(data: bytes | None) -> tuple[ast.Module, str]:

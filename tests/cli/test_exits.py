@@ -167,6 +167,21 @@ class Scene:
         overrides = {"target": "demo", "rule": "patches/calls.rules.yml", "packages": ["hello"]}
         self.project.component("tool", self.upstream, pin, overrides=[overrides])
 
+    def contracting(self, call: str = "hello()") -> None:
+        """Another component calls a function of the upstream."""
+        self.project.component("demo", self.upstream, self.pin, contracts={"packages": ["hello"]})
+        pin = self.upstream.commit({"tool.py": f"from hello import hello\n{call}\n"}, branch="tool")
+        self.project.component("tool", self.upstream, pin, contracts={"packages": ["tool"]})
+
+    def contracting_wrongly(self) -> None:
+        """The same, with an argument that it does not take."""
+        self.contracting("hello(loudly=True)")
+
+    def contracting_unreachable(self) -> None:
+        """The same, and nothing can be fetched."""
+        self.contracting()
+        self.gone()
+
     def overriding_unreachable(self) -> None:
         """The same, and nothing can be fetched."""
         self.overriding()
@@ -356,6 +371,10 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("residual", 1, Scene.searching, ("residual",)),
     ("residual", 4, Scene.misspelt, ("residual",)),
     ("residual", 5, Scene.gone, ("residual",)),
+    ("contracts", 0, Scene.contracting, ("contracts",)),
+    ("contracts", 1, Scene.contracting_wrongly, ("contracts",)),
+    ("contracts", 4, Scene.misspelt, ("contracts",)),
+    ("contracts", 5, Scene.contracting_unreachable, ("contracts",)),
     ("overrides", 0, Scene.overriding, ("overrides", "--accept")),
     ("overrides", 1, Scene.overriding, ("overrides",)),
     ("overrides", 4, Scene.misspelt, ("overrides",)),

@@ -1,0 +1,61 @@
+"""What holds between the components of a manifest: found once for a run, whoever asks."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from patchkit.manifest.environments import whole_environment
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.progress import Progress
+from patchkit.ops.stacks import built_stack, require_clean
+from patchkit.store import Store
+
+if TYPE_CHECKING:
+    from patchkit.contracts.agreement import Agreement, ComponentAgreement, Partner
+
+
+class Agreements:
+    """What holds between the components of each manifest, found once; for several threads."""
+
+    def __init__(self, store: Store, progress: Progress) -> None:
+        self._store = store
+        self._progress = progress
+        self._lock = Lock()
+        self._known: dict[Path, Agreement] = {}
+
+    def of(self, manifest: Manifest, component: Component) -> ComponentAgreement:
+        """What was found in one component that has contracts.
+
+        Fetches the others. BadInputError if the stack of one of them is broken.
+        """
+        assert component.contracts is not None
+        with self._lock:
+            if manifest.path not in self._known:
+                self._known[manifest.path] = self._look(manifest)
+        # most manifests have no contracts, and a check should feel instant
+        from patchkit.contracts.agreement import explain  # noqa: PLC0415
+
+        found = self._known[manifest.path]
+        name = component.name
+        return explain(component.contracts, found.found[name], found.modules[name], manifest.path)
+
+    def _look(self, manifest: Manifest) -> Agreement:
+        from patchkit.contracts.agreement import Partner, agreement_of  # noqa: PLC0415
+        from patchkit.contracts.requirements import modules_asked_for, modules_of  # noqa: PLC0415
+
+        given = set(modules_of(whole_environment(manifest).versions))
+        partners: list[Partner] = []
+        with ExitStack() as stack:
+            for component in manifest.components:
+                built = stack.enter_context(
+                    built_stack(manifest, component, self._store, self._progress)
+                )
+                require_clean(built, manifest)
+                given |= modules_asked_for(built.tip.data, component.install)
+                if component.contracts is not None:
+                    partners.append(Partner(component.name, built.tip, component.contracts))
+            self._progress.step(manifest.name, "binding calls between components", local=True)
+            return agreement_of(self._store.cache, partners, given)

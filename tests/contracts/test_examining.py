@@ -1,0 +1,265 @@
+"""Calls from one component into another, bound to what stands there."""
+
+from __future__ import annotations
+
+import pytest
+
+from patchkit.contracts.breaches import Breach, Examined
+from tests.contracts.trees import agreed, contracts, declared
+
+LIB = {
+    "lib/__init__.py": "from .ops import scale\nfrom . import ops as operations\n",
+    "lib/ops.py": (
+        "import functools\n"
+        "from torch import no_grad, jit\n"
+        "def scale(x, by=2): return x\n"
+        "def norm(x, q_size, head_dim, q_weight=None): return x\n"
+        "async def wait(x) -> 'Layer': return Layer(x)\n"
+        "def make(size) -> 'Layer': return Layer(size)\n"
+        "@no_grad()\n"
+        "def kept(x): return x\n"
+        "def traced(function):\n"
+        "    @functools.wraps(function)\n"
+        "    def wrapper(*args, **kwargs):\n"
+        "        return function(*args, **kwargs)\n"
+        "    return wrapper\n"
+        "@traced\n"
+        "def shown(x): return x\n"
+        "def fixed(function):\n"
+        "    def wrapper(one): return function(one, 1)\n"
+        "    return wrapper\n"
+        "@fixed\n"
+        "def changed(x, y): return x\n"
+        "from elsewhere import odd\n"
+        "@odd\n"
+        "def hidden(x): return x\n"
+        "def passing(x, **kwargs): return scale(x, **kwargs)\n"
+        "def taking(x, **kwargs): return kwargs.get('y')\n"
+    ),
+    "lib/layer.py": (
+        "from dataclasses import dataclass, field\n"
+        "from torch.nn import Module\n"
+        "from .ops import scale\n"
+        "class Base:\n"
+        "    def __init__(self, size): self.size = size\n"
+        "    def grow(self, by): return by\n"
+        "    @staticmethod\n"
+        "    def unit(one): return one\n"
+        "    @classmethod\n"
+        "    def of(cls, size): return cls(size)\n"
+        "    @property\n"
+        "    def wide(self): return 1\n"
+        "class Layer(Base):\n"
+        "    def run(self, x): return x\n"
+        "class Model(Module):\n"
+        "    def __init__(self, config): self.layer = Layer(1)\n"
+        "    def forward(self, x, mask=None): return x\n"
+        "@dataclass\n"
+        "class Config:\n"
+        "    size: int\n"
+        "    kind: str = 'a'\n"
+        "    made: list = field(default_factory=list)\n"
+        "    late: int = field(default=1, init=False)\n"
+        "@dataclass(kw_only=True)\n"
+        "class Wider(Config):\n"
+        "    more: int\n"
+        "class Lazy:\n"
+        "    def __getattr__(self, name): return name\n"
+    ),
+}
+LIB["lib/ops.py"] += "from .layer import Layer\n"
+
+
+def looked_at(code: str, **more: object) -> Examined:
+    """What is found in a module of the component `app`."""
+    files = {"app/__init__.py": "", "app/main.py": code, "app/own.py": "def scale(x): return x\n"}
+    found = agreed(("lib", LIB, contracts("lib")), ("app", files, contracts("app", **more)))
+    assert found.found["lib"].broken == ()
+    return found.found["app"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import lib\nlib.scale(1)",
+        "import lib.ops as o\no.scale(1, by=3)",
+        "from lib import scale as s\ns(1, 2)",
+        "from lib import operations\noperations.scale(1)",
+        "def f():\n    from lib.ops import scale\n    return scale(1)",
+        "from lib.ops import make\nmake(1).run(2)",
+        "from lib.layer import Layer\nLayer(1).grow(2)\nLayer.grow(Layer(1), 2)",
+        "from lib.layer import Layer\nLayer.unit(1)\nLayer(1).unit(1)\nLayer.of(1)",
+        "from lib.layer import Config, Wider\nConfig(1)\nConfig(1, 'b')\nWider(1, more=2)",
+        "from lib.layer import Model\nm = Model(1)\nm(1, mask=2)\nm.layer.run(1)",
+        "from lib.layer import Base\nclass Mine(Base):\n    def __init__(self):\n"
+        "        super().__init__(1)\n        self.grow(1)",
+        "from lib.layer import Layer\ndef f(x: Layer):\n    x.run(1)",
+        "from lib.layer import Layer\ndef f(x: 'Layer | None' = None):\n    x.run(1)",
+        "from lib.ops import wait\nasync def f():\n    (await wait(1)).run(2)",
+        "from lib.ops import kept, shown\nkept(1)\nshown(1)",
+        "from lib.ops import changed\nchanged(1)",
+        "from lib.ops import passing, taking\npassing(1, by=2)\ntaking(1, y=2)",
+        "from lib.layer import Lazy\nLazy().anything(1)",
+        # what is asked for, caught or not run
+        "try:\n    from lib import gone\nexcept ImportError:\n    gone = None",
+        "import lib\nif hasattr(lib, 'gone'):\n    lib.gone(1)",
+        "import lib\nx = hasattr(lib, 'gone') and lib.gone(1)",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lib import gone",
+        "from lib import scale\ntry:\n    scale(1, new=2)\nexcept TypeError:\n    scale(1)",
+        # names that are something else where they are used
+        "from lib import scale\n[scale(1, 2, 3) for scale in (max,)]",
+        "from lib import scale\ndef f(scale):\n    scale(1, 2, 3)",
+        "from lib import scale\nlambda scale: scale(1, 2, 3)",
+        "if x:\n    from lib import scale\nelse:\n    from app.own import scale\nscale(1)",
+        "from app.own import scale\nscale(1, 2, 3)",  # the component's own affair
+    ],
+)  # fmt: skip
+def test_what_fits(code: str) -> None:
+    assert looked_at(code).broken == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "breach", "what"),
+    [
+        ("import lib.gone", Breach.MODULE, "there is no module lib.gone"),
+        ("from lib.gone import x", Breach.MODULE, "there is no module lib.gone"),
+        ("def f():\n    from lib.ops import gone", Breach.NAME, "lib.ops has no gone"),
+        ("import lib\nlib.gone(1)", Breach.NAME, "lib has no gone"),
+        ("import lib\nx = lib.ops.gone", Breach.NAME, "lib.ops has no gone"),
+        ("from lib.layer import Layer\nLayer(1).gone()", Breach.NAME, "Layer has no gone"),
+        ("import lib\nlib.scale()", Breach.ARGUMENTS, "needs x"),
+        ("import lib\nlib.scale(1, 2, 3)", Breach.ARGUMENTS, "takes 2 positional"),
+        ("import lib\nlib.scale(1, to=3)", Breach.ARGUMENTS, "takes no argument to"),
+        ("import lib\nlib.scale(1, x=3)", Breach.ARGUMENTS, "by position and by name"),
+        ("import lib\nd = {'x': 1, 'to': 2}\ndef f():\n    d = {'x': 1, 'to': 2}\n"
+         "    lib.scale(**d)", Breach.ARGUMENTS, "takes no argument to"),
+        ("from lib.ops import norm\nnorm(a, q_weight, q_size, head_dim)",
+         Breach.CROSSED, "q_weight is passed as q_size"),
+        ("from lib.ops import make\nmake(1).run()", Breach.ARGUMENTS, "needs x"),
+        ("from lib.layer import Layer\nLayer()", Breach.ARGUMENTS, "needs size"),
+        ("from lib.layer import Layer\nLayer.unit()", Breach.ARGUMENTS, "needs one"),
+        ("from lib.layer import Layer\nLayer.of(1, 2)", Breach.ARGUMENTS, "1 positional"),
+        ("from lib.layer import Config\nConfig()", Breach.ARGUMENTS, "needs size"),
+        ("from lib.layer import Config\nConfig(1, late=2)", Breach.ARGUMENTS, "no argument late"),
+        ("from lib.layer import Wider\nWider(1, 'a', [], 2)", Breach.ARGUMENTS, "3 positional"),
+        ("from lib.layer import Model\nModel(1)(1, masks=2)", Breach.ARGUMENTS, "argument masks"),
+        ("from lib.layer import Model\nModel(1).layer.run(1, 2)", Breach.ARGUMENTS, "positional"),
+        ("from lib.layer import Base\nclass Mine(Base):\n    def __init__(self):\n"
+         "        super().__init__()", Breach.ARGUMENTS, "needs size"),
+        ("from lib.layer import Base\nclass Mine(Base):\n    def f(self):\n"
+         "        self.grow()", Breach.ARGUMENTS, "needs by"),
+        ("from lib.layer import Layer\ndef f(x: Layer | None):\n    x.run()",
+         Breach.ARGUMENTS, "needs x"),
+        ("from lib.ops import wait\nasync def f():\n    (await wait(1)).run()",
+         Breach.ARGUMENTS, "needs x"),
+        ("from lib.ops import kept\nkept()", Breach.ARGUMENTS, "needs x"),
+        ("from lib.ops import shown\nshown()", Breach.ARGUMENTS, "needs x"),
+        ("from lib.ops import changed\nchanged(1, 2)", Breach.ARGUMENTS, "1 positional"),
+        ("from lib.ops import passing\npassing(1, to=2)",
+         Breach.ARGUMENTS, "takes no argument to, nor does"),
+        ("from functools import lru_cache\nfrom lib import scale\n@lru_cache\ndef f():\n"
+         "    return [scale() for x in y if x]", Breach.ARGUMENTS, "needs x"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit(code: str, breach: Breach, what: str) -> None:
+    (broken,) = looked_at(code).broken
+    assert broken.breach is breach
+    assert what in broken.what
+    assert (broken.component, broken.provider) == ("app", "lib")
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("from lib.ops import hidden\nhidden(1, 2, 3)", "hidden is decorated by odd"),
+        ("import lib\ndef f(n):\n    d = {'x': 1}\n    if n:\n        d['to'] = 1\n"
+         "    lib.scale(**d)", "takes no to, given on some ways"),
+        ("from lib import scale\nif x:\n    scale = wrap(scale)\nscale(1)", "what a call returns"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_told(code: str, why: str) -> None:
+    found = looked_at(code)
+    assert found.broken == ()
+    assert [why in each.why for each in found.open] == [True]
+
+
+def test_a_declared_call_leads_where_the_source_does_not_show_it() -> None:
+    code = "def f(model, x):\n    return model(x, masks=1)\n"
+    assert looked_at(code) == Examined()
+    call = declared("model", "lib.layer.Model.forward", "app/*.py")
+    (broken,) = looked_at(code, calls=(call,)).broken
+    assert broken.what == "takes no argument masks"
+    assert looked_at("def f(other):\n    other(1)\n", calls=(call,)).used == ()
+
+
+def test_what_a_module_gives_a_class_of_another_counts() -> None:
+    """As slime does with a model's forward: the call fits only what was put there."""
+    code = (
+        "from lib.layer import Model\n"
+        "_forward = Model.forward\n"
+        "def _patched(self, *args, masks=None, **kwargs):\n"
+        "    return _forward(self, *args, **kwargs)\n"
+        "Model.forward = _patched\n"
+        "Model(1)(2, masks=3)\n"
+    )
+    assert looked_at(code).broken == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_run"),
+    [
+        ("is_npu()", True),
+        ("not is_npu()", False),
+        ("_npu", True),
+        ("_cuda", False),
+        ("_cuda or x", True),
+        ("_cuda and x", False),
+        ("not (_cuda or _npu)", False),
+        ("x", True),
+    ],
+)
+def test_code_that_the_machine_does_not_run_is_passed_over(condition: str, is_run: bool) -> None:
+    code = (
+        "import lib\nfrom app.device import is_npu, _cuda\n_npu = is_npu()\n"
+        f"def f(x):\n    y = 1 if not ({condition}) else lib.gone\n"
+        f"    if {condition}:\n        return lib.gone()\n    elif {condition}:\n        pass\n"
+    )
+    files = {"app/main.py": code, "app/device.py": "_cuda = is_cuda()\ndef is_npu(): return 1\n"}
+    declares = contracts("app", holds=("is_npu",), fails=("is_cuda",))
+    found = agreed(("lib", LIB, contracts("lib")), ("app", files, declares)).found["app"]
+    assert len(found.broken) == (2 if is_run else 0)
+
+
+def test_only_what_entries_load_is_looked_at() -> None:
+    app = {
+        "app/__init__.py": "",
+        "app/main.py": "from app import used\ndef f():\n    import app.late\n",
+        "app/used.py": "import lib\nlib.gone()\nimport torch\nimport yaml, os\nimport vllm.x\n",
+        "app/late.py": "import lib\nlib.gone()\n",
+        "app/never.py": "import lib\nlib.gone()\n",
+    }
+    whole = agreed(("lib", LIB, contracts("lib")), ("app", app, contracts("app")))
+    assert len(whole.found["app"].broken) == 3
+    declares = contracts("app", entries=("app.ma*",), outside=("torch",))
+    some = agreed(("lib", LIB, contracts("lib")), ("app", app, declares), given=frozenset({"yaml"}))
+    told = [(each.breach, each.target) for each in some.found["app"].broken]
+    assert told == [(Breach.NAME, "lib.gone"), (Breach.PACKAGE, "vllm")]
+    assert some.modules == {"lib": 3, "app": 3}
+
+
+def test_one_namespace_may_lie_in_two_components() -> None:
+    core = {"megatron/core/__init__.py": "def f(x): return x\n"}
+    bridge = {
+        "src/megatron/bridge/__init__.py": "from megatron.core import f\nf()\n"
+        "import megatron.energon\nimport megatron.core.gone\nfrom megatron.bridge import own\n"
+    }
+    found = agreed(
+        ("core", core, contracts("megatron", entries=("megatron.bridge",))),
+        ("bridge", bridge, contracts("megatron.bridge", root="src")),
+    ).found["bridge"]
+    told = [(each.breach, each.target) for each in found.broken]
+    assert told == [
+        (Breach.ARGUMENTS, "megatron.core.f"),
+        (Breach.PACKAGE, "megatron.energon"),
+        (Breach.MODULE, "megatron.core.gone"),
+    ]

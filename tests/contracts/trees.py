@@ -1,0 +1,43 @@
+"""Components as plain texts, looked at as they would be in git."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from patchkit.contracts.agreement import Agreement, Partner, examine_partners
+from patchkit.explain.terrain import Terrain
+from patchkit.manifest.values import Contracts, DeclaredCall, Location
+from patchkit.model.objects import FILE_MODE, TreeEntry
+
+WHERE = Location(Path("m.yaml"), 1)
+
+
+class TextTree(Terrain):
+    """A tree whose files are given."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._texts = files
+
+    def data(self, path: str) -> bytes | None:
+        """See Terrain."""
+        return self._texts[path].encode() if path in self._texts else None
+
+    def files(self) -> dict[str, TreeEntry]:
+        """See Terrain."""
+        return {path: TreeEntry(FILE_MODE, "0" * 40) for path in self._texts}
+
+
+def contracts(packages: str, **more: object) -> Contracts:
+    return Contracts(tuple(packages.split()), WHERE, **more)  # type: ignore[arg-type]
+
+
+def declared(call: str, to: str, *files: str) -> DeclaredCall:
+    return DeclaredCall(call, files, to, WHERE)
+
+
+def agreed(
+    *partners: tuple[str, Mapping[str, str], Contracts], given: frozenset[str] = frozenset()
+) -> Agreement:
+    """What is found in components given as (name, files, contracts)."""
+    return examine_partners([Partner(n, TextTree(f), c) for n, f, c in partners], given)

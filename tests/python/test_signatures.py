@@ -1,0 +1,139 @@
+"""Calls fit signatures as Python says they do: a call that is made is the oracle."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from patchkit.python.calling import arguments_of
+from patchkit.python.signatures import Misfit, mismatches, signature_from
+from patchkit.python.sources import Modules
+from patchkit.python.values import Scope
+
+_NAMES = ("a", "b", "c", "d", "e")
+
+
+@st.composite
+def parameters(draw: st.DrawFn) -> str:
+    """The parameters of a definition, every kind of them, as text."""
+    names = list(_NAMES[: draw(st.integers(0, 5))])
+    first = draw(st.integers(0, len(names)))
+    slash = draw(st.integers(0, first))
+    optional = draw(st.integers(0, first))
+    words = [f"{name}=0" if n >= optional else name for n, name in enumerate(names[:first])]
+    if slash:
+        words.insert(slash, "/")
+    star = draw(st.sampled_from(["", "*rest"]))
+    if star or first < len(names):
+        words.append(star or "*")
+    words += [name if draw(st.booleans()) else f"{name}=0" for name in names[first:]]
+    words += draw(st.sampled_from([[], ["**more"]]))
+    return ", ".join(words)
+
+
+@st.composite
+def arguments(draw: st.DrawFn) -> str:
+    """What a call passes, as text; no keyword twice, which no Python parses."""
+    positions = ["0"] * draw(st.integers(0, 6))
+    keywords = draw(st.lists(st.sampled_from([*_NAMES, "z"]), unique=True, max_size=4))
+    return ", ".join([*positions, *(f"{name}=0" for name in keywords)])
+
+
+@given(parameters(), arguments())
+def test_a_call_fits_where_python_binds_it(taken: str, passed: str) -> None:
+    made: dict[str, Any] = {}
+    exec(f"def f({taken}): pass", made)
+    try:
+        eval(f"f({passed})", made)
+        fits = True
+    except TypeError:
+        fits = False
+    assert (found(taken, passed) == ()) == fits
+
+
+def found(taken: str, passed: str, before: str = "pass") -> tuple[Misfit, ...]:
+    """Why `f(passed)` does not fit `def f(taken)`, called after some statements."""
+    function = ast.parse(f"def f({taken}): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    lines = before.replace("\n", "\n    ")
+    module = Modules(
+        ["m.py"], lambda _: f"def g(n):\n    {lines}\n    f({passed})\n".encode()
+    ).module("m")
+    assert module is not None
+    around = module.syntax.body[0]
+    assert isinstance(around, ast.FunctionDef)
+    call = next(
+        each
+        for each in ast.walk(around)
+        if isinstance(each, ast.Call) and getattr(each.func, "id", "") == "f"
+    )
+    scope = Scope(module, around, None, Scope(module))
+    return tuple(
+        each.misfit for each in mismatches(signature_from(function.args), arguments_of(call, scope))
+    )
+
+
+@pytest.mark.parametrize(
+    ("taken", "passed", "misfits"),
+    [
+        # what is open is taken to fit
+        ("a, b", "*n", ()),
+        ("a, b", "**n", ()),
+        ("a, b", "1, **n", ()),
+        ("a, b", "*n, c=1", (Misfit.KEYWORD,)),
+        ("a", "1, 2, *n", (Misfit.TOO_MANY,)),
+        ("a", "*n, 1, 2", (Misfit.TOO_MANY,)),
+        ("a, *, b", "*n", (Misfit.LACKING,)),
+        ("a, b, /", "**n", (Misfit.LACKING,)),
+        # names
+        ("source, target", "source, target", ()),
+        ("source, target", "target, source", (Misfit.CROSSED,)),
+        ("source, target", "self.target, self.source", (Misfit.CROSSED,)),
+        ("source, target", "one, two", ()),
+        ("source, target", "target=source, source=target", ()),
+        ("x, weight, size, eps", "x, size, eps, weight", (Misfit.CROSSED,)),
+        ("x, y=None", "y", ()),  # the other one gets nothing
+    ],
+)
+def test_what_follows_from_what_is_known(
+    taken: str, passed: str, misfits: tuple[Misfit, ...]
+) -> None:
+    assert found(taken, passed) == misfits
+
+
+@pytest.mark.parametrize(
+    ("before", "misfits"),
+    [
+        ("d = {'a': 1}", ()),
+        ("d = dict(a=1)", ()),
+        ("d = {'a': 1, 'z': 2}", (Misfit.KEYWORD,)),
+        ("d = {}", (Misfit.LACKING,)),
+        ("d = {}\nd['a'] = 1", ()),
+        ("d = {}\nd.update(a=1)", ()),
+        ("d = {}\nd.update({'a': 1})", ()),
+        ("d = {}\nd.update(n)", ()),
+        ("d = {}\nfill(d)", ()),
+        ("d = {'a': 1, 'z': 2}\ndel d['z']", ()),
+        ("d = {'a': 1}\nif n:\n    d['z'] = 2", ()),  # on some ways only
+        ("d = {'z': 1}\nd = {'a': 1}", ()),
+        ("if n:\n    d = {'z': 1}\nelse:\n    d = {'a': 1}", ()),
+        ("d = {'a': 1}\nif n:\n    d = {'z': 1}", ()),
+        ("d = {'a': 1, **n}", ()),
+        ("d = n", ()),
+    ],
+)
+def test_dicts_that_a_function_fills(before: str, misfits: tuple[Misfit, ...]) -> None:
+    assert found("a", "**d", before) == misfits
+
+
+@pytest.mark.parametrize("taken", ["", "a", "a, b=1, /, c=2, *, d, e=3", "*x, y", "a, /, **k"])
+def test_a_signature_is_shown_as_it_is_written(taken: str) -> None:
+    function = ast.parse(f"def f({taken}): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    shown = str(signature_from(function.args))
+    plain = taken.replace("1", "...").replace("2", "...").replace("3", "...")
+    assert shown == f"({plain})"
