@@ -33,15 +33,15 @@ _BUMP = {
 }
 
 
-def print_drift(terminal: Terminal, report: DriftReport) -> None:
-    """The whole report."""
+def print_drift(terminal: Terminal, report: DriftReport, *, allowed: bool = False) -> None:
+    """The whole report; `allowed`: what the branches broke fails nothing."""
     for component in report.components:
         _print_component(terminal, component)
     problems = [problem for each in report.broken for problem in each.problems]
     problems += [problem for each in report.components for problem in each.problems]
     for problem in dict.fromkeys(problems):
         terminal.problem(problem)
-    terminal.product(_summary(report))
+    terminal.product(_summary(report, allowed=allowed))
 
 
 def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
@@ -211,7 +211,7 @@ def _risk_lines(patch: PatchDrift) -> Iterator[Line]:
         yield f"            {file.commits:4}  {_tail(file.path, _width() - 22)}"
 
 
-def _summary(report: DriftReport) -> Line:
+def _summary(report: DriftReport, *, allowed: bool) -> Line:
     patches = [patch for each in report.components for patch in each.patches]
     broken = sum(patch.is_broken for patch in patches)
     absorbed = sum(patch.status is Status.ABSORBED for patch in patches)
@@ -228,6 +228,8 @@ def _summary(report: DriftReport) -> Line:
         them = "it" if report.unchanged == 1 else "them"
         still = f"{counted(report.unchanged, 'component')} as the last report saw {them}"
         parts = [*(parts if report.components else []), still]
+    if allowed and report.exit_code is ExitCode.FINDING:
+        return [word("warning", "drift allowed"), ": ", ", ".join(parts)]
     return [word("ok" if good else "failed"), ": ", ", ".join(parts)]
 
 

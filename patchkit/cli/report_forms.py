@@ -22,7 +22,7 @@ from patchkit.report.notices import (
     drift_notices,
 )
 from patchkit.report.sarif import sarif_document
-from patchkit.report.values import Case, Notice
+from patchkit.report.values import Case, Level, Notice, Verdict
 
 if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport
@@ -63,14 +63,34 @@ def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
 
 
 def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
-    """The forms of both in one; `paths` are the manifests that were asked for."""
+    """The forms of both in one; `paths` are the manifests that were asked for.
+
+    Where drift is allowed it fails no test, and is no error beside a line.
+    """
 
     def notices(report: CiReport) -> list[Notice]:
         named = _named(paths)
-        return [*check_notices(report.check, named), *drift_notices(report.drift, named)]
+        drifted = list(drift_notices(report.drift, named))
+        if report.drift_allowed:
+            lower = {Level.ERROR: Level.WARNING}
+            drifted = [
+                each
+                if each.rule == "problem"
+                else replace(each, level=lower.get(each.level, each.level))
+                for each in drifted
+            ]
+        return [*check_notices(report.check, named), *drifted]
 
     def cases(report: CiReport) -> list[Case]:
         drifted = (replace(c, suite=f"{c.suite} drift") for c in drift_cases(report.drift))
+        if report.drift_allowed:
+            failed = Verdict.FAILED
+            drifted = (
+                replace(c, verdict=Verdict.SKIPPED, message=f"drift is allowed: {c.message}")
+                if c.verdict is failed
+                else c
+                for c in drifted
+            )
         return [*check_cases(report.check), *drifted]
 
     def markdown(report: CiReport) -> str:

@@ -144,6 +144,10 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
              True,
              'Only this component; may be given several times'),
             (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
+            (('--exit-code',),
+             '',
+             False,
+             'Exit with 1 where a checkout is not what the lock says'),
             (('--json',), '', False, 'Print the result as JSON (docs/reference/json.md)'),
             (('-q', '--quiet'), '', False, 'Say nothing unless something is wrong')),
  'check': ((('-m', '--manifest'),
@@ -470,8 +474,12 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
                True,
                'Only this component; may be given several times'),
               (('--rule',), 'RULE', True, 'Only of this rule; may be given several times'),
-              (('--all',), '', False, 'List also what was reviewed'),
+              (('--all',), '', False, 'List also what is known or was reviewed'),
               (('--accept',), '', False, 'Record the sites as reviewed; needs --reason'),
+              (('--record',),
+               '',
+               False,
+               'Record new sites as known, not reviewed: only later ones speak'),
               (('--reason',), 'TEXT', False, 'Why the accepted sites may stay'),
               (('--until',), 'DATE', False, 'They may stay until then'),
               (('--area',),
@@ -1002,7 +1010,9 @@ stack or in place of it. conflicted: a rebase or merge waits for you. foreign:
 another branch, or no checkout of patchkit's. interrupted: an apply was killed
 half-way. absent: no checkout.
 
-Looks only; nothing is written and no network is asked.
+Looks only; nothing is written and no network is asked. With --exit-code every
+state but applied (and pristine, of a component without patches) fails, and so
+does a difference from the lock.
 
 Options:
   -m, --manifest MANIFEST
@@ -1014,6 +1024,8 @@ Options:
                           Default: all.
   -w, --workspace DIR     Where the checkouts are. [default: workspace; or
                           $PATCHKIT_WORKSPACE]
+      --exit-code         Exit with 1 where a checkout is not what the lock
+                          says.
       --json              Print the result as JSON (docs/reference/json.md).
   -q, --quiet             Say nothing unless something is wrong.
 
@@ -1022,9 +1034,13 @@ Examples:
       every component
   patchkit status -m qwen3-vl-npu --json
       for a script
+  patchkit status --exit-code --quiet && ./train.sh
+      only with what was recorded
 
 Exit codes:
-  0  it could be told, whatever the states are
+  0  it could be told, whatever the states are; with --exit-code: all are
+     applied
+  1  with --exit-code: a checkout is not what manifest and lock say
   2  the command line is wrong
   4  the manifest or the lock cannot be read
 """
@@ -1849,7 +1865,7 @@ Examples:
       all of that was looked at
 
 Exit codes:
-  0  every target is there and as it was reviewed
+  0  every target is there and as it was reviewed, or there are none
   1  targets are gone, have changed or were never reviewed
   2  the command line is wrong
   4  a rule file, series, lock or patch cannot be read
@@ -1877,8 +1893,10 @@ Options:
                           Only this component; may be given several times.
                           Default: all.
       --rule RULE         Only of this rule; may be given several times.
-      --all               List also what was reviewed.
+      --all               List also what is known or was reviewed.
       --accept            Record the sites as reviewed; needs --reason.
+      --record            Record new sites as known, not reviewed: only later
+                          ones speak.
       --reason TEXT       Why the accepted sites may stay.
       --until DATE        They may stay until then.
       --area              Accept all that is or will be in the globs, not site
@@ -1899,7 +1917,7 @@ Examples:
       site by site
 
 Exit codes:
-  0  every site was reviewed
+  0  every site was reviewed or is known, or there are no rules
   1  there are new sites, or a reason is over
   2  the command line is wrong
   4  a recipe, rule file, baseline or patch cannot be read

@@ -87,6 +87,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "wrong": ("✗", Paint.BAD),
     "note": ("·", Paint.FAINT),
     "expired": ("!", Paint.NOTICE),
+    "known": ("·", Paint.FAINT),
     "reviewed": ("✓", Paint.GOOD),
     "error": ("✗", Paint.BAD),
     "warning": ("!", Paint.NOTICE),

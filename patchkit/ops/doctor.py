@@ -10,9 +10,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.errors import ExitCode, PatchkitError
+from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
 from patchkit.explain.terrain import Overlay, Terrain
 from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.process import MINIMUM_GIT, require_git
 from patchkit.machine.advice import (
     Offer,
     diagnose_component,
@@ -95,6 +96,7 @@ def _programs(
 ) -> Iterator[Diagnosis]:
     python = ask_python(view.python)
     if Topic.SYSTEM in topics:
+        yield from _git()
         host = AscendHost(view.ascend, view.shell, view.npu_smi)
         for name, specifier in environment.versions.items():
             if normal_name(name) == "python":
@@ -114,6 +116,18 @@ def _programs(
                 view.python,
                 "name the Python of the stack with --python",
             )
+
+
+def _git() -> Iterator[Diagnosis]:
+    """What is wrong with the git that patchkit runs; nothing if it will do."""
+    wanted = ">=" + ".".join(map(str, MINIMUM_GIT))
+    try:
+        require_git()
+    except SurroundingsError as error:
+        problem = error.problems[0]
+        yield Diagnosis(
+            Topic.SYSTEM, "git", Verdict.MISSING, wanted, problem.what, advice=problem.hint
+        )
 
 
 def _variables(

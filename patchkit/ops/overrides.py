@@ -98,19 +98,16 @@ def review_overrides(
 ) -> OverridesReport:
     """Judge the targets of all overrides of the components.
 
-    On disk: with `accept` the lock, else nothing but what the store fetches. UsageError if no
-    component has overrides, BadInputError if a rule or lock cannot be read or a stack is broken.
+    On disk: with `accept` the lock, else nothing but what the store fetches. BadInputError if a
+    rule or lock cannot be read or a stack is broken.
     """
     chosen = [(component, each) for component in components for each in component.overrides]
-    if not chosen:
-        hint = "a component says so under `overrides:` (docs/howto/overrides.md)"
-        raise UsageError("no component replaces code of another", hint=hint)
     _require_commits(options)
     seen = _read(manifest)
     lock = load_lock(manifest.lock_path) or Lock({})
     reviewing = _Reviewing(manifest, options, store, progress)
     report = tuple(reviewing.pair(*pair, lock) for pair in chosen)
-    if options.accept:
+    if options.accept and chosen:
         recorded = {(each.component, each.target): each.recorded for each in report}
         data = lock_bytes(replace(lock, overrides={**lock.overrides, **recorded}))
         write_set(manifest.root, {manifest.lock_path: data}, {manifest.lock_path: seen})

@@ -38,14 +38,15 @@ class ResidualOptions(Struct, frozen=True):
     """What to look at, and what to record.
 
     `paths` are globs, `rules` ids of rules; () for all. `accept`: record the chosen sites, with
-    `reason`, `until` a day or for ever; with `area` the globs themselves. `prune`: take out entries
-    that match nothing. `today` decides what is over.
+    `reason`, `until` a day or for ever; with `area` the globs themselves. `record`: note new ones
+    as known. `prune`: take out entries that match nothing. `today` decides what is over.
     """
 
     today: date
     paths: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     accept: bool = False
+    record: bool = False
     reason: str = ""
     until: date | None = None
     area: bool = False
@@ -56,8 +57,8 @@ class ComponentResidual(Struct, frozen=True):
     """The sites of one component that no patch covers.
 
     `rules` are the ids of all that was looked for in `files` files; `sites` those that were asked
-    for. `new`, `expired` and `reviewed` count all sites, `unmatched` entries of the baseline that
-    match none; `accepted` and `pruned` what was written there.
+    for. `new`, `expired`, `known` and `reviewed` count all sites, `unmatched` entries of the
+    baseline that match none; `accepted`, `recorded` and `pruned` what was written there.
     """
 
     component: str
@@ -67,9 +68,11 @@ class ComponentResidual(Struct, frozen=True):
     sites: tuple[ResidualSite, ...]
     new: int
     expired: int
+    known: int
     reviewed: int
     unmatched: tuple[str, ...]
     accepted: int = 0
+    recorded: int = 0
     pruned: int = 0
 
     @property
@@ -108,16 +111,13 @@ def find_residual(
 ) -> ResidualReport:
     """Look through the patched trees of the components that have rules.
 
-    On disk: with `accept` or `prune` the baselines, all or none. UsageError where nothing is to be
-    looked for, BadInputError if a rule, baseline or stack is broken.
+    On disk: with `accept`, `record` or `prune` the baselines, all or none. BadInputError if a rule,
+    baseline or stack is broken.
     """
     _require_sense(options)
     scanning = _Scanning(manifest, options, store, progress)
     scanned = [scanning.component(each) for each in components]
     found = tuple(each for each in scanned if each is not None)
-    if not found:
-        hint = "name rule files under `residual:` (docs/howto/residual.md)"
-        raise UsageError("no recipe and no rule to look for", hint=hint)
     if scanning.writes:
         write_set(manifest.root, scanning.writes, scanning.seen)
     return ResidualReport(manifest.name, found)
@@ -164,9 +164,11 @@ class _Scanning(Struct, frozen=True):
             sites=tuple(site for site in after.sites if _is_chosen(site, options)),
             new=after.count(State.NEW),
             expired=after.count(State.EXPIRED),
+            known=after.count(State.KNOWN),
             reviewed=after.count(State.REVIEWED),
             unmatched=tuple(str(each.where) for each in after.unmatched if each.where is not None),
             accepted=after.count(State.REVIEWED) - before.count(State.REVIEWED),
+            recorded=max(after.count(State.KNOWN) - before.count(State.KNOWN), 0),
             pruned=len(before.unmatched) if options.prune else 0,
         )
 
@@ -175,7 +177,7 @@ def _changed(baseline: Baseline, review: Review, options: ResidualOptions) -> Ba
     """The baseline as it is to be."""
     if options.prune:
         baseline = without(baseline, review.unmatched)
-    if not options.accept:
+    if not (options.accept or options.record):
         return baseline
     if options.area:
         rules = options.rules or ("*",)
@@ -200,6 +202,9 @@ def _require_sense(options: ResidualOptions) -> None:
         complaint = check_glob(glob)
         if complaint is not None:
             raise UsageError(f"{glob} {complaint.what}", hint=complaint.hint)
+    if options.record and (options.accept or options.reason.strip() or options.until is not None):
+        hint = "--record notes what nobody has looked at; --accept --reason ... what somebody has"
+        raise UsageError("--record takes no reason", hint=hint)
     if options.accept and not options.reason.strip():
         raise UsageError("--accept needs a reason", hint='--reason "why these may stay"')
     if options.area and not (options.accept and options.paths):

@@ -43,6 +43,12 @@ class ComponentStatus(Struct, frozen=True):
         """The state of the checkout."""
         return self.snapshot.state
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the checkout is what manifest and lock say, with nothing of the user's on it."""
+        bare = self.state is State.PRISTINE and not self.patches
+        return (self.state is State.APPLIED or bare) and not self.differences
+
 
 class StatusReport(Struct, frozen=True):
     """The components' checkouts, in the manifest's order; `locked`: there is a lock file."""
@@ -54,8 +60,14 @@ class StatusReport(Struct, frozen=True):
 
     @property
     def exit_code(self) -> ExitCode:
-        """OK unless a checkout could not be looked at: a state is no finding."""
+        """OK unless a checkout could not be looked at: a state is no finding; see `gate`."""
         return worst(each.exit_code for each in self.components)
+
+    @property
+    def gate(self) -> ExitCode:
+        """The exit code where a checkout that is not in its place is a finding."""
+        away = not all(each.in_place for each in self.components)
+        return worst([self.exit_code, ExitCode.FINDING if away else ExitCode.OK])
 
 
 def status_of(manifest: Manifest, components: Sequence[Component], workspace: Path) -> StatusReport:

@@ -5,10 +5,13 @@
       - {rule: "*", path: "tests/**", reason: not run on NPUs}
     sites:
       - {rule: cuda, path: core/a.py, within: A.f, text: "'cuda'", reason: ..., until: "2027-06-30"}
+    known:
+      - {rule: cuda, path: core/b.py, text: "'cuda'"}
 
 A site is known by its rule, path, the function around it and its text, not by its line, so that
 edits elsewhere in the file do not bring it back. `count` says how many alike there are (1 where it
-is absent). An entry whose `until` is past counts no more. patchkit writes the file anew when it
+is absent). An entry whose `until` is past counts no more. What is `known` was there when it was
+recorded, and nobody has looked at it. patchkit writes the file anew when it
 adds to it: comments are lost, reasons are not.
 """
 
@@ -39,8 +42,8 @@ _VERSION = 1
 _TEXT = 100
 
 _HEAD = """\
-# Sites that somebody has looked at. `patchkit residual --accept --reason ...` adds to them and
-# writes this file anew: comments are lost, reasons are not.
+# Sites that somebody has looked at, and below `known` those that nobody has. `patchkit residual
+# --accept --reason ...` writes this file anew: comments are lost, reasons are not.
 """
 
 
@@ -54,7 +57,10 @@ class Fingerprint(Struct, frozen=True, order=True):
 
 
 class ReviewedSite(Struct, frozen=True):
-    """`count` sites of one fingerprint; `until` is None where the reason holds for ever."""
+    """`count` sites of one fingerprint; `until` is None where the reason holds for ever.
+
+    Without a reason they are known, not reviewed.
+    """
 
     site: Fingerprint
     reason: str
@@ -78,7 +84,7 @@ class ReviewedArea(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """What was reviewed."""
+    """What was reviewed, or is known."""
 
     sites: tuple[ReviewedSite, ...] = ()
     areas: tuple[ReviewedArea, ...] = ()
@@ -109,18 +115,15 @@ _REASON = Field("reason", Text("text", lines=True), "Why it may stay.", required
 _UNTIL = Field(
     "until", Text("a date", r"\d{4}-\d{2}-\d{2}", check_date, example='"2027-06-30"'), "Until when."
 )
-_SITE = Record(
-    "site",
-    (
-        Field("rule", Text("a rule's id"), "The rule that names it.", required=True),
-        Field("path", Text("a path"), "The file.", required=True),
-        Field("within", Text("a qualified name"), "The function or class around it."),
-        Field("text", Text("text"), "What stands there.", required=True),
-        Field("count", Number(1, 100_000), "How many alike.", default="1"),
-        _REASON,
-        _UNTIL,
-    ),
+_KNOWN_BY = (
+    Field("rule", Text("a rule's id"), "The rule that names it.", required=True),
+    Field("path", Text("a path"), "The file.", required=True),
+    Field("within", Text("a qualified name"), "The function or class around it."),
+    Field("text", Text("text"), "What stands there.", required=True),
+    Field("count", Number(1, 100_000), "How many alike.", default="1"),
 )
+_SITE = Record("site", (*_KNOWN_BY, _REASON, _UNTIL))
+_KNOWN = Record("known site", _KNOWN_BY)
 _AREA = Record(
     "area",
     (
@@ -136,6 +139,7 @@ _BASELINE = Record(
         Field("version", Number(_VERSION, _VERSION), "The format: 1.", required=True),
         Field("areas", ListOf(_AREA, "area"), "Files of which all sites may stay."),
         Field("sites", ListOf(_SITE, "site"), "Sites one by one."),
+        Field("known", ListOf(_KNOWN, "known site"), "Sites that nobody has looked at yet."),
     ),
 )
 
@@ -157,7 +161,7 @@ def load_baseline(path: Path, name: str) -> Baseline:
         raise BadInputError(*problems)
     assert isinstance(table, Table)
     return Baseline(
-        tuple(_site(each) for each in _tables(table, "sites")),
+        tuple(_site(each) for key in ("sites", "known") for each in _tables(table, key)),
         tuple(_area(each) for each in _tables(table, "areas")),
     )
 
@@ -198,7 +202,11 @@ def baseline_bytes(baseline: Baseline) -> bytes:
     areas = sorted({_area_line(each) for each in baseline.areas})
     lines += ["areas:\n", *areas] if areas else []
     entries = sorted(_merged(baseline.sites), key=lambda each: (each.site, each.reason))
-    lines += ["sites:\n", *map(_site_line, entries)] if entries else []
+    for key, some in (
+        ("sites", [each for each in entries if each.reason]),
+        ("known", [each for each in entries if not each.reason]),
+    ):
+        lines += [f"{key}:\n", *map(_site_line, some)] if some else []
     return "".join(lines).encode()
 
 
@@ -226,6 +234,6 @@ def _area_line(entry: ReviewedArea) -> str:
 
 
 def _line(fields: dict[str, str | int], reason: str, until: date | None) -> str:
-    more = {"reason": " ".join(reason.split())}
+    more = {"reason": " ".join(reason.split())} if reason else {}
     more |= {"until": until.isoformat()} if until is not None else {}
     return f"  - {flow_mapping({**fields, **more})}\n"

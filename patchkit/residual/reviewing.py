@@ -8,6 +8,7 @@ from datetime import date
 from enum import Enum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.recipes.sites import Site
 from patchkit.residual.baseline import (
@@ -24,6 +25,7 @@ class State(str, Enum):
 
     NEW = "new"
     EXPIRED = "expired"  # it was reviewed, for a time that is over
+    KNOWN = "known"  # it was there when the baseline was begun; nobody has looked at it
     REVIEWED = "reviewed"
 
 
@@ -73,7 +75,7 @@ def review_sites(sites: Sequence[Site], baseline: Baseline, today: date) -> Revi
         for area in baseline.areas:
             if area.covers(site):
                 areas.add(id(area))
-                found = area if found is None or _is_past(found, today) else found
+                found = area if found is None or _is_weaker(found, today) else found
         judged.append(_judged(site, found, today))
     unmatched = [each for each in baseline.sites if not used[id(each)]]
     return Review(
@@ -84,11 +86,23 @@ def review_sites(sites: Sequence[Site], baseline: Baseline, today: date) -> Revi
 def with_reviewed(
     baseline: Baseline, sites: Sequence[ResidualSite], reason: str, until: date | None
 ) -> Baseline:
-    """The baseline with further sites; what was said of them before, and is over, is dropped."""
-    chosen = [site for site in sites if site.state is not State.REVIEWED]
+    """The baseline with further sites; what was said of them before, and is over, is dropped.
+
+    Without a reason they become known; what is known already, or was reviewed, stays as it is.
+    """
+    done = (State.REVIEWED,) if reason else (State.REVIEWED, State.EXPIRED, State.KNOWN)
+    chosen = [site for site in sites if site.state not in done]
     added = [ReviewedSite(_known_by(site), reason, 1, until) for site in chosen]
     expired = {_known_by(site) for site in chosen if site.state is State.EXPIRED}
-    kept = [each for each in baseline.sites if each.site not in expired or each.until is None]
+    looked_at = Counter(_known_by(site) for site in chosen if site.state is State.KNOWN)
+    kept = []
+    for each in baseline.sites:
+        if not each.reason:
+            now = min(looked_at[each.site], each.count)
+            looked_at[each.site] -= now
+            kept += [replace(each, count=each.count - now)] if now < each.count else []
+        elif each.site not in expired or each.until is None:
+            kept.append(each)
     return Baseline((*kept, *added), baseline.areas)
 
 
@@ -105,9 +119,15 @@ def _judged(site: Site, entry: ReviewedSite | ReviewedArea | None, today: date) 
     known_by = fingerprint(site)
     state = State.NEW
     if entry is not None:
-        state = State.EXPIRED if _is_past(entry, today) else State.REVIEWED
+        current = State.REVIEWED if entry.reason else State.KNOWN
+        state = State.EXPIRED if _is_past(entry, today) else current
     reason = "" if entry is None else entry.reason
     return ResidualSite(site.rule, site.path, site.line, site.within, known_by.text, state, reason)
+
+
+def _is_weaker(entry: ReviewedSite | ReviewedArea, today: date) -> bool:
+    """Whether any area says more of a site: nobody looked at it, or for a time that is over."""
+    return not entry.reason or _is_past(entry, today)
 
 
 def _is_past(entry: ReviewedSite | ReviewedArea, today: date) -> bool:

@@ -294,6 +294,7 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
         ("report", "merge", "one.json", "--expect", "jobs.json"),
     ),
     ("status", 0, Scene.edited, ("status",)),
+    ("status", 1, Scene.edited, ("status", "--exit-code")),
     ("status", 4, Scene.misspelt, ("status",)),
     ("refresh", 0, Scene.edited, ("refresh",)),
     ("refresh", 1, Scene.edited_elsewhere, ("refresh",)),

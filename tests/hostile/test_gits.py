@@ -48,6 +48,18 @@ def test_an_old_git_is_refused_before_anything_is_made(
     assert not list((tmp_path / "home" / "cache").glob("repos/*"))
 
 
+@pytest.mark.parametrize("said", ["git version 2.20.1", "nothing"])
+def test_doctor_names_a_git_that_will_not_do(
+    project: Project, upstream: Upstream, bin_: Path, said: str
+) -> None:
+    project.component("demo", upstream, upstream.commit(STATES[0]), small_patches())
+    another_git(bin_, f'case "$*" in version) echo "{said}";; *) exit 129;; esac\n')
+    ran = with_it(project, bin_, "doctor", "--only", "system")
+    assert (ran.code, "missing  git" in ran.out) == (1, True), ran.out
+    none = bin_.with_name("none")
+    with_it(project, none, "doctor", "--only", "system").ok()
+
+
 def test_a_git_that_has_become_old_is_blamed_for_what_fails(
     project: Project, upstream: Upstream, bin_: Path
 ) -> None:

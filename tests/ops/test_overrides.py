@@ -199,7 +199,6 @@ def test_two_commits_are_compared_without_a_review(
         (["--since", "v1"], "v1 is no full commit id"),
         (["--since", "0" * 40, "--accept"], "leave out --since and --at"),
         (["core.nothing"], "speed replaces no core.nothing in core"),
-        (["-c", "core"], "no component replaces code of another"),
     ],
 )
 def test_what_cannot_be_asked(pair: Project, argv: list[str], message: str) -> None:
@@ -234,3 +233,8 @@ def test_calls_that_a_patch_adds_count(pair: Project, upstream: Upstream) -> Non
     pin = upstream.commit(SPEED, "speed")
     pair.component("speed", upstream, pin, {"fold.patch": patch}, overrides=[overriding()])
     assert verdicts(pair.run("overrides", "--json"))["core.ops.fold"] == "not there"
+
+
+def test_where_nothing_is_replaced_nothing_is_wrong(pair: Project) -> None:
+    ran = pair.run("overrides", "-c", "core").ok()
+    assert "no component replaces code of another" in ran.err

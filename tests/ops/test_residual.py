@@ -165,8 +165,7 @@ def test_what_cannot_be_asked(scanned: Scanned, argv: list[str], message: str) -
 
 def test_nothing_to_look_for(project: Project, upstream: Upstream) -> None:
     project.component("demo", upstream, upstream.commit(BASE, "base"), {})
-    ran = project.run("residual")
-    assert ran.code == 2
+    ran = project.run("residual").ok()
     assert "no recipe and no rule to look for" in ran.err
 
 
@@ -204,3 +203,29 @@ def test_a_scan_is_kept_for_the_same_tree_and_rules_only(
         path.write_bytes(b"rot")
     scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(RULES)})
     assert scanned.sites() == first
+
+
+def test_what_nobody_looked_at_is_known_and_not_reviewed(scanned: Scanned) -> None:
+    project = scanned.project
+    project.run("residual", "tests/**", "--accept", "--reason", "not run")
+    ran = project.run("residual", "--record").ok()
+    assert "sites recorded as known" in ran.err
+    assert "known:\n" in scanned.baseline
+    found = project.run("residual", "--json").ok().json["components"][0]
+    assert (found["new"], found["known"], found["reviewed"]) == (0, 2, 1)
+    out = project.run("residual").ok().out
+    assert "· known     2" in out
+    assert "✓ reviewed  1" in out
+    assert scanned.codes() == []
+    before = scanned.baseline
+    project.run("residual", "--record").ok()
+    assert scanned.baseline == before
+    project.run("residual", "run.py", "--accept", "--reason", "read").ok()
+    assert sorted(scanned.sites().values()) == ["known", "reviewed", "reviewed"]
+    scanned.pin({**BASE, "run.py": 'device = "cuda"\nother = "cuda"\n'})
+    assert project.run("residual").code == 1
+
+
+def test_recording_takes_no_reason(scanned: Scanned) -> None:
+    ran = scanned.project.run("residual", "--record", "--reason", "x")
+    assert (ran.code, "--record takes no reason" in ran.err) == (2, True)

@@ -141,3 +141,23 @@ def test_what_is_no_folder(demo: Project, kind: str) -> None:
     assert found(demo) == (
         ("absent", "an empty folder") if kind == "empty" else ("foreign", "not a folder")
     )
+
+
+def test_a_gate_passes_what_manifest_and_lock_say_only(demo: Project) -> None:
+    gate = ("status", "--exit-code", "--quiet")
+    assert demo.run(*gate).code == 1  # nothing is there yet
+    demo.run("apply").ok()
+    demo.run(*gate).ok()
+    file = next(path for path in demo.checkout("demo").iterdir() if path.is_file())
+    data = file.read_bytes()
+    file.write_bytes(data + b"more\n")
+    assert demo.run(*gate).code == 1
+    demo.run("status").ok()
+    file.write_bytes(data)
+    demo.run(*gate).ok()
+    series = demo.root / "patches/demo/series"
+    series.write_text(series.read_text() + "# a word\n")
+    demo.run(*gate).ok()
+    patch = next((demo.root / "patches/demo").glob("*.patch"))
+    patch.write_bytes(patch.read_bytes().replace(b"Subject: ", b"Subject: Do ", 1))
+    assert demo.run(*gate).code == 1

@@ -209,7 +209,12 @@ def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
     ran = project.run("ci", "--json")
     assert (ran.code, ran.json["exit_code"]) == (1, 1)
     assert ran.json["check"]["components"][0]["exit_code"] == 0
-    assert project.run("ci", "--allow-drift").code == 0
+    allowed = project.run("ci", "--allow-drift").ok()
+    assert ("failed" in allowed.out, "! drift allowed: 1 component" in allowed.out) == (False, True)
+    junit = ElementTree.fromstring(project.run("ci", "--allow-drift", "--format", "junit").out)
+    assert (junit.get("failures"), junit.get("skipped")) == ("0", "1")
+    github = project.run("ci", "--allow-drift", "--format", "github").out
+    assert ("::error" in github, "::warning" in github) == (False, True)
     junit = ElementTree.fromstring(project.run("ci", "--format", "junit").out)
     assert (junit.get("tests"), junit.get("failures")) == ("2", "1")
     sarif = json.loads(project.run("ci", "--format", "sarif").out)

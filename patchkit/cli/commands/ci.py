@@ -110,4 +110,4 @@ def print_ci(terminal: Terminal, report: CiReport) -> None:
     print_check(terminal, report.check)
     if report.drift.components:
         terminal.product()
-        print_drift(terminal, report.drift)
+        print_drift(terminal, report.drift, allowed=report.drift_allowed)

@@ -68,7 +68,7 @@ _LONG = 76
         ("patchkit overrides -m qwen3-vl-npu --accept", "all of that was looked at"),
     ],
     exits={
-        ExitCode.OK: "every target is there and as it was reviewed",
+        ExitCode.OK: "every target is there and as it was reviewed, or there are none",
         ExitCode.FINDING: "targets are gone, have changed or were never reviewed",
         ExitCode.BAD_INPUT: "a rule file, series, lock or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
@@ -115,6 +115,9 @@ def overrides(
     def render(terminal: Terminal, report: OverridesReport) -> None:
         for each in report.overrides:
             _render(terminal, each, everything=all)
+        if not report.overrides:
+            terminal.say("no component replaces code of another")
+            terminal.hint("a component says so under `overrides:` (docs/howto/overrides.md)")
 
     return terminal.report("overrides", report, report.exit_code, render)
 

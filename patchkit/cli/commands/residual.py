@@ -33,9 +33,15 @@ RulesOption = Annotated[
     list[str] | None,
     typer.Option("--rule", metavar="RULE", help="Only of this rule; may be given several times."),
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="List also what was reviewed.")]
+AllOption = Annotated[bool, typer.Option("--all", help="List also what is known or was reviewed.")]
 AcceptOption = Annotated[
     bool, typer.Option("--accept", help="Record the sites as reviewed; needs --reason.")
+]
+RecordOption = Annotated[
+    bool,
+    typer.Option(
+        "--record", help="Record new sites as known, not reviewed: only later ones speak."
+    ),
 ]
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why the accepted sites may stay.")
@@ -60,7 +66,7 @@ PruneOption = Annotated[
         ("patchkit residual --rule nccl --accept --reason 'CUDA only'", "site by site"),
     ],
     exits={
-        ExitCode.OK: "every site was reviewed",
+        ExitCode.OK: "every site was reviewed or is known, or there are no rules",
         ExitCode.FINDING: "there are new sites, or a reason is over",
         ExitCode.BAD_INPUT: "a recipe, rule file, baseline or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
@@ -75,6 +81,7 @@ def residual(
     rule: RulesOption = None,
     all: AllOption = False,
     accept: AcceptOption = False,
+    record: RecordOption = False,
     reason: ReasonOption = "",
     until: UntilOption = None,
     area: AreaOption = False,
@@ -101,6 +108,7 @@ def residual(
         paths=tuple(path or ()),
         rules=tuple(rule or ()),
         accept=accept,
+        record=record,
         reason=reason,
         until=until.date() if until is not None else None,
         area=area,
@@ -118,6 +126,9 @@ def residual(
     def render(terminal: Terminal, report: ResidualReport) -> None:
         for each in report.components:
             _render(terminal, each, everything=all)
+        if not report.components:
+            terminal.say("no recipe and no rule to look for")
+            terminal.hint("name rule files under `residual:` (docs/howto/residual.md)")
 
     return terminal.report("residual", report, report.exit_code, render)
 
@@ -125,11 +136,16 @@ def residual(
 def _render(terminal: Terminal, each: ComponentResidual, *, everything: bool) -> None:
     looked = f"{counted(len(each.rules), 'rule')}, {each.files} files"
     terminal.product([Painted(each.component, Paint.STRONG), f"  {looked}"])
-    counts = {"new": each.new, "expired": each.expired, "reviewed": each.reviewed}
+    counts = {
+        "new": each.new,
+        "expired": each.expired,
+        "known": each.known,
+        "reviewed": each.reviewed,
+    }
     terminal.table(
         [(word(state), str(count)) for state, count in counts.items() if count], indent=2
     )
-    shown = [site for site in each.sites if everything or site.state.value != "reviewed"]
+    shown = [site for site in each.sites if everything or site.state.value in ("new", "expired")]
     for rule in dict.fromkeys(site.rule for site in shown):
         terminal.product()
         terminal.product(Painted(rule, Paint.STRONG))
@@ -146,5 +162,7 @@ def _render(terminal: Terminal, each: ComponentResidual, *, everything: bool) ->
         terminal.hint("--prune takes them out")
     if each.accepted:
         terminal.say(f"{each.baseline}: {counted(each.accepted, 'site')} recorded as reviewed")
+    if each.recorded:
+        terminal.say(f"{each.baseline}: {counted(each.recorded, 'site')} recorded as known")
     if each.pruned:
         terminal.say(f"{each.baseline}: {each.pruned} entries taken out")

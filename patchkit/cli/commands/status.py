@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from patchkit.cli.command import command
 from patchkit.cli.options import (
@@ -24,6 +26,11 @@ from patchkit.model.names import short_id
 if TYPE_CHECKING:
     from patchkit.ops.status import ComponentStatus, StatusReport
 
+ExitCodeOption = Annotated[
+    bool,
+    typer.Option("--exit-code", help="Exit with 1 where a checkout is not what the lock says."),
+]
+
 # state -> (what it does, what to type)
 _NEXT = {
     "absent": ("make the missing checkouts", "patchkit apply {target}"),
@@ -40,9 +47,11 @@ _NEXT = {
     examples=[
         ("patchkit status -m qwen3-vl-npu", "every component"),
         ("patchkit status -m qwen3-vl-npu --json", "for a script"),
+        ("patchkit status --exit-code --quiet && ./train.sh", "only with what was recorded"),
     ],
     exits={
-        ExitCode.OK: "it could be told, whatever the states are",
+        ExitCode.OK: "it could be told, whatever the states are; with --exit-code: all are applied",
+        ExitCode.FINDING: "with --exit-code: a checkout is not what manifest and lock say",
         ExitCode.BAD_INPUT: "the manifest or the lock cannot be read",
     },
     result="patchkit.ops.status:StatusReport",
@@ -52,6 +61,7 @@ def status(
     manifest: ManifestOption = None,
     component: ComponentsOption = None,
     workspace: WorkspaceOption = WORKSPACE,
+    exit_code: ExitCodeOption = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> ExitCode:
@@ -62,7 +72,9 @@ def status(
     conflicted: a rebase or merge waits for you. foreign: another branch, or no checkout of
     patchkit's. interrupted: an apply was killed half-way. absent: no checkout.
 
-    Looks only; nothing is written and no network is asked.
+    Looks only; nothing is written and no network is asked. With --exit-code every state but
+    applied (and pristine, of a component without patches) fails, and so does a difference from
+    the lock.
     """
     from patchkit.cli.places import open_manifest, pick_components
     from patchkit.ops.status import status_of
@@ -70,7 +82,8 @@ def status(
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
     report = status_of(chosen, pick_components(chosen, component), workspace)
-    return terminal.report("status", report, report.exit_code, _render)
+    code = report.gate if exit_code else report.exit_code
+    return terminal.report("status", report, code, _render)
 
 
 def _render(terminal: Terminal, report: StatusReport) -> None:
