@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from patchkit.explain.terrain import Overlay
 from patchkit.manifest.values import Component, Manifest, RunStep
-from patchkit.model.lint import Finding
+from patchkit.model.lint import Finding, Severity
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import Agreements
 from patchkit.series import LoadedPatch
@@ -116,8 +116,8 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
     manifest, component = guarded.manifest, guarded.component
     if not component.overrides:
         return
-    from patchkit.gitcmd.objects import reading
     from patchkit.lock import Lock, load_lock
+    from patchkit.ops.stacks import built_stack
     from patchkit.overrides.findings import override_findings
     from patchkit.overrides.survey import TreeAt, read_replacements, resolver_of, survey
 
@@ -126,11 +126,17 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
     for declared in component.overrides:
         target = manifest.component(declared.target)
         assert target is not None
-        base = store.base(target, progress)
-        with reading(store.repository(target)) as reader:
-            resolver = resolver_of(declared, TreeAt(reader, base.tree, base.commit))
+        name = f"{component.name} -> {target.name}"
+        with built_stack(manifest, target, store, progress) as built:
+            if not built.stack.clean:
+                # as it would run it cannot be seen; the target's own check says why
+                what = f"patches of {target.name} do not apply: what is replaced there is not known"
+                yield Finding(Severity.WARNING, "overrides-unseen", what, name)
+                continue
+            there = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+            resolver = resolver_of(declared, there)
             calls = read_replacements(declared, manifest.root, own)
             reviewed = lock.overrides.get((component.name, target.name), {})
             found = survey(declared, calls, resolver, reviewed)
         command = f"patchkit overrides {manifest.options(component.name)}"
-        yield from override_findings(found, f"{component.name} -> {target.name}", command)
+        yield from override_findings(found, name, command)

@@ -30,7 +30,8 @@ class OverridesOptions(Struct, frozen=True):
     """What to look at.
 
     `names` are globs over targets, () for all. `since`: compare with that commit of the target
-    instead of what was reviewed; `at`: look at that commit instead of the pin. `diff`: show how
+    instead of what was reviewed; `at`: look at that commit instead of the pin: either way at
+    upstream's code, without patches. `diff`: show how
     code changed. `accept`: record the chosen targets as reviewed.
     """
 
@@ -131,7 +132,7 @@ class _Reviewing(Struct, frozen=True):
             require_clean(built, self.manifest)
             own = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
             calls = read_replacements(declared, self.manifest.root, own)
-            now = self._tree(target, options.at, stack)
+            now = self._now(target, stack)
             resolver = resolver_of(declared, now)
             reviewed = lock.overrides.get((name, target.name), {})
             if options.since:
@@ -165,6 +166,15 @@ class _Reviewing(Struct, frozen=True):
             accepted=sum(each not in reviewed.items() for each in recorded.items()),
             recorded=recorded,
         )
+
+    def _now(self, target: Component, stack: ExitStack) -> TreeAt:
+        """The target's tree: with its patches, as it runs, at its pin; upstream's to compare."""
+        options = self.options
+        if options.since or options.at:
+            return self._tree(target, options.at, stack)
+        built = stack.enter_context(built_stack(self.manifest, target, self.store, self.progress))
+        require_clean(built, self.manifest)
+        return TreeAt(built.source, built.stack.tree, built.stack.base.commit)
 
     def _tree(self, target: Component, commit: str, stack: ExitStack) -> TreeAt:
         """The target's tree at its pin, or at another commit, without any patch."""

@@ -238,3 +238,28 @@ def test_calls_that_a_patch_adds_count(pair: Project, upstream: Upstream) -> Non
 def test_where_nothing_is_replaced_nothing_is_wrong(pair: Project) -> None:
     ran = pair.run("overrides", "-c", "core").ok()
     assert "no component replaces code of another" in ran.err
+
+
+def test_the_target_is_judged_with_its_patches(
+    project: Project, upstream: Upstream, core: Upstream
+) -> None:
+    """What runs is the patched code: that is what the replacement has to fit."""
+    project.write({"patches/calls.rules.yml": yaml.safe_dump(RULES)})
+    pin = core.commit(CORE, "one")
+    wider = str(CORE["core/ops.py"]).replace("def scale(x, by=2)", "def scale(x, by=2, group=None)")
+    patch = make_patch(CORE, {**CORE, "core/ops.py": wider}, subject="Scale groups", body="So.")
+    project.component("core", core, pin, {})
+    declare(project, upstream, REASON)
+    project.run("overrides", "--accept").ok()
+    assert codes(project) == []
+    project.component("core", core, pin, {"wider.patch": patch})
+    ran = project.run("overrides")
+    assert (ran.code, "signature  core.scale" in ran.out) == (1, True)
+    assert ("override-signature", "error") in codes(project)
+    upstreams = project.run("overrides", "--since", pin)
+    assert "signature" not in upstreams.out
+    broken = make_patch({"core/ops.py": "x\n"}, {"core/ops.py": "y\n"}, subject="No", body="No.")
+    project.component("core", core, pin, {"wider.patch": broken})
+    assert codes(project) == [("overrides-unseen", "warning")]
+    ran = project.run("overrides")
+    assert (ran.code, "wider.patch does not apply" in ran.err) == (4, True)
