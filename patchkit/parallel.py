@@ -31,7 +31,8 @@ def in_parallel(
     crew = _Crew(work, items)
     try:
         for _ in range(min(jobs, len(items))):
-            crew.hire()
+            if not crew.hire():
+                break
         crew.wait()
     except BaseException:
         crew.give_up()
@@ -77,11 +78,20 @@ class _Crew(Generic[Item, Answer]):
         self._error: BaseException | None = None
         self._shifts: set[_Shift] = set()
 
-    def hire(self) -> None:
-        """Let one more thread work."""
+    def hire(self) -> bool:
+        """Let one more thread work; False where the system gives no more.
+
+        The work goes on with those there are; with none of them it is done here.
+        """
         shift = _Shift()
-        Thread(target=self._run, args=(shift,), daemon=True).start()
+        try:
+            Thread(target=self._run, args=(shift,), daemon=True).start()
+        except RuntimeError:  # can't start new thread
+            if not self._shifts:
+                self._work_off()
+            return False
         self._shifts.add(shift)
+        return True
 
     def wait(self) -> None:
         """Wait until no thread works any more."""

@@ -20,8 +20,9 @@ from pathlib import Path
 
 from patchkit.atomic import replace_file
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
+from patchkit.gitcmd.objects import reading
 from patchkit.gitcmd.partial import absent_blobs, paths_of
-from patchkit.gitcmd.pins import is_damaged, is_sound, read_pin, write_pin
+from patchkit.gitcmd.pins import is_damaged, is_sound, read_base, read_pin, write_pin
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.gitcmd.staging import discard, sweep
 from patchkit.gitcmd.urls import folder_name, readable_url
@@ -29,6 +30,7 @@ from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, Pin
 from patchkit.model.base import Base
 from patchkit.model.progress import Progress
 from patchkit.model.stop import Stop
+from patchkit.model.tree import tree_fault
 from patchkit.parallel import in_parallel
 from patchkit.sources.component import fetch_pin
 from patchkit.sources.fetching import Fetching, about
@@ -129,6 +131,7 @@ class Store:
         with about(component.name):
             init_repository(repository.git_dir)
             commit = fetch_pin(component, repository, self.fetching(component.name, progress))
+            _require_plain_tree(repository, commit)
             return write_pin(repository, ref, commit)
 
     def _file_of_component(
@@ -247,6 +250,22 @@ def cached_whole(store: Store, manifest: Manifest, component: Component) -> Base
     base = store.cached_base(component)
     files = (store.cached_file(manifest, entry) for entry in component.references)
     return base if base is not None and all(file is not None for file in files) else None
+
+
+def _require_plain_tree(repository: Repository, commit: str) -> None:
+    """BadInputError if the upstream has paths that no checkout must have, or too many of them.
+
+    Before the pin is recorded, so that every command refuses it alike.
+    """
+    with reading(repository) as reader:
+        fault = tree_fault(reader, read_base(repository, commit).tree)
+    if fault is not None:
+        path, what = fault
+        place = f" at {path}" if path else ""
+        hint = "pin another commit: nothing of this one is written anywhere"
+        raise BadInputError(
+            Problem(f"the upstream has a tree that is refused{place}: {what}", hint=hint)
+        )
 
 
 def _place(manifest: Manifest, entry: PinnedPatch) -> tuple[str, str]:

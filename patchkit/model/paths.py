@@ -24,17 +24,21 @@ _GITMODULES_ON_NTFS = re.compile(
 
 
 _LONGEST_NAME = 255  # bytes, on all file systems that we know
+#: So many folders may lie in each other: no path of more fits a system call, nor our recursion.
+DEEPEST = 500
 
 
 def unsafe_path(path: str, mode: int | None = None) -> str | None:
     """Why `path` must not be written, None if it may be; `mode` is what would be put there."""
+    if path.count("/") > DEEPEST:
+        return f"path of more than {DEEPEST} folders"
     if _PLAIN.fullmatch(path):
         return None
     if path.startswith("/"):
         return "absolute path"
     if "\x00" in path:
         return "path with a NUL byte"
-    faults = (_unsafe_part(part, mode) for part in path.split("/"))
+    faults = (unsafe_name(part, mode) for part in path.split("/"))
     return next((fault for fault in faults if fault is not None), None)
 
 
@@ -50,7 +54,8 @@ def can_be_a_file(path: str) -> bool:
     return max(map(len, parts)) <= _LONGEST_NAME and unsafe_path(path) is None
 
 
-def _unsafe_part(part: str, mode: int | None) -> str | None:
+def unsafe_name(part: str, mode: int | None) -> str | None:
+    """Why one name in a path must not be written, None if it may be."""
     if part in ("", "."):
         return "path with an empty or '.' component"
     if part == "..":

@@ -7,7 +7,7 @@ fails half-way costs nothing. Folders are read from the object store when a path
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -21,6 +21,10 @@ from patchkit.model.objects import (
     encode_path,
     make_object,
 )
+from patchkit.model.paths import DEEPEST, unsafe_name
+
+#: More files than any upstream has; a few small objects may stand for more than fit a disk.
+MOST_FILES = 2_000_000
 
 # One row of a tree object: octal mode, name, NUL, 20 bytes of id
 _ROW = re.compile(rb"([0-7]+ ([^\x00]+)\x00.{20})", re.DOTALL)
@@ -171,6 +175,71 @@ class Tree:
         new.rows.pop(name, None)
         new.open.pop(name, None)
         return new if new.rows else None
+
+
+def tree_fault(source: ObjectSource, oid: str) -> tuple[str, str] | None:
+    """(path, what is wrong) of a tree that no checkout must have; None if it may be one.
+
+    The names are those that `unsafe_path` refuses in patches. A tree object counts as often as it
+    is referred to, and is read once: ten of ten bytes each may stand for any number of files.
+    """
+    folders: dict[str, list[str]] = {}
+    files: dict[str, int] = {}
+    found_at = {oid: ""}
+    waiting, level = [oid], 0
+    while waiting:
+        if level > DEEPEST:  # before the paths get long
+            return "", f"more than {DEEPEST} folders in each other"
+        level += 1
+        trees = source.read_many([each for each in waiting if each != EMPTY_TREE], "tree")
+        for each, payload in trees:
+            above = found_at[each]
+            rows = _ROW.findall(payload)
+            folders[each], files[each] = [], 0
+            for row, name in rows:
+                path = f"{above}{decode_path(name)}"
+                fault = _row_fault(row, name)
+                if fault is not None:
+                    return path, fault
+                if row.startswith(_FOLDER_MARKS):
+                    below = row[-20:].hex()
+                    folders[each].append(below)
+                    found_at.setdefault(below, f"{path}/")
+                else:
+                    files[each] += 1
+            if len({name for _, name in rows}) < len(rows):
+                return above, "two entries of one name"
+        waiting = [each for each in found_at if each not in folders and each != EMPTY_TREE]
+    return _size_fault(oid, folders, files)
+
+
+def _row_fault(row: bytes, name: bytes) -> str | None:
+    if b"/" in name:
+        return "name with a slash"
+    return unsafe_name(decode_path(name), int(row[: row.index(b" ")], 8))
+
+
+def _size_fault(
+    root: str, folders: Mapping[str, list[str]], files: Mapping[str, int]
+) -> tuple[str, str] | None:
+    """What is wrong with how deep a tree is, or how many files it has."""
+    depth, count = dict[str, int](), dict[str, int]()
+    waiting = [root]
+    while waiting:  # each tree behind all that it refers to; git's ids let no tree refer to itself
+        tree = waiting[-1]
+        left = [each for each in folders.get(tree, ()) if each not in depth]
+        if left:
+            waiting += left
+            continue
+        waiting.pop()
+        below = folders.get(tree, ())
+        depth[tree] = 1 + max((depth[each] for each in below), default=-1)
+        count[tree] = files.get(tree, 0) + sum(count[each] for each in below)
+    if depth[root] > DEEPEST:
+        return "", f"more than {DEEPEST} folders in each other"
+    if count[root] > MOST_FILES:
+        return "", f"{count[root]} files; at most {MOST_FILES} are taken"
+    return None
 
 
 def _load(source: ObjectSource, oid: str) -> _Folder:

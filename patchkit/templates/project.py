@@ -5,13 +5,14 @@ Sandboxed: a template sees the values it is given and nothing of Python.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jinja2
 import jinja2.sandbox
 
-from patchkit.errors import BadInputError, Problem
+from patchkit.errors import BadInputError, PatchkitError, Problem
 
 #: Where a project keeps templates of its own.
 FOLDER = "templates"
@@ -47,7 +48,22 @@ class ProjectTemplates:
             where = f"{error.filename or error.name or name}:{error.lineno}"
             raise BadInputError(Problem(f"template: {error.message}", where)) from error
         except (jinja2.TemplateError, UnicodeDecodeError) as error:
-            raise BadInputError(Problem(f"template: {error}", self.place(name))) from error
+            raise BadInputError(Problem(f"template: {error}", self._line(name, error))) from error
+        except PatchkitError:
+            raise
+        except Exception as error:  # a template computes: it divides by zero, calls what is no call
+            kind = type(error).__name__
+            what = f"template: {kind}: {error}"
+            raise BadInputError(Problem(what, self._line(name, error))) from error
+
+    def _line(self, name: str, error: Exception) -> str:
+        """The line of a template where an error arose, as jinja2 puts it into the traceback."""
+        found = ""
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            file = frame.f_code.co_filename
+            if file.startswith(str(self._folder)) or file == name:
+                found = f"{file}:{line}"
+        return found or self.place(name)
 
     def place(self, name: str) -> str:
         """Where a template stands, for messages."""

@@ -274,6 +274,12 @@ def test_a_template_of_the_project(root: Path) -> None:
     ("template", "message"),
     [
         ("{% if %}", "templates/env.sh.j2:1: template: "),
+        ("#\n{{ 1 / 0 }}", "templates/env.sh.j2:2: template: ZeroDivisionError: "),
+        ("#\n{{ 1 + 'x' }}", "templates/env.sh.j2:2: template: TypeError: "),
+        ("#\n\n{{ 'x'() }}", "templates/env.sh.j2:3: template: TypeError: "),
+        ("{% include 'env.sh.j2' %}", "template: RecursionError: "),
+        ("{{ '%d' % 'x' }}", "templates/env.sh.j2:1: template: TypeError: "),
+        ("{{ range(10 ** 9) | list }}", "templates/env.sh.j2:1: template: OverflowError: "),
         ("a\n{{ nothing_like_it }}\n", "'nothing_like_it' is undefined"),
         ("{{ manifest.__class__.__mro__ }}", "unsafe"),
         ("{{ ''.__class__ }}", "unsafe"),

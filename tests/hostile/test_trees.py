@@ -1,0 +1,67 @@
+"""Upstreams whose trees no checkout must have: every command refuses them, with the same words."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from patchkit.parallel import in_parallel
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+PATCH = {"a.patch": make_patch({"a": "1\n"}, {"a": "2\n"}, body="So.")}
+
+
+def tree_with(upstream: Upstream, name: str) -> str:
+    """A commit whose tree has `name` beside the file a; git refuses to make it otherwise."""
+    blob = upstream.git("hash-object", "-w", "--stdin", stdin=b"1\n").decode().strip()
+    rows = b"".join(
+        b"100644 %s\x00%s" % (each, bytes.fromhex(blob)) for each in sorted([name.encode(), b"a"])
+    )
+    arguments = ("hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+    return committed(upstream, upstream.git(*arguments, stdin=rows).decode().strip())
+
+
+def committed(upstream: Upstream, tree: str) -> str:
+    commit = upstream.git("commit-tree", "-m", "x", tree).decode().strip()
+    upstream.git("update-ref", "refs/heads/main", commit)
+    return commit
+
+
+def deep(upstream: Upstream, depth: int) -> str:
+    """A commit with the file a, and one below so many folders."""
+    blob = upstream.git("hash-object", "-w", "--stdin", stdin=b"1\n").decode().strip()
+    tree = upstream.git("mktree", stdin=f"100644 blob {blob}\tx\n".encode()).decode().strip()
+    for _ in range(depth - 1):
+        tree = upstream.git("mktree", stdin=f"040000 tree {tree}\td\n".encode()).decode().strip()
+    rows = f"100644 blob {blob}\ta\n040000 tree {tree}\td\n"
+    return committed(upstream, upstream.git("mktree", stdin=rows.encode()).decode().strip())
+
+
+def refused(project: Project, said: str) -> None:
+    for argv in (["check"], ["apply"], ["fetch"], ["ci"]):
+        ran = project.run(*argv)
+        assert (ran.code, said in ran.out + ran.err) == (4, True), (argv, ran.out, ran.err)
+    assert not project.checkout("demo").exists()
+
+
+@pytest.mark.parametrize("name", [".git", ".g\u200cit", "git~1", ".."])
+def test_names_that_lead_out_or_into_git(project: Project, upstream: Upstream, name: str) -> None:
+    project.component("demo", upstream, tree_with(upstream, name), PATCH)
+    refused(project, "the upstream has a tree that is refused at ")
+
+
+def test_folders_in_each_other_without_end(project: Project, upstream: Upstream) -> None:
+    project.component("demo", upstream, deep(upstream, 600), PATCH)
+    refused(project, "more than 500 folders in each other")
+
+
+def test_where_the_system_gives_no_more_threads(tmp_path: Path) -> None:
+    before = threading.stack_size()
+    threading.stack_size(1 << 46)  # more than any address space has room for twice
+    try:
+        assert in_parallel(lambda n: n * n, range(5), jobs=3) == (0, 1, 4, 9, 16)
+    finally:
+        threading.stack_size(before)
