@@ -10,7 +10,6 @@ import os
 import sys
 
 from patchkit.cli.catalog import COMMANDS, split_command, subcommands
-from patchkit.model.objects import lines_of
 
 _USAGE = 2
 
@@ -62,6 +61,6 @@ def _page(name: str) -> str:
 
 def _print_page(page: str) -> None:
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    for line in lines_of(page):
+    for line in page.removesuffix("\n").split("\n"):
         heading = coloured and line.endswith(":") and not line.startswith(" ")
         print(f"\x1b[1m{line}\x1b[0m" if heading else line)

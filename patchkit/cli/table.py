@@ -219,6 +219,7 @@ PARAMETERS: dict[str, tuple[tuple[tuple[str, ...], str, bool, str], ...]] = {'in
           'The manifest: a path, or a name in manifests/ or $PATCHKIT_MANIFESTS'),
          (('-c', '--component'), 'COMPONENT', False, 'The component'),
          (('--message',), 'TEXT', False, "The new patch's message"),
+         ((), 'WHEN', False, "The author's date, as 2026-01-31T12:00:00Z"),
          (('-n', '--dry-run'), '', False, 'Say what would be done, and change nothing'),
          (('-w', '--workspace'), 'DIR', False, 'Where the checkouts are'),
          (('--cache',), 'DIR', False, 'Where upstreams are kept'),
@@ -1162,7 +1163,7 @@ Exit codes:
 """
 
 PAGES['new'] = """\
-Usage: patchkit new [OPTIONS] NAME
+Usage: patchkit new [OPTIONS] NAME [WHEN]
 
 Record the edits of a checkout as a new patch.
 
@@ -1172,8 +1173,13 @@ Edit first, tell git of new files (git add), then name the patch. In contrast to
 refresh, no edit goes into an older patch. A component without a series gets
 one.
 
+The patch has a Date: line only where you give one, by --date, GIT_AUTHOR_DATE
+or SOURCE_DATE_EPOCH: the same edits make the same file, whenever and wherever
+that is.
+
 Arguments:
   NAME                    The new patch's name.
+  WHEN                    The author's date, as 2026-01-31T12:00:00Z.
 
 Options:
   -m, --manifest MANIFEST

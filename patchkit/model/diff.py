@@ -200,7 +200,7 @@ class _Parser:
         """The hunks that follow, None if one is corrupt; reads on to report every corrupt one."""
         hunks: list[Hunk] = []
         sound = True
-        while self._at < len(self._lines) and self._lines[self._at].startswith(b"@@ -"):
+        while self._starts_hunk():
             hunk = self._hunk()
             if hunk is None:
                 sound = False
@@ -208,6 +208,10 @@ class _Parser:
             else:
                 hunks.append(hunk)
         return hunks if sound else None
+
+    def _starts_hunk(self) -> bool:
+        line = self._lines[self._at] if self._at < len(self._lines) else b""
+        return line.startswith(b"@@ -") and line != b"@@ -"  # cut off there, it is none
 
     def _hunk(self) -> Hunk | None:
         start = self._at

@@ -202,7 +202,9 @@ class _Reader(Struct):
                 self.offences.add(self.at, "expected /dev/null here, as the header says")
             return
         name = diffnames.header_name(text, self.strip)
-        if known is None:
+        if name is None and text.startswith(b'"') and diffnames.unquote(text) is None:
+            self.offences.add(self.at, "quoted name that is not closed on its line")
+        elif known is None:
             if side == "old":
                 self.draft.old_name = name
             else:

@@ -20,7 +20,7 @@ _ESCAPES = {
     b"\\": b"\\",
     b'"': b'"',
 }
-_QUOTED = re.compile(rb'"((?:[^"\\\n]|\\(?:[abfnrtv"\\]|[0-3][0-7]{2}))*)"')
+_QUOTED = re.compile(rb'"((?:[^"\\\n\0]|\\(?:[abfnrtv"\\]|[0-3][0-7]{2}))*)"')
 _ESCAPE = re.compile(rb"\\([abfnrtv\"\\]|[0-3][0-7]{2})")
 _NAME_TO_TAB = re.compile(rb"[^\t\r\n]*")
 _NAME_TO_END = re.compile(rb"[^\r\n]*")
@@ -47,17 +47,13 @@ def unquote(text: bytes) -> tuple[bytes, int] | None:
 
 def header_name(text: bytes, strip: int) -> bytes | None:
     """The name in a `---`, `+++` line of a git diff, `text` being what follows the marker."""
-    if b"\0" in text:
-        return None
-    return _quoted_name(text, strip) or _stripped(_match(_NAME_TO_TAB, text), strip)
+    return _quoted_name(text, strip) or _stripped(_bare(_NAME_TO_TAB, text), strip)
 
 
 def moved_name(text: bytes, strip: int) -> bytes | None:
     """The name in a `rename from` line and its like, which has no `a/` or `b/`."""
     strip = max(strip - 1, 0)
-    if b"\0" in text:
-        return None
-    return _quoted_name(text, strip) or _stripped(_match(_NAME_TO_END, text), strip)
+    return _quoted_name(text, strip) or _stripped(_bare(_NAME_TO_END, text), strip)
 
 
 def plain_name(text: bytes, strip: int, other: bytes | None = None) -> bytes | None:
@@ -71,7 +67,7 @@ def plain_name(text: bytes, strip: int, other: bytes | None = None) -> bytes | N
         return name
     line = text.rstrip(b"\n")
     stamp = _TIME_STAMP.search(line)
-    name = _stripped(line[: stamp.start()] if stamp else _match(_NAME_TO_TAB, line), strip)
+    name = _stripped(line[: stamp.start()] if stamp else _bare(_NAME_TO_TAB, line), strip)
     if other and (name is None or (len(other) < len(name) and name.startswith(other))):
         return other
     return name
@@ -156,9 +152,11 @@ def _stripped(name: bytes, strip: int) -> bytes | None:
     return _SLASHES.sub(b"/", parts[strip])
 
 
-def _match(pattern: re.Pattern[bytes], text: bytes) -> bytes:
+def _bare(pattern: re.Pattern[bytes], text: bytes) -> bytes:
+    """A name without quotes; none where a quote is not closed on the line, or at a NUL."""
     found = pattern.match(text)
-    return found[0] if found else b""
+    broken = b"\0" in text or (text.startswith(b'"') and unquote(text) is None)
+    return found[0] if found and not broken else b""
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:

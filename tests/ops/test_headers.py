@@ -129,3 +129,41 @@ def test_a_bump_leaves_every_header_alone(stack: Stacked, upstream: Upstream) ->
     later = upstream.commit({"a.txt": "new first line\n" + str(STATES[0]["a.txt"])})
     stack.run("bump", "demo", "--to", later).ok()
     assert {name: above(stack.patch(name)) for name in NAMES} == HEADS
+
+
+@pytest.mark.parametrize(
+    ("argv", "variables", "line"),
+    [
+        ((), {}, b""),
+        ((), {"SOURCE_DATE_EPOCH": "86400"}, b"Date: Fri, 2 Jan 1970 00:00:00 +0000\n"),
+        (
+            ("--date", "2024-01-02"),
+            {"SOURCE_DATE_EPOCH": "86400"},
+            b"Date: Tue, 2 Jan 2024 00:00:00 +0000\n",
+        ),
+        (("--date", "2024-01-02 01:00 +0100"), {}, b"Date: Tue, 2 Jan 2024 00:00:00 +0000\n"),
+        ((), {"GIT_AUTHOR_DATE": "0 -0500"}, b"Date: Thu, 1 Jan 1970 00:00:00 +0000\n"),
+    ],
+)
+def test_new_writes_the_same_bytes_wherever_the_clock_is(
+    stack: Stacked,
+    monkeypatch: pytest.MonkeyPatch,
+    argv: tuple[str, ...],
+    variables: dict[str, str],
+    line: bytes,
+) -> None:
+    for name in ("GIT_AUTHOR_DATE", "SOURCE_DATE_EPOCH"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**variables, "TZ": "Asia/Kathmandu"}.items():
+        monkeypatch.setenv(name, value)
+    stack.edit("c.txt", "line 1\n", "first line\n")
+    stack.run("new", "four", "--message", "Fourth", *argv).ok()
+    head = above(stack.patch("four.patch"))
+    assert head.startswith(b"From: ")
+    assert head.split(b">\n", 1)[1] == line + b"Subject: Fourth\n\n"
+
+
+def test_a_date_that_is_none_is_refused(stack: Stacked) -> None:
+    stack.edit("c.txt", "line 1\n", "first line\n")
+    ran = stack.run("new", "four", "--date", "yesterday")
+    assert (ran.code, "'yesterday' is no date" in ran.err) == (2, True)

@@ -42,6 +42,9 @@ def new(
     manifest: ManifestOption = None,
     component: OneComponentOption = None,
     message: MessageOption = "",
+    date: Annotated[
+        str, typer.Option(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
+    ] = "",
     dry_run: DryRunOption = False,
     workspace: WorkspaceOption = WORKSPACE,
     cache: CacheOption = None,
@@ -55,6 +58,9 @@ def new(
 
     Edit first, tell git of new files (git add), then name the patch. In contrast to refresh, no
     edit goes into an older patch. A component without a series gets one.
+
+    The patch has a Date: line only where you give one, by --date, GIT_AUTHOR_DATE or
+    SOURCE_DATE_EPOCH: the same edits make the same file, whenever and wherever that is.
     """
     import time
 
@@ -69,7 +75,7 @@ def new(
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
-    request = Request(None, name, message, user_identity(chosen.root), everything=True)
+    request = Request(None, name, message, user_identity(chosen.root, date), everything=True)
     with showing_progress(terminal) as progress:
         report = new_patch(
             chosen,
