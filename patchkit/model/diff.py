@@ -162,6 +162,8 @@ class _Parser:
             self._skip_hunks()
         elif bare is not None and draft.declared:
             self.offences.add(bare, "header of a file without any change")
+        elif bare is not None:
+            draft.plain = False  # it inherits from the bare header that it adds no file
         return draft
 
     # -- bodies ------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ def read_git_header(
     None if it is unsound.
     """
     known = len(offences.problems)
-    reader = _Reader(HeaderDraft(offences.number(at)), lines[at], strip, offences, at + 1)
+    reader = _Reader(HeaderDraft(offences.number(at)), lines, lines[at], strip, offences, at + 1)
     while reader.at < len(lines) and reader.take(lines[reader.at]):
         reader.at += 1
     reader.settle(at)
@@ -150,6 +150,7 @@ class _Reader(Struct):
     """Takes in a git header line by line; `at` is the index of the line."""
 
     draft: HeaderDraft
+    lines: Sequence[bytes]
     opening: bytes
     strip: int
     offences: Offences
@@ -202,7 +203,7 @@ class _Reader(Struct):
                 self.offences.add(self.at, "expected /dev/null here, as the header says")
             return
         name = diffnames.header_name(text, self.strip)
-        if name is None and text.startswith(b'"') and diffnames.unquote(text) is None:
+        if text.startswith(b'"') and self._runs_on(text):
             self.offences.add(self.at, "quoted name that is not closed on its line")
         elif known is None:
             if side == "old":
@@ -211,6 +212,9 @@ class _Reader(Struct):
                 self.draft.new_name = name
         elif name != known:
             self.offences.add(self.at, f"{side} name is not the one that the header gave")
+
+    def _runs_on(self, text: bytes) -> bool:
+        return diffnames.runs_on(text + b"".join(self.lines[self.at + 1 :]))
 
     def _old_mode(self, text: bytes) -> None:
         self.draft.old_mode = self._mode(text)

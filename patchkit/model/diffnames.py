@@ -21,6 +21,7 @@ _ESCAPES = {
     b'"': b'"',
 }
 _QUOTED = re.compile(rb'"((?:[^"\\\n\0]|\\(?:[abfnrtv"\\]|[0-3][0-7]{2}))*)"')
+_QUOTED_ON = re.compile(_QUOTED.pattern.replace(rb"\n", b""))
 _ESCAPE = re.compile(rb"\\([abfnrtv\"\\]|[0-3][0-7]{2})")
 _NAME_TO_TAB = re.compile(rb"[^\t\r\n]*")
 _NAME_TO_END = re.compile(rb"[^\r\n]*")
@@ -43,6 +44,11 @@ def unquote(text: bytes) -> tuple[bytes, int] | None:
     if match is None:
         return None
     return _ESCAPE.sub(_unescape, match[1]), match.end()
+
+
+def runs_on(text: bytes) -> bool:
+    """Whether a quoted string is closed only on a later line of `text`, as git would read it."""
+    return unquote(text) is None and _QUOTED_ON.match(text) is not None
 
 
 def header_name(text: bytes, strip: int) -> bytes | None:
@@ -153,10 +159,9 @@ def _stripped(name: bytes, strip: int) -> bytes | None:
 
 
 def _bare(pattern: re.Pattern[bytes], text: bytes) -> bytes:
-    """A name without quotes; none where a quote is not closed on the line, or at a NUL."""
+    """A name without quotes; none where there is a NUL."""
     found = pattern.match(text)
-    broken = b"\0" in text or (text.startswith(b'"') and unquote(text) is None)
-    return found[0] if found and not broken else b""
+    return found[0] if found and b"\0" not in text else b""
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:

@@ -80,6 +80,9 @@ _HUNK = b"@@ -1 +1,2 @@\n old\n+new\n"
         (b"old\n", b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -"),
         (b"old\n", _G + b'--- "a/f\n+++ "b/f\n' + _HUNK),
         (b"old\n", _G + b'--- "a/f"\0\n+++ b/f\n' + _HUNK),
+        (b"old\n", _G + b'--- "a/f\n+++ b/f\n' + _HUNK),
+        (b"old\n", _G + b'similarity index 100%\nrename from f\nrename to "x\\3\n'),
+        (b"old\n", b"diff --git a/n b/n\nx\n--- a/n\n+++ b/n\n@@ -2,0 +3 @@\n+a\n"),
         (b"old\n", b"diff --git a/n b\0/n\nnew file mode 100644\nindex 0000000..1234567\n"),
     ],
 )

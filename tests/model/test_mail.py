@@ -93,6 +93,16 @@ def test_a_declared_charset_is_decoded() -> None:
     assert header(text) == Header("x\n\ngrüße", Identity("Jürgen", "j@example.com"))
 
 
+def test_text_that_is_utf8_is_no_other_charset_whatever_the_mail_says() -> None:
+    text = "From: J <j@b>\nSubject: x\nContent-Type: text/plain; charset=iso-8859-1\n\ngrüße\n\n"
+    assert header(text.encode()) == Header("x\n\ngrüße", Identity("J", "j@b"))
+
+
+def test_a_line_of_blanks_continues_a_field() -> None:
+    text = b"From: J <j@b>\n \nSubject: x\n\t\n y\n\nwhy\n\n"
+    assert header(text) == Header("x y\n\nwhy", Identity("J", "j@b"))
+
+
 def test_bytes_of_an_unknown_charset_survive() -> None:
     found = header(b"Subject: gr\xfc\xdfe\n\n")
     assert found is not None
