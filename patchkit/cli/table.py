@@ -1262,8 +1262,9 @@ Write a stack as a quilt series or a mailbox.
 All patches are written, those of other repositories too, as exact diffs against
 each other from the pinned base on, with paths from the root of the upstream.
 The text above each diff is the patch file's, to the byte. In a mailbox, a patch
-that is no mail gets From: and Subject: lines above it. Apply a mailbox with
-`git am --keep-cr`, so that line ends stay as they are.
+that is no mail gets From: and Subject: lines above it, and a line that would
+begin another mail a ">". Apply a mailbox with `git am --keep-cr`, so that line
+ends stay as they are.
 
 Arguments:
   WHO                     Whose the mails of patches without an author are.

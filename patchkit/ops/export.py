@@ -47,7 +47,8 @@ class Form(str, Enum):
 class ExportReport(Struct, frozen=True):
     """What was written to `target`: the names of the `patches`, in order.
 
-    `tree` is the tree that they give on `base`. `skipped` are patches that change no file.
+    `tree` is the tree that they give on `base`. `skipped` are patches that change no file,
+    `unsendable` those in a mailbox whose own From: or Date: `git am` does not take.
     """
 
     component: str
@@ -57,6 +58,7 @@ class ExportReport(Struct, frozen=True):
     tree: str
     patches: tuple[str, ...]
     skipped: tuple[str, ...] = ()
+    unsendable: tuple[str, ...] = ()
     exit_code: ExitCode = ExitCode.OK
 
 
@@ -92,6 +94,15 @@ class _Exported(Struct, frozen=True):
         # a mailbox is cut wherever such a line stands
         text = _FROM_LINE.sub(rb">\g<0>", text)
         return gap + head + text + self.diff + self.file.signature + b"\n"
+
+    @property
+    def sendable(self) -> bool:
+        """Whether git am takes the fields that the patch has: address and date."""
+        header = self.file.header
+        if self.file.form is not HeaderForm.MAIL or header is None or header.author is None:
+            return True
+        dated = re.search(rb"^Date:", self.file.preamble, re.MULTILINE | re.IGNORECASE)
+        return bool(header.author.email) and (not dated or bool(header.author.date))
 
     @property
     def _subject(self) -> str:
@@ -147,6 +158,7 @@ def export_component(
         stack.tree,
         tuple(deeds),
         tuple(each.name for each in series.patches if each.name not in deeds),
+        tuple(each.name for each in exported if form is Form.MBOX and not each.sendable),
     )
 
 

@@ -71,6 +71,20 @@ def test_an_author_for_a_mailbox_has_an_address(stack: Stacked, argv: tuple[str,
     assert (ran.code, "--author needs" in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "field", [b"From: Ann Author\n", b"From: A <a@b>\nDate: Fri, 2 Jan 2026\n"]
+)
+def test_a_mailbox_says_which_mails_git_am_does_not_take(
+    project: Project, upstream: Upstream, field: bytes
+) -> None:
+    data = small_patches()["one.patch"]
+    head = field + b"Subject: x\n\n"
+    stack = Stacked.of(project, upstream, {"one.patch": head + data[data.index(b"diff --git") :]})
+    ran = stack.run("export", "--mbox", str(project.root / "all.mbox")).ok()
+    assert "one.patch: git am does not take its From:" in ran.err
+    assert head in (project.root / "all.mbox").read_bytes()
+
+
 def test_commits_and_log_say_what_the_fields_say(stack: Stacked) -> None:
     assert stack.git("log", "-1", "--format=%an <%ae>%n%B", "HEAD~2") == (
         "Ann Author <ann@example.com>\nPatch one\n\nBecause.\n\nTruly.\n\n"

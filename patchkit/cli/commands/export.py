@@ -62,7 +62,8 @@ def export(
     All patches are written, those of other repositories too, as exact diffs against each other from
     the pinned base on, with paths from the root of the upstream. The text above each diff is the
     patch file's, to the byte. In a mailbox, a patch that is no mail gets From: and Subject: lines
-    above it. Apply a mailbox with `git am --keep-cr`, so that line ends stay as they are.
+    above it, and a line that would begin another mail a ">". Apply a mailbox with
+    `git am --keep-cr`, so that line ends stay as they are.
     """
     from patchkit.cli.places import cache_folder, open_manifest, pick_component
     from patchkit.cli.progress import showing_progress
@@ -103,3 +104,5 @@ def _render(terminal: Terminal, report: ExportReport) -> None:
     terminal.say(f"on {report.base} they give the tree {report.tree}")
     for name in report.skipped:
         terminal.warn(f"{name} changes no file and was left out")
+    for name in report.unsendable:
+        terminal.warn(f"{name}: git am does not take its From: (no address) or its Date:")
