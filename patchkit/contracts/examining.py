@@ -26,6 +26,8 @@ from patchkit.recipes.scope import Scope as Files
 
 _NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _NO_NAME = frozenset({"AttributeError", *_NO_IMPORT})
+#: Who asks for a version has a reason to call in another way.
+_VERSIONED = "a test of a version decides whether it runs"
 _NO_FIT = frozenset({"TypeError"})
 
 
@@ -124,14 +126,19 @@ class Examiner(Struct):
     def _tell(  # noqa: PLR0917
         self, breach: Breach, module: Module, found: Found, target: str, what: str, provider: str
     ) -> None:
-        place = (self.tree, module.path, found.node.lineno, found.spot.within)
-        self._broken.append(BrokenCall(breach, *place, target, what, provider))
+        place = (module.path, found.node.lineno, found.spot.within)
+        if found.spot.versioned:
+            self._open.append(OpenCall(*place, target, f"{what}; {_VERSIONED}"))
+        else:
+            self._broken.append(BrokenCall(breach, self.tree, *place, target, what, provider))
 
     # -- names ---------------------------------------------------------------------------------
 
     def _name(self, module: Module, node: ast.Attribute, spot: Spot) -> None:
         """A dotted name that leads into a module of another component."""
         if spot.caught & _NO_NAME or node.attr in spot.asked or not _is_dotted(node.value):
+            return
+        if node.attr.startswith("__"):  # the loader gives modules some by itself
             return
         bases = self.values.of(spot.scope, node.value)
         if not all(isinstance(each, Module) and self._is_foreign(each) for each in bases):
@@ -218,6 +225,10 @@ class Examiner(Struct):
                 self._bound += 1
             return
         target, first = targets[0], wrong[0]
+        if spot.versioned:
+            what = "; ".join(each.text for each in first)
+            self._leave_open(module, call, spot, f"{target.name} {what}; {_VERSIONED}")
+            return
         crossed = all(each.misfit is Misfit.CROSSED for each in first)
         self._broken.append(
             BrokenCall(

@@ -27,7 +27,8 @@ class Spot(Struct, frozen=True, eq=False):
     """Where something stands: `within` is the dotted name of the function or class around it.
 
     `caught` are the exceptions that a `try` around it takes, `asked` the attributes that a test
-    around it asks for; `late`: it runs when a function is called.
+    around it asks for; `late`: it runs when a function is called; `versioned`: a test of a version
+    decides whether it runs.
     """
 
     scope: Scope
@@ -35,6 +36,7 @@ class Spot(Struct, frozen=True, eq=False):
     caught: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
     late: bool = False
+    versioned: bool = False
 
 
 class Found(Struct, frozen=True, eq=False):
@@ -100,10 +102,11 @@ class Traversal(Struct, frozen=True):
             case ast.If(test=test, body=body, orelse=orelse):
                 yield from self._expression(test, spot)
                 holds = self.conditions.holds(spot.scope, test)
+                inner = spot if holds is not None else _asking(spot, test)
                 if holds is not False:
-                    yield from self._block(body, _asking(spot, test))
+                    yield from self._block(body, inner)
                 if holds is not True:
-                    yield from self._block(orelse, _asking(spot, test))
+                    yield from self._block(orelse, inner)
             case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
                 caught = frozenset(name for each in handlers for name in _names(each.type))
                 inner = replace(spot, caught=spot.caught | caught)
@@ -235,18 +238,16 @@ class Traversal(Struct, frozen=True):
 
 
 def _asking(spot: Spot, test: ast.expr) -> Spot:
-    """The place behind a test: what it asks for by `hasattr`."""
-    asked = {
-        each.args[1].value
-        for each in ast.walk(test)
-        if isinstance(each, ast.Call)
-        and isinstance(each.func, ast.Name)
-        and each.func.id == "hasattr"
-        and len(each.args) > 1
-        and isinstance(each.args[1], ast.Constant)
-    }
-    names = frozenset(each for each in asked if isinstance(each, str))
-    return replace(spot, asked=spot.asked | names) if names else spot
+    """The place behind a test that may or may not hold: what it asks for."""
+    asked: set[str] = set()
+    versioned = spot.versioned
+    for each in ast.walk(test):
+        match each:
+            case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str() as name)]):
+                asked.add(name)
+            case ast.Name(id=name) | ast.Attribute(attr=name) if "version" in name.lower():
+                versioned = True
+    return replace(spot, asked=spot.asked | asked, versioned=versioned)
 
 
 def _hiding(spot: Spot, names: Iterable[str]) -> Spot:

@@ -227,6 +227,8 @@ def _of_class(values: Values, owner: Code) -> Called | Opaque:  # noqa: PLR0911
         meta = next((k.value for k in each.node.keywords if k.arg == "metaclass"), None)
         if meta is not None and _last(meta) != "ABCMeta":
             return Opaque(f"{each.name} has a metaclass")
+        if any(_last(base) in ("NamedTuple", "TypedDict") for base in each.node.bases):
+            return Opaque(f"{each.name} is made from its fields")
         changing = decorator_names(each.node) - _KEEPING - {"dataclass"}
         if each is owner and changing and not _keeps_classes(values, owner):
             return Opaque(f"{owner.name} is decorated by {', '.join(sorted(changing))}")

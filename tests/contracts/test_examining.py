@@ -63,6 +63,9 @@ LIB = {
         "@dataclass(kw_only=True)\n"
         "class Wider(Config):\n"
         "    more: int\n"
+        "from typing import TypedDict\n"
+        "class Row(TypedDict):\n"
+        "    size: int\n"
         "class Lazy:\n"
         "    def __getattr__(self, name): return name\n"
     ),
@@ -174,6 +177,9 @@ def test_what_does_not_fit(code: str, breach: Breach, what: str) -> None:
         ("from lib.ops import hidden\nhidden(1, 2, 3)", "hidden is decorated by odd"),
         ("import lib\ndef f(n):\n    d = {'x': 1}\n    if n:\n        d['to'] = 1\n"
          "    lib.scale(**d)", "takes no to, given on some ways"),
+        ("import lib\nif version(lib.__version__) > 3:\n    lib.scale()", "a test of a version"),
+        ("import lib\nif lib_version < 3:\n    lib.gone()", "lib has no gone; a test of a"),
+        ("from lib.layer import Row\nRow(size=1)", "Row is made from its fields"),
         ("from lib import scale\nif x:\n    scale = wrap(scale)\nscale(1)", "what a call returns"),
     ],
 )  # fmt: skip
