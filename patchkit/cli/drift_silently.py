@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from patchkit.cli.text import Line, Paint, Painted
@@ -10,7 +10,7 @@ from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
-    from patchkit.drift.values import Landed, MovedTarget, NewSite
+    from patchkit.drift.values import BrokenContract, Landed, MovedTarget, NewSite
     from patchkit.ops.drift import ComponentDrift
 
 # So many are worth reading in a terminal; --json has all.
@@ -21,6 +21,7 @@ def silent_lines(component: ComponentDrift) -> Iterator[Line]:
     """New sites, functions that are replaced and changed, and what could not be looked at."""
     yield from _site_lines(component.sites)
     yield from _target_lines(component.targets)
+    yield from _contract_lines(component.contracts)
     for each in component.unseen:
         yield ""
         yield ["  ", Painted("unseen", Paint.NOTICE), f"    {each}"]
@@ -54,7 +55,22 @@ def _target_lines(targets: tuple[MovedTarget, ...]) -> Iterator[Line]:
         yield from _rest(own)
 
 
-def _rest(found: tuple[NewSite, ...] | list[MovedTarget]) -> Iterator[Line]:
+def _contract_lines(contracts: tuple[BrokenContract, ...]) -> Iterator[Line]:
+    if not contracts:
+        return
+    yield ""
+    many = counted(len(contracts), "call")
+    yield ["  ", Painted(many, Paint.STRONG), " between components that upstream broke"]
+    for each in contracts[:_SHOWN]:
+        place = each.place
+        at = f"  {place.component} {place.place}: {place.what}"
+        yield ["    ", Painted(place.target, Paint.NOTICE), at]
+        if each.by is not None:
+            yield ["      ", *_commit(each.by)]
+    yield from _rest(contracts)
+
+
+def _rest(found: Sequence[NewSite | MovedTarget | BrokenContract]) -> Iterator[Line]:
     if len(found) > _SHOWN:
         yield f"    and {len(found) - _SHOWN} more: --json has all"
 

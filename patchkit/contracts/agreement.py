@@ -124,43 +124,71 @@ def explain(
 
 
 def examine_partners(partners: Sequence[Partner], given: Collection[str]) -> Agreement:
-    """Look at every module that the entries lead to, or at all where no component has entries.
+    """Look at every module that the entries load, or at all where no component has entries.
 
     `given` are the first names of packages that requirements bring; with entries, imports of others
     are told.
     """
-    trees = {
-        each.name: Modules(each.tree.files(), each.tree.data, each.declared.root, each.name)
-        for each in partners
-    }
-    modules = JoinedModules([(trees[each.name], each.declared.packages) for each in partners])
-    values = Values(Resolver(modules))
-    assume = {each.name: _assumed(each.declared) for each in partners}
-    traversal = Traversal(Conditions(values, assume))
-    everything = dict(_all_modules(partners, trees))
+    together = _Together.of(partners, given)
+    everything = dict(_all_modules(partners, together.trees))
     globs = [glob for each in partners for glob in each.declared.entries]
     entries = [name for name in everything if any(fnmatchcase(name, glob) for glob in globs)]
-    examiners = {
-        each.name: Examiner(
-            each.name,
-            modules,
-            values,
-            traversal,
-            each.declared.calls,
-            {*given, *each.declared.outside} if globs else None,
-        )
-        for each in partners
-    }
-    loaded = list(_loaded(traversal, modules, entries if globs else everything))
+    modules = together.resolver.modules
+    loaded = list(_loaded(together.traversal, modules, entries if globs else everything))
     for module in loaded:
-        values.resolver.load(module)
+        together.resolver.load(module)
     parts: dict[str, list[Examined]] = {each.name: [] for each in partners}
     for module in loaded:
-        parts[module.tree].append(examiners[module.tree].examine(module))
+        parts[module.tree].append(together.examiners[module.tree].examine(module))
     return Agreement(
         {name: joined(found) for name, found in parts.items()},
         {name: len(found) for name, found in parts.items()},
     )
+
+
+def examine_module(
+    partners: Sequence[Partner], given: Collection[str], tree: str, name: str
+) -> Examined:
+    """Look at one module of one component; nothing is found if it is not there."""
+    together = _Together.of(partners, given)
+    module = together.resolver.modules.module(name)
+    if module is None or module.tree != tree:
+        return Examined()
+    together.resolver.load(module)
+    return together.examiners[tree].examine(module)
+
+
+class _Together(Struct, frozen=True):
+    """The modules of all components as one program, and who looks at those of each."""
+
+    trees: Mapping[str, Modules]
+    resolver: Resolver
+    traversal: Traversal
+    examiners: Mapping[str, Examiner]
+
+    @classmethod
+    def of(cls, partners: Sequence[Partner], given: Collection[str]) -> _Together:
+        trees = {
+            each.name: Modules(each.tree.files(), each.tree.data, each.declared.root, each.name)
+            for each in partners
+        }
+        modules = JoinedModules([(trees[each.name], each.declared.packages) for each in partners])
+        values = Values(Resolver(modules))
+        assume = {each.name: _assumed(each.declared) for each in partners}
+        traversal = Traversal(Conditions(values, assume))
+        told = any(each.declared.entries for each in partners)
+        examiners = {
+            each.name: Examiner(
+                each.name,
+                modules,
+                values,
+                traversal,
+                each.declared.calls,
+                {*given, *each.declared.outside} if told else None,
+            )
+            for each in partners
+        }
+        return cls(trees, values.resolver, traversal, examiners)
 
 
 def _loaded(traversal: Traversal, modules: Modules, entries: Collection[str]) -> Iterator[Module]:

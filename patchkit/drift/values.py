@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.contracts.breaches import BrokenCall
 from patchkit.drift.judging import HunkFault
 from patchkit.explain.values import PatchExplanation
 from patchkit.model.outcome import Status
@@ -170,6 +171,16 @@ class MovedTarget(Struct, frozen=True):
     was: str
     now: str
     why: str = ""
+    by: Landed | None = None
+
+
+class BrokenContract(Struct, frozen=True):
+    """A call from one component into another that fits at the pin and not at the tip.
+
+    `by` is the commit that broke it, None where no one file tells.
+    """
+
+    place: BrokenCall
     by: Landed | None = None
 
 

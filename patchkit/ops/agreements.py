@@ -43,19 +43,30 @@ class Agreements:
         return explain(component.contracts, found.found[name], found.modules[name], manifest.path)
 
     def _look(self, manifest: Manifest) -> Agreement:
-        from patchkit.contracts.agreement import Partner, agreement_of  # noqa: PLC0415
-        from patchkit.contracts.requirements import modules_asked_for, modules_of  # noqa: PLC0415
+        from patchkit.contracts.agreement import agreement_of  # noqa: PLC0415
 
-        given = set(modules_of(whole_environment(manifest).versions))
-        partners: list[Partner] = []
         with ExitStack() as stack:
-            for component in manifest.components:
-                built = stack.enter_context(
-                    built_stack(manifest, component, self._store, self._progress)
-                )
-                require_clean(built, manifest)
-                given |= modules_asked_for(built.tip.data, component.install)
-                if component.contracts is not None:
-                    partners.append(Partner(component.name, built.tip, component.contracts))
+            partners, given = partners_of(manifest, self._store, self._progress, stack)
             self._progress.step(manifest.name, "binding calls between components", local=True)
             return agreement_of(self._store.cache, partners, given)
+
+
+def partners_of(
+    manifest: Manifest, store: Store, progress: Progress, stack: ExitStack
+) -> tuple[list[Partner], frozenset[str]]:
+    """The components with contracts as they are patched, and the packages that all bring.
+
+    Their objects can be read until `stack` is closed. BadInputError if a stack is broken.
+    """
+    from patchkit.contracts.agreement import Partner  # noqa: PLC0415
+    from patchkit.contracts.requirements import modules_asked_for, modules_of  # noqa: PLC0415
+
+    given = set(modules_of(whole_environment(manifest).versions))
+    partners: list[Partner] = []
+    for component in manifest.components:
+        built = stack.enter_context(built_stack(manifest, component, store, progress))
+        require_clean(built, manifest)
+        given |= modules_asked_for(built.tip.data, component.install)
+        if component.contracts is not None:
+            partners.append(Partner(component.name, built.tip, component.contracts))
+    return partners, frozenset(given)

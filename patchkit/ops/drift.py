@@ -26,6 +26,7 @@ from patchkit.drift.remembering import (
 from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
 from patchkit.drift.values import (
+    BrokenContract,
     Forecast,
     Landed,
     MovedTarget,
@@ -65,7 +66,8 @@ class ComponentDrift(Struct, frozen=True):
     report that saw something else, this one last; `since`, with --since-last, says what changed
     since the last one, and `patches` are only those that it is about. `sites` and `targets` are
     what changed without a conflict: code that rules name and no patch covers, and functions that
-    other components replace; `unseen` says what of that could not be looked at.
+    other components replace; `contracts` are calls between components that fit no more; `unseen`
+    says what of that could not be looked at.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"line"})
@@ -90,6 +92,7 @@ class ComponentDrift(Struct, frozen=True):
     since: Since | None = None
     sites: tuple[NewSite, ...] = ()
     targets: tuple[MovedTarget, ...] = ()
+    contracts: tuple[BrokenContract, ...] = ()
     unseen: tuple[str, ...] = ()
 
 
@@ -226,6 +229,7 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
         line=_line(looking) if looking.tools.every_commit else (),
         sites=silent.sites,
         targets=silent.targets,
+        contracts=silent.contracts,
         unseen=silent.unseen,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from datetime import date
 
 from msgspec import Struct
@@ -11,10 +12,11 @@ from patchkit.drift.along import Along
 from patchkit.drift.newsites import FoundSite, find_new_sites, made_by
 from patchkit.drift.replaced import find_moved_targets
 from patchkit.drift.telling import landed_of
-from patchkit.drift.values import Landed, MovedTarget, NewSite
-from patchkit.errors import SurroundingsError
+from patchkit.drift.values import BrokenContract, Landed, MovedTarget, NewSite
+from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.manifest.values import Component, Manifest, Overrides
 from patchkit.model.progress import Progress
+from patchkit.ops.agreements import partners_of
 from patchkit.ops.residual import baseline_path
 from patchkit.ops.stacks import built_stack
 from patchkit.overrides.calls import Replacements
@@ -32,6 +34,7 @@ class SilentDrift(Struct, frozen=True):
 
     sites: tuple[NewSite, ...] = ()
     targets: tuple[MovedTarget, ...] = ()
+    contracts: tuple[BrokenContract, ...] = ()
     unseen: tuple[str, ...] = ()
 
 
@@ -45,7 +48,8 @@ class Watched(Struct, frozen=True):
 
 def is_watched(manifest: Manifest, component: Component) -> bool:
     """Whether something is looked for in the component, whatever its patches."""
-    return bool(component.residual.rules) or any(_overriding(manifest, component))
+    has_own = bool(component.residual.rules) or component.contracts is not None
+    return has_own or any(_overriding(manifest, component))
 
 
 def find_silent_drift(
@@ -65,7 +69,25 @@ def find_silent_drift(
             targets += find_moved_targets(along, other.name, declared, calls, store.cache)
         except SurroundingsError as error:
             unseen.append(f"what {other.name} replaces: {error.problems[0]}")
-    return SilentDrift(sites, tuple(targets), tuple(unseen))
+    try:
+        contracts = _contracts(watched, along, store, progress)
+    except (BadInputError, SurroundingsError) as error:
+        contracts = ()
+        unseen.append(f"calls between components: {error.problems[0]}")
+    return SilentDrift(sites, tuple(targets), contracts, tuple(unseen))
+
+
+def _contracts(
+    watched: Watched, along: Along, store: Store, progress: Progress
+) -> tuple[BrokenContract, ...]:
+    if watched.component.contracts is None:
+        return ()
+    from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
+
+    name = watched.component.name
+    with ExitStack() as stack:
+        partners, given = partners_of(watched.manifest, store, progress, stack)
+        return find_broken_contracts(along, name, partners, given, store.cache)
 
 
 def _sites(watched: Watched, along: Along, store: Store) -> tuple[NewSite, ...]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from patchkit.drift.changes import Since, compare
 from patchkit.drift.record import KEPT, Line, Seen, SeenPatch, append_seen, read_record
-from patchkit.drift.values import MovedTarget, NewSite, PatchDrift, TrendPoint
+from patchkit.drift.values import BrokenContract, MovedTarget, NewSite, PatchDrift, TrendPoint
 from patchkit.errors import ExitCode, SurroundingsError
 from patchkit.model.outcome import Status
 from patchkit.ops.drift import ComponentDrift, DriftReport
@@ -57,7 +57,7 @@ def note_report(
 
 
 def _is_news(component: ComponentDrift) -> bool:
-    found = component.sites or component.targets
+    found = component.sites or component.targets or component.contracts
     return component.since is not None and bool(found or not component.since.is_empty)
 
 
@@ -89,6 +89,7 @@ def _notes(component: ComponentDrift) -> Iterator[str]:
             yield f"{patch.name}: {hunk.path}: hunk {hunk.hunk} is upstream"
     yield from map(_site_note, component.sites)
     yield from map(_target_note, component.targets)
+    yield from map(_contract_note, component.contracts)
 
 
 def _site_note(site: NewSite) -> str:
@@ -97,6 +98,11 @@ def _site_note(site: NewSite) -> str:
 
 def _target_note(target: MovedTarget) -> str:
     return f"{target.component} replaces {target.name}: {target.verdict.value}"
+
+
+def _contract_note(contract: BrokenContract) -> str:
+    place = contract.place
+    return f"{place.component} in {place.within}: {place.target}: {place.what}"
 
 
 def _with_trend(
@@ -131,7 +137,8 @@ def _since(
     since = compare(before[-1] if before else None, known[line])
     sites = tuple(each for each in component.sites if _site_note(each) in since.new)
     targets = tuple(each for each in component.targets if _target_note(each) in since.new)
-    shown = {*map(_site_note, sites), *map(_target_note, targets)}
+    contracts = tuple(e for e in component.contracts if _contract_note(e) in since.new)
+    shown = {*map(_site_note, sites), *map(_target_note, targets), *map(_contract_note, contracts)}
     since = replace(since, new=tuple(each for each in since.new if each not in shown))
     changed = {change.patch for change in since.changes}
     changed |= {patch.name for patch in component.patches if _is_named(patch, since)}
@@ -140,6 +147,7 @@ def _since(
         patches=tuple(patch for patch in component.patches if patch.name in changed),
         sites=sites,
         targets=targets,
+        contracts=contracts,
         since=since,
         exit_code=_exit_code(component, since),
     )

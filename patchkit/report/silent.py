@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from patchkit.drift.values import Landed, MovedTarget, NewSite
+from patchkit.drift.values import BrokenContract, Landed, MovedTarget, NewSite
 from patchkit.model.counting import counted
 from patchkit.ops.drift import ComponentDrift
 from patchkit.overrides.review import Verdict
@@ -21,7 +21,7 @@ MOVED_WORDS = {
     Verdict.BODY: "does something else",
 }
 
-Found = TypeVar("Found", NewSite, MovedTarget)
+Found = TypeVar("Found", NewSite, MovedTarget, BrokenContract)
 
 
 def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
@@ -45,6 +45,13 @@ def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
         level = Level.NOTE if first.verdict is Verdict.BODY else Level.WARNING
         rule = f"override-{first.verdict.value}-upstream"
         yield Notice(level, rule, title, message, f"{subject}/{kind}/{commit}", path)
+    broken = _by_commit(component.contracts, lambda each: each.place.component)
+    for (caller, commit), contracts in broken.items():
+        title = f"{counted(len(contracts), 'call')} of {caller} that upstream broke"
+        lines = [f"{e.place.place}: {e.place.target} {e.place.what}" for e in contracts]
+        message = _message(f"{title} ({where})", contracts[0].by, lines)
+        about = f"{subject}/contract/{caller}/{commit}"
+        yield Notice(Level.WARNING, "contract-upstream", title, message, about, path)
     for each in component.unseen:
         title = f"not all of {component.name} could be looked at"
         yield Notice(Level.NOTE, "unseen", title, each, f"{subject}/unseen/{each}", path)

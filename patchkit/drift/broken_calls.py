@@ -1,0 +1,152 @@
+"""Calls between components that upstream broke since the pin, and the commit that did it.
+
+Compared are the upstream's own trees at the pin and at the tip, beside the other components as they
+are patched: what was broken before is no news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.contracts.agreement import Partner, agreement_of, examine_module
+from patchkit.contracts.breaches import BrokenCall
+from patchkit.drift.along import Along, tree_of
+from patchkit.drift.telling import landed
+from patchkit.drift.values import BrokenContract
+from patchkit.explain.terrain import Terrain
+from patchkit.gitcmd.firstparent import Landing, landings
+from patchkit.model.objects import TreeEntry
+from patchkit.python.sources import Modules
+
+
+def find_broken_contracts(
+    along: Along, component: str, partners: Sequence[Partner], given: Collection[str], cache: Path
+) -> tuple[BrokenContract, ...]:
+    """The calls from or into `component` that fit at the pin and not at the tip.
+
+    `partners` are the components that take part, itself included. What was found is kept below the
+    cache folder.
+    """
+    looking = _Looking(along, component, tuple(partners), tuple(sorted(given)), cache)
+    then, now = (looking.broken(commit) for commit in (along.history.pin, along.history.tip))
+    known = {_known_by(each) for each in then}
+    news = [each for each in now if _known_by(each) not in known]
+    return tuple(looking.told(each) for each in news)
+
+
+def _known_by(place: BrokenCall) -> tuple[str, ...]:
+    """What stays of a broken call while its file changes around it."""
+    return (place.breach.value, place.component, place.within, place.target, place.what)
+
+
+class _Looking(Struct, frozen=True):
+    along: Along
+    component: str
+    partners: tuple[Partner, ...]
+    given: tuple[str, ...]
+    cache: Path
+
+    @property
+    def own(self) -> Partner:
+        return next(each for each in self.partners if each.name == self.component)
+
+    def broken(self, commit: str) -> Iterator[BrokenCall]:
+        """The calls that touch the component and do not fit, and that nothing explains."""
+        terrain = Terrain(self.along.reader, tree_of(self.along.reader, commit))
+        self.along.contents(e for path, e in terrain.files().items() if self._is_inside(path))
+        found = agreement_of(self.cache, self._with(terrain), self.given)
+        for partner in self.partners:
+            for place in found.found[partner.name].broken:
+                reasons = (absent.name for absent in partner.declared.absent)
+                touches = self.component in (place.component, place.provider)
+                if touches and not any(fnmatchcase(place.target, name) for name in reasons):
+                    yield place
+
+    def told(self, place: BrokenCall) -> BrokenContract:
+        """A broken call with the commit that broke it, None where one file does not tell."""
+        history, reader = self.along.history, self.along.reader
+        pinned = Terrain(reader, tree_of(reader, history.pin))
+        tip = Terrain(reader, tree_of(reader, history.tip))
+        path = self._path(place, pinned)
+        if not path:
+            return BrokenContract(place)
+        found = landings(history.repository, history.fork, history.tip, [path])
+        contents = self.along.contents(each.touches[path] for each in found)
+
+        def is_broken(number: int) -> bool:
+            entry = found[number].touches[path]
+            data = contents.get(entry.oid) if entry is not None else None
+            mixed = _OneFileOther(tip, path, entry, data)
+            caller = self._caller(place, mixed)
+            looked = examine_module(self._with(mixed), self.given, place.component, caller)
+            return _known_by(place) in map(_known_by, looked.broken)
+
+        broke = _first(found, is_broken)
+        return BrokenContract(place, landed(history, broke.commit) if broke is not None else None)
+
+    def _with(self, terrain: Terrain) -> tuple[Partner, ...]:
+        return tuple(
+            replace(each, tree=terrain) if each.name == self.component else each
+            for each in self.partners
+        )
+
+    def _modules(self, partner: Partner, terrain: Terrain) -> Modules:
+        return Modules(terrain.files(), terrain.data, partner.declared.root, partner.name)
+
+    def _caller(self, place: BrokenCall, terrain: Terrain) -> str:
+        """The dotted name of the module that a place is in."""
+        partner = next(each for each in self.partners if each.name == place.component)
+        tree = terrain if place.component == self.component else partner.tree
+        return self._modules(partner, tree).name_of(place.path)
+
+    def _path(self, place: BrokenCall, pinned: Terrain) -> str:
+        """The file of the component whose versions decide: the caller's, or the target's."""
+        if place.component == self.component:
+            return place.path
+        modules = self._modules(self.own, pinned)
+        parts = place.target.split(".")
+        paths = (modules.path_of(".".join(parts[:end])) for end in range(len(parts), 0, -1))
+        return next(filter(None, paths), "")
+
+    def _is_inside(self, path: str) -> bool:
+        declared = self.own.declared
+        root = f"{declared.root}/" if declared.root else ""
+        heads = tuple(f"{root}{each.replace('.', '/')}" for each in declared.packages)
+        return path.endswith(".py") and any(
+            path.startswith(f"{head}/") or path == f"{head}.py" for head in heads
+        )
+
+
+class _OneFileOther(Terrain):
+    """A tree with another version of one file, or (None) without it."""
+
+    def __init__(
+        self, tree: Terrain, path: str, entry: TreeEntry | None, data: bytes | None
+    ) -> None:
+        super().__init__(tree.source, tree.oid)
+        self._tree, self._path, self._entry, self._data = tree, path, entry, data
+
+    def files(self) -> dict[str, TreeEntry]:
+        """See Terrain."""
+        others = {path: each for path, each in self._tree.files().items() if path != self._path}
+        return others if self._entry is None else {**others, self._path: self._entry}
+
+    def data(self, path: str) -> bytes | None:
+        """See Terrain."""
+        return self._data if path == self._path else self._tree.data(path)
+
+
+def _first(found: Sequence[Landing], is_broken: Callable[[int], bool]) -> Landing | None:
+    """The first version from which on a call is broken, by halving; None if the last one is not."""
+    low, high = -1, len(found) - 1
+    if high < 0 or not is_broken(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_broken(middle) else (middle, high)
+    return found[high]
