@@ -10,7 +10,14 @@ from msgspec import Struct
 
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted, cut
-from patchkit.explain.saying import edited_files, file_words, hunk_words, place_words, renamed_words
+from patchkit.explain.saying import (
+    edited_files,
+    file_words,
+    hunk_words,
+    percent,
+    place_words,
+    renamed_words,
+)
 from patchkit.explain.values import Cause
 from patchkit.model.counting import counted
 from patchkit.model.harmless import shown
@@ -117,7 +124,7 @@ def _file_lines(file: FileExplanation, room: int) -> Iterator[Line]:
 
 
 def _move_line(move: Move) -> Line:
-    share = f"{move.likeness:.0%} of what the patch needs"
+    share = f"{percent(move.likeness)} of what the patch needs"
     return ["    now perhaps ", Painted(move.path, Paint.PLACE), f" ({move.how}, {share})"]
 
 

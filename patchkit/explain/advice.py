@@ -29,7 +29,8 @@ def next_steps(
     if explanation.contained:
         entry = _entry(patch, manifest)
         return (f"drop it, the upstream has the whole change: delete {entry}",)
-    ways = [
+    ends = list(_line_ends(explanation, patch))
+    ways = ends or [
         *(_carried(patch, manifest, component) if repinned else ()),
         *_renamed(explanation, patch, manifest),
         *_contained_hunks(explanation),
@@ -50,6 +51,23 @@ def _carried(patch: LoadedPatch, manifest: Manifest, component: Component) -> It
             "carry the patches to the new pin:\n"
             f"  patchkit refresh {manifest.options(component.name)}"
         )
+
+
+def _line_ends(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
+    """The patch with the ends that the files' lines have, where nothing else is wrong with it."""
+    hunks = explanation.hunks
+    if isinstance(patch.origin, PinnedPatch) or not hunks:
+        return
+    if not all(hunk.cause is Cause.LINE_ENDS for hunk in hunks):
+        return
+    pairs = [each for hunk in hunks for each in hunk.mismatches]
+    if all(line.endswith(b"\r\n") for each in pairs for line in each.expected):
+        what, script = "LF, as its files have", r"s/\r$//"
+    elif all(line.endswith(b"\r\n") for each in pairs for line in each.found):
+        what, script = "CRLF, as its files have", r"/^@@/,/^diff /{/^-- $/!{/^[ +-]/s/$/\r/}}"
+    else:
+        return
+    yield f"end its lines in {what}:\n  sed -i '{script}' {quote(patch.where)}"
 
 
 def _contained_hunks(explanation: PatchExplanation) -> Iterator[str]:

@@ -84,5 +84,10 @@ def _anchor(hunk: HunkExplanation, place: str) -> str:
     return f"must stand at the {end} of the file; its lines are {place}"
 
 
+def percent(share: float) -> str:
+    """A share in whole per cent; what is not all is never said to be 100 %."""
+    return f"{min(round(share * 100), 100 if share >= 1 else 99)}%"
+
+
 def _alike(hunk: HunkExplanation) -> str:
-    return "" if hunk.place is None else f", {hunk.place.similarity:.0%} alike"
+    return "" if hunk.place is None else f", {percent(hunk.place.similarity)} alike"

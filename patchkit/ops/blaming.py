@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import PatchkitError, Problem
+from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.between import Between
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.touching import that_touched, touches_of
@@ -35,6 +35,7 @@ class Upstream(Struct):
     old: str
     progress: Progress
     unknown: str = ""
+    _hint: str = ""
     _history: History | None = None
     _asked: bool = False
 
@@ -74,7 +75,7 @@ class Upstream(Struct):
         what = (
             f"upstream's history is not known, so no renames or moves are followed: {self.unknown}"
         )
-        return (Problem(what, self.component.name, "run it again where the upstream can be had"),)
+        return (Problem(what, self.component.name, self._hint),)
 
     def _repository(self) -> Repository:
         history = self.history()
@@ -82,6 +83,8 @@ class Upstream(Struct):
 
     def _note(self, error: PatchkitError) -> None:
         self.unknown = "; ".join(each.what for each in error.problems)
+        away = isinstance(error, SurroundingsError)
+        self._hint = "run it again where the upstream can be had" if away else ""
 
 
 def with_upstream(conflict: Conflict, upstream: Upstream) -> Conflict:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from patchkit.explain.explaining import explain_stack
 from patchkit.explain.origin import Results, results_of
+from patchkit.explain.saying import percent
 from patchkit.explain.values import Cause, PatchExplanation
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.gitcmd.repository import Repository
@@ -119,6 +120,10 @@ def test_lines_that_are_nowhere_are_gone(upstream: Upstream) -> None:
 def test_line_ends(upstream: Upstream) -> None:
     pin = upstream.commit({"pkg/core.py": TEXT.replace("\n", "\r\n")})
     assert causes(explain(upstream, pin, PATCH)) == [Cause.LINE_ENDS]
+
+
+def test_what_is_not_all_is_never_100_per_cent() -> None:
+    assert [percent(each) for each in (0, 0.5, 0.999, 1.0)] == ["0%", "50%", "99%", "100%"]
 
 
 def test_whitespace(upstream: Upstream) -> None:

@@ -505,3 +505,14 @@ def test_what_does_not_go_together(several: Project, argv: tuple[str, ...]) -> N
     before = on_disk(several)
     assert several.run("bump", *argv).code == 2
     assert on_disk(several) == before
+
+
+def test_a_history_that_is_at_hand_and_of_no_use_is_not_to_be_fetched_again(
+    stack: Stacked, upstream: Upstream
+) -> None:
+    """Another root: no way leads from pin to pin, and none will tomorrow."""
+    new = upstream.commit({"a.txt": None, "d.txt": "d\n"}, "Begin anew", branch="new", parents=())
+    ran = bump(stack, new, "--dry-run")
+    assert "no renames or moves are followed: " in ran.err
+    assert "has nothing in common with the pin" in ran.err
+    assert "run it again" not in ran.err

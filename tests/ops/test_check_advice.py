@@ -56,6 +56,28 @@ def test_renamed_names(project: Project, upstream: Upstream) -> None:
 
 
 @pytest.mark.usefixtures("gnu_sed")
+@pytest.mark.parametrize("patch_has", ["CRLF", "LF"])
+def test_line_ends(project: Project, upstream: Upstream, patch_has: str) -> None:
+    """Nothing but the ends differs: they are what to change, in all files of the patch."""
+    other = "".join(f"other_{n}\n" for n in range(9))
+    before = {"pkg/core.py": TEXT, "pkg/other.py": other}
+    after = {"pkg/core.py": FAST, "pkg/other.py": other.replace("other_4", "fourth")}
+    files = before
+    if patch_has == "CRLF":
+        before, after = (
+            {n: t.replace("\n", "\r\n") for n, t in x.items()} for x in (before, after)
+        )
+    else:
+        files = {n: t.replace("\n", "\r\n") for n, t in files.items()}
+    patch = make_patch(before, after, body=BODY) + b"-- \n2.39\n"
+    project.component("app", upstream, upstream.commit(files), {"a.patch": patch})
+    sed, check = commands(project.run("check", "--json"))
+    assert sed.startswith("sed ")
+    typed(project, sed)
+    typed(project, check)
+
+
+@pytest.mark.usefixtures("gnu_sed")
 def test_moved_file(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"src/lib/core.py": TEXT})
     project.component("demo", upstream, pin, {"one.patch": ONE})

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from patchkit.explain.saying import edited_files, file_words, hunk_words, renamed_words
+from patchkit.explain.saying import edited_files, file_words, hunk_words, percent, renamed_words
 from patchkit.explain.values import (
     Cause,
     FileExplanation,
@@ -84,7 +84,7 @@ def _file(file: FileExplanation) -> FileClash:
     if file.contained:
         return FileClash(file.path, file_words(file), ("the change has been made already",), ())
     moves = [
-        f"now perhaps {each.path} ({each.how}, {each.likeness:.0%} of what the patch needs)"
+        f"now perhaps {each.path} ({each.how}, {percent(each.likeness)} of what the patch needs)"
         for each in file.moves
     ]
     hunks = tuple(_hunk(each, file) for each in file.hunks)
