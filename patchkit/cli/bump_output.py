@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchkit.cli.carried_output import print_carried_file, wrapped
+from patchkit.cli.carried_output import print_also_saved, print_carried_file, wrapped
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Paint, Painted
 from patchkit.cli.words import word
@@ -47,6 +47,7 @@ def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool
         print_halted(terminal, row.halted)
     if row.saved:
         terminal.say(f"{row.name}: what was done to the conflict is kept as {row.saved}")
+    print_also_saved(terminal, row.name, row.also_saved)
     for finding in row.findings:
         terminal.warn(Problem(finding.what, finding.where, finding.hint))
     for note in row.notes:

@@ -98,7 +98,8 @@ class AppliedComponent(Struct, frozen=True):
     not built. `patches` are the verdicts in the order of the series, `failures` say why one does
     not apply. `changed` counts files written or removed in the checkout, None where a dry run
     cannot tell. `saved_ref` is where --force put work of the user's, `restore` the command that
-    brings it back, `moved_aside` a folder that was no checkout of patchkit's and was renamed.
+    brings it back, `also_saved` are refs with what came meanwhile or was only in git's index,
+    `moved_aside` is a folder that was no checkout of patchkit's and was renamed.
     `left_out` are paths whose contents no server has. `finished`: an apply that was killed earlier
     was finished first. `before` is the checkout as it was found. `problems` keep the component
     from being done, `warnings` do not.
@@ -117,6 +118,7 @@ class AppliedComponent(Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
     changed: int | None = None
     saved_ref: str | None = None
+    also_saved: tuple[str, ...] = ()
     restore: str | None = None
     moved_aside: Path | None = None
     left_out: tuple[str, ...] = ()
@@ -320,6 +322,7 @@ class _Applying(Struct, frozen=True):
             exit_code=ExitCode.FINDING if refused else ExitCode.OK,
             changed=(entered.changed or None) if self.options.dry_run else entered.changed,
             saved_ref=saved.ref if saved else None,
+            also_saved=entered.also_saved,
             restore=saved.restore if saved else None,
             moved_aside=entered.moved_aside,
             left_out=entered.left_out,

@@ -103,8 +103,8 @@ def resume_bump(
         Result.CARRIED,
     )
     if is_written(manifest, component, halt):
-        arrive(checkout, manifest, component, store, progress)
-        return BumpReport(manifest.name, False, (replace(row, arrived=True),))
+        saved = arrive(checkout, manifest, component, store=store, when=when, progress=progress)
+        return BumpReport(manifest.name, False, (replace(row, arrived=True, saved=saved),))
     edit, moved = None, component
     if waiting.wanted is not None:
         target = Target(waiting.wanted, waiting.old, waiting.new)
@@ -272,6 +272,7 @@ def _told(
         patches=sorted_patches(done),
         halted=done.halted,
         saved=done.saved,
+        also_saved=done.also_saved,
         files=done.files,
         notes=(*done.notes, *(_notes(edit, manifest) if written and edit is not None else ())),
         findings=done.findings,

@@ -85,6 +85,7 @@ class BumpedComponent(Struct, frozen=True):
     halted: Halted | None = None
     arrived: bool = False
     saved: str = ""
+    also_saved: tuple[str, ...] = ()
     notes: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()

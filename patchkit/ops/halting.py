@@ -28,7 +28,8 @@ from patchkit.ops.refresh_report import Halted, HaltedFile
 from patchkit.refresh.deciding import Decision
 from patchkit.refresh.halting import Conflict
 from patchkit.workspace.create import bring_objects
-from patchkit.workspace.halting import Halt, Place, go_to, place_of, save_what_was_done, unsettled
+from patchkit.workspace.halting import Halt, Place, Work, go_to, unsettled, work_of
+from patchkit.workspace.save import Held
 from patchkit.workspace.state import BUMP, Snapshot, inspect
 
 
@@ -80,12 +81,11 @@ class Waiting(Struct, frozen=True):
 
 
 class Resumed(Struct, frozen=True):
-    """A halt from which to go on: with which decisions, and where the user left the checkout."""
+    """A halt from which to go on: with which decisions, and how the user left the checkout."""
 
     halt: Halt
     waiting: Waiting
-    left: Place
-    saved: str = ""
+    work: Work
 
 
 class Stop(Struct, frozen=True):
@@ -131,7 +131,7 @@ def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
     On disk: with SKIP, what the user did to the conflict is saved under a ref.
     """
     _require_as_it_was(found, halt)
-    return _left_out(found, halt, when) if step is Step.SKIP else _resolved(found, halt)
+    return _left_out(found, halt, when) if step is Step.SKIP else _resolved(found, halt, when)
 
 
 def _require_as_it_was(found: Found, halt: Halt) -> None:
@@ -154,19 +154,18 @@ def _require_as_it_was(found: Found, halt: Halt) -> None:
 
 
 def _left_out(found: Found, halt: Halt, when: int) -> Resumed:
-    waiting, checkout = waiting_of(halt), found.checkout
-    saved = save_what_was_done(checkout, found.snapshot, halt, when)
-    left = place_of(checkout, halt.place.base, halt.place.tip)
+    waiting = waiting_of(halt)
+    work = work_of(found.checkout, found.snapshot, halt, when, save=True)
     decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, None)}
-    ref = saved.ref if saved is not None else ""
-    return Resumed(halt, replace(waiting, decisions=decided), left, ref)
+    return Resumed(halt, replace(waiting, decisions=decided), work)
 
 
-def _resolved(found: Found, halt: Halt) -> Resumed:
+def _resolved(found: Found, halt: Halt, when: int) -> Resumed:
     waiting, checkout = waiting_of(halt), found.checkout
     if still := unsettled(checkout, halt, waiting.marked):
         raise CannotGoOnError(*_open(still, waiting, found))
-    left = place_of(checkout, halt.place.base, halt.place.tip)
+    work = work_of(checkout, found.snapshot, halt, when, save=False)
+    left = work.place
     if left.worktree == waiting.onto:
         hint = f"patchkit skip {found.target}  takes it off the series"
         what = f"nothing of {waiting.patch} is left in the checkout"
@@ -175,11 +174,14 @@ def _resolved(found: Found, halt: Halt) -> Resumed:
         waiting.onto, left.worktree, halt.place.worktree, dict(waiting.keys), waiting.flagged
     )
     decided = {**waiting.decisions, waiting.patch: decision}
-    return Resumed(halt, replace(waiting, decisions=decided), left)
+    return Resumed(halt, replace(waiting, decisions=decided), work)
 
 
-def stop_at(stop: Stop) -> None:
-    """Put the conflict into the checkout. All or nothing; SurroundingsError if it cannot be."""
+def stop_at(stop: Stop, when: int) -> tuple[str, ...]:
+    """Put the conflict into the checkout. All or nothing; SurroundingsError if it cannot be.
+
+    Returns refs of what was saved; `when`, in seconds since the epoch, names them.
+    """
     found, conflict, resumed = stop.found, stop.conflict, stop.resumed
     checkout, snapshot = found.checkout, found.snapshot
     bring_objects(stop.source, checkout.repository, conflict.objects)
@@ -193,10 +195,12 @@ def stop_at(stop: Stop) -> None:
         assert snapshot.base is not None
         assert snapshot.applied is not None
         halt = Halt(place, (snapshot.base, snapshot.applied), _text(stop.waiting))
+        held = Held(snapshot.applied)
     else:
-        earlier = resumed.halt
-        halt = Halt(place, earlier.before, _text(stop.waiting), earlier.commit, resumed.left)
-    go_to(checkout, snapshot, place, halt)
+        earlier, work = resumed.halt, resumed.work
+        halt = Halt(place, earlier.before, _text(stop.waiting), earlier.commit, work.place)
+        held = work.held
+    return go_to(checkout, snapshot, place, halt, held=held, when=when).saved
 
 
 def halted_report(stop: Stop) -> Halted:

@@ -188,8 +188,13 @@ class _Refreshing:
         before = made.resumed.halt.before if made.resumed is not None else None
         move = None
         if made.resumed is not None:
-            source = self._store.repository(found.project.component)
-            move = Move(found.checkout, found.snapshot, made.draft.plan.stack, source=source)
+            move = Move(
+                found.checkout,
+                found.snapshot,
+                made.draft.plan.stack,
+                source=self._store.repository(found.project.component),
+                held=made.resumed.work.held,
+            )
         thought = replace(thought, move=move, undo=(found.checkout, before))
         return _with_files(thought, made.resolutions, self._manifest.root)
 

@@ -258,7 +258,7 @@ def _with_steps(
         blank,
         left_out=_decided(decisions, kept=False),
         resolved=_decided(decisions, kept=True),
-        saved=resumed.saved if resumed is not None else "",
+        saved=resumed.work.saved if resumed is not None else "",
     )
 
 

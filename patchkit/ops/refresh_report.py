@@ -74,7 +74,8 @@ class RefreshedComponent(Struct, frozen=True):
     leave the series, `dropped` those whose commits are gone or that the new pin contains. `files`
     are the project's files that were written or removed (with a dry run: would be). `untracked` are
     new files that git was not told of; they were left alone. `saved` is the ref that keeps the
-    stack as it was, where patches left the series. `carried` are the verdicts on a new pin, or on
+    stack as it was, where patches left the series, `also_saved` are those of what only git's index
+    had, or came meanwhile. `carried` are the verdicts on a new pin, or on
     recipes that were run again; `findings` are what their runs found. `halted` is the conflict that
     the checkout holds now; `left_out` are patches that a person took off the series on the way,
     `resolved` those whose conflict a person resolved. `notes` is what it had to go without.
@@ -92,6 +93,7 @@ class RefreshedComponent(Struct, frozen=True):
     files: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
     saved: str = ""
+    also_saved: tuple[str, ...] = ()
     carried: tuple[PatchOutcome, ...] = ()
     findings: tuple[Finding, ...] = ()
     halted: Halted | None = None

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.objects import write_objects
-from patchkit.gitcmd.repository import ZERO, RefChange, Repository
+from patchkit.gitcmd.repository import Repository
 from patchkit.lock import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.ops.halting import Stop, stop_at
 from patchkit.ops.refresh_report import RefreshedComponent
@@ -20,14 +20,14 @@ from patchkit.transaction import write_set
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.create import bring_objects
 from patchkit.workspace.halting import Place, go_to
-from patchkit.workspace.move import Target, settle
-from patchkit.workspace.save import free_saved_ref
+from patchkit.workspace.move import Target, require_held, settle
+from patchkit.workspace.save import Held, save_commit
 
 
 class Move(Struct, frozen=True):
     """The branch of a checkout goes to a stack; `keep` is a stack that a ref must save first.
 
-    With `source`, which has the stack's base, its files go there, too.
+    With `source`, which has the stack's base, and `held`, what its files are, these go there, too.
     """
 
     checkout: Checkout
@@ -35,6 +35,12 @@ class Move(Struct, frozen=True):
     stack: Stack
     keep: Stack | None = None
     source: Repository | None = None
+    held: Held | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the files go."""
+        return Place(self.stack.base.commit, self.stack.commit, self.stack.tree)
 
 
 class Thought(Struct, frozen=True):
@@ -72,10 +78,22 @@ def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Tho
         seen[path] = path.read_bytes() if path.exists() else None
         writes[path] = lock_bytes(merge_lock(load_lock(path), components))
     for thought in thoughts:
+        _require_unchanged(thought)
         _keep_for_undo(root, thought, writes)
     if writes:
         write_set(root, writes, seen)
     return [_moved(thought, when) for thought in thoughts]
+
+
+def _require_unchanged(thought: Thought) -> None:
+    """SurroundingsError if files that are to be replaced were saved since they were looked at.
+
+    The move looks once more; here nothing has been written yet.
+    """
+    move = thought.move
+    if move is not None and move.source is not None and move.held is not None:
+        bring_objects(move.source, move.checkout.repository, move.stack.objects)
+        require_held(move.checkout, Target(move.stack.base.commit, move.stack.commit), move.held)
 
 
 def _keep_for_undo(root: Path, thought: Thought, writes: Mapping[Path, bytes | None]) -> None:
@@ -91,7 +109,7 @@ def _keep_for_undo(root: Path, thought: Thought, writes: Mapping[Path, bytes | N
 
 def _moved(thought: Thought, when: int) -> Thought:
     if thought.stop is not None:
-        return _stopped(thought, thought.stop)
+        return _stopped(thought, thought.stop, when)
     try:
         return _settled(thought, when)
     except PatchkitError as error:
@@ -111,9 +129,9 @@ def _moved(thought: Thought, when: int) -> Thought:
     )
 
 
-def _stopped(thought: Thought, stop: Stop) -> Thought:
+def _stopped(thought: Thought, stop: Stop, when: int) -> Thought:
     try:
-        stop_at(stop)
+        saved = stop_at(stop, when)
     except PatchkitError as error:
         name = thought.report.name
         told = tuple(replace(each, where=each.where or name) for each in error.problems)
@@ -124,7 +142,7 @@ def _stopped(thought: Thought, stop: Stop) -> Thought:
             problems=(*thought.report.problems, *told),
         )
         return replace(thought, report=report)
-    return thought
+    return replace(thought, report=replace(thought.report, also_saved=saved))
 
 
 def _settled(thought: Thought, when: int) -> Thought:
@@ -134,16 +152,11 @@ def _settled(thought: Thought, when: int) -> Thought:
     repository = move.checkout.repository
     if move.keep is not None:
         write_objects(repository, move.keep.objects)
-        ref = free_saved_ref(move.snapshot, when)
-        change = RefChange(ref, move.keep.commit, ZERO)
-        repository.free_refs([ref])
-        repository.update_refs([change], reason="patchkit: save before refresh")
+        ref = save_commit(move.checkout, move.keep.commit, when)
         report = replace(report, saved=ref)
-    target = Target(move.stack.base.commit, move.stack.commit)
-    if move.source is not None:
-        bring_objects(move.source, repository, move.stack.objects)
-        place = Place(target.base, target.tip, move.stack.tree)
-        go_to(move.checkout, move.snapshot, place)
-        return replace(thought, report=report)
-    settle(move.checkout, move.snapshot, target, move.stack.objects)
-    return replace(thought, report=report)
+    if move.held is not None:
+        moved = go_to(move.checkout, move.snapshot, move.place, held=move.held, when=when)
+    else:
+        target = Target(move.stack.base.commit, move.stack.commit)
+        moved = settle(move.checkout, move.snapshot, target, move.stack.objects, when=when)
+    return replace(thought, report=replace(report, also_saved=moved.saved))

@@ -17,6 +17,7 @@ from msgspec import Struct
 from patchkit.atomic import replace_file
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.model.paths import can_be_a_file
+from patchkit.model.resolution import ENDING
 from patchkit.transaction import write_set
 from patchkit.workspace import Checkout
 from patchkit.workspace.checkout import OWN_FOLDER
@@ -46,25 +47,37 @@ class Undo(Struct, frozen=True):
         """Whether every file is as the bump made it."""
         return all(_digest(root / path) == new for path, (_, new) in self.files.items())
 
+    @property
+    def taken_back(self) -> dict[str, tuple[bytes | None, str | None]]:
+        """The files that undo puts back: not what remembers how a conflict was resolved."""
+        return {path: each for path, each in self.files.items() if not is_resolution(path)}
+
     def is_undone(self, root: Path) -> bool:
         """Whether every file is as it was before."""
-        return all(_digest(root / path) == _hash(old) for path, (old, _) in self.files.items())
+        return all(_digest(root / path) == _hash(old) for path, (old, _) in self.taken_back.items())
 
     def put_back(self, root: Path) -> bool:
         """Give every file its old bytes, all or none; False if they have them.
 
-        CannotUndoError if one was changed since.
+        Recorded resolutions stay: they are work of a person's. CannotUndoError if a file was
+        changed since.
         """
         if self.is_undone(root):
             return False
-        changed = [path for path, (_, new) in self.files.items() if _digest(root / path) != new]
+        files = self.taken_back
+        changed = [path for path, (_, new) in files.items() if _digest(root / path) != new]
         if changed:
             what = f"{', '.join(changed)} changed since the bump"
             raise CannotUndoError(Problem(what, self.component, "take it back with git"))
-        writes = {root / path: old for path, (old, _) in self.files.items()}
+        writes = {root / path: old for path, (old, _) in files.items()}
         seen = {path: _bytes(path) for path in writes}
         write_set(root, writes, seen)
         return True
+
+
+def is_resolution(path: str) -> bool:
+    """Whether a file of the project remembers how a conflict was resolved."""
+    return path.endswith(ENDING)
 
 
 def record_path(checkout: Checkout) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.model.objects import decode_path, encode_path
+from patchkit.model.objects import GitObject, TreeEntry, decode_path, encode_path, make_object
 
 FILE = "file"
 EXECUTABLE = "executable"
@@ -25,6 +25,36 @@ class Contents(Struct, frozen=True):
 
     kind: str
     oid: str = ""
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether it is a file, and no symbolic link."""
+        return self.kind in (FILE, EXECUTABLE)
+
+
+def kind_of(mode: int) -> str:
+    """The kind of thing that a tree's entry for a file or a symbolic link stands for."""
+    if stat.S_ISLNK(mode):
+        return LINK
+    return EXECUTABLE if mode & stat.S_IXUSR else FILE
+
+
+def fits(contents: Contents, mode: int) -> bool:
+    """Whether what is on disk is of the kind that a tree's entry says."""
+    return contents.kind == kind_of(mode)
+
+
+def blob_at(place: Path) -> tuple[TreeEntry, GitObject]:
+    """What a file or symbolic link is in a tree, its bytes as they are; and the blob."""
+    mode = place.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        data = os.readlink(os.fsencode(place))  # noqa: PTH115
+        entry_mode = stat.S_IFLNK
+    else:
+        data = place.read_bytes()
+        entry_mode = stat.S_IFREG | (0o755 if mode & stat.S_IXUSR else 0o644)
+    blob = make_object("blob", data)
+    return TreeEntry(entry_mode, blob.oid), blob
 
 
 def full_path(root: Path, path: str) -> Path:
@@ -95,6 +125,15 @@ def files_below(root: Path, folder: str) -> list[str]:
 def is_there(place: Path) -> bool:
     """Whether anything stands at a place, be it a link that leads nowhere."""
     return os.path.lexists(place)
+
+
+def free_name(path: Path) -> Path:
+    """The path, or with a number behind it where something is there."""
+    name, number = path, 1
+    while is_there(name):
+        number += 1
+        name = path.with_name(f"{path.name}-{number}")
+    return name
 
 
 def blob_id(data: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,15 +16,23 @@ from patchkit.gitcmd.overlay import overlay
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import GitObject
 from patchkit.workspace.checkout import Checkout, locked
-from patchkit.workspace.contents import SPECIAL, contents_at, files_below, is_there
+from patchkit.workspace.contents import SPECIAL, contents_at, files_below, free_name
 from patchkit.workspace.create import bring_objects, create_checkout
-from patchkit.workspace.move import Target, move_checkout
+from patchkit.workspace.move import Moved, NotHeldError, Target, move_checkout
 from patchkit.workspace.plan import TreeChange, absent_objects, obstacles, tree_changes
 from patchkit.workspace.purpose import write_purpose
 from patchkit.workspace.recover import abandon, has_leftovers, recover
-from patchkit.workspace.save import Saved, end_operation, read_worktree, save_work, stamp
-from patchkit.workspace.staging import edited_in_secret
-from patchkit.workspace.state import Snapshot, State, inspect
+from patchkit.workspace.save import (
+    Held,
+    Saved,
+    end_operation,
+    read_worktree,
+    save_work,
+    staged_id,
+    stamp,
+)
+from patchkit.workspace.staging import unlike
+from patchkit.workspace.state import Snapshot, State, index_mark, inspect
 
 
 class Action(str, Enum):
@@ -60,7 +69,8 @@ class Entered(Struct, frozen=True):
 
     `before` is what was found; `changed` counts the files written or removed; `left_out` are
     paths that no server has the contents of; `saved` is where --force put the user's work,
-    `moved_aside` the folder that it renamed because it was no checkout of patchkit's.
+    `also_saved` are refs with what came meanwhile or was in git's index only, `moved_aside` is the
+    folder that it renamed because it was no checkout of patchkit's.
     """
 
     action: Action
@@ -68,6 +78,7 @@ class Entered(Struct, frozen=True):
     changed: int = 0
     left_out: tuple[str, ...] = ()
     saved: Saved | None = None
+    also_saved: tuple[str, ...] = ()
     moved_aside: Path | None = None
     refusal: Refusal | None = None
     finished: bool = False  # a move that was killed earlier was finished first
@@ -149,7 +160,7 @@ def _foreseen(checkout: Checkout, stack: Stacked, head: str) -> tuple[Refusal | 
     with overlay(checkout.repository, stack.source) as trial:
         write_objects(trial, stack.objects)
         changes = tree_changes(trial, head, stack.tip)
-    refusal = _endangered(checkout, changes)
+    refusal = _endangered(checkout, head, changes)
     if refusal is not None and refusal.cause is Cause.IN_THE_WAY:
         lost = tuple(each for each in refusal.paths if _cannot_be_saved(checkout.path, each))
         refusal = Refusal(Cause.UNSAVABLE, paths=lost) if lost else refusal
@@ -166,6 +177,7 @@ def _enter(
     if not before.ours and before.state is State.FOREIGN:
         return _replace(checkout, stack, before, when) if force else _refuse(before, stack)
     finished = before.state is State.INTERRUPTED
+    left_behind: tuple[str, ...] = ()
     left = recover(checkout)
     if left is not None:
         if not force:
@@ -173,20 +185,17 @@ def _enter(
             return Entered(
                 Action.REFUSED, before, refusal=Refusal(Cause.INTERRUPTED, before.detail, paths)
             )
-        abandon(checkout)
+        left_behind = abandon(checkout)
     if finished:
         before = inspect(checkout)
     entered = _enter_ours(checkout, stack, before, when=when, force=force)
-    return replace(entered, finished=finished)
+    return replace(entered, finished=finished, also_saved=(*left_behind, *entered.also_saved))
 
 
 def marks_of(checkout: Checkout) -> tuple[int, ...]:
     """What changes whenever patchkit moves a checkout: its index is a new file then."""
-    try:
-        index = (checkout.git_dir / "index").stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
-    return index.st_ino, index.st_mtime_ns, has_leftovers(checkout)
+    mark = index_mark(checkout)
+    return (*mark, has_leftovers(checkout)) if mark else ()
 
 
 def _create(
@@ -198,7 +207,7 @@ def _create(
 
 def _replace(checkout: Checkout, stack: Stacked, before: Snapshot, when: int) -> Entered:
     """Rename what is no checkout of ours, and make one in its place."""
-    aside = _free_name(checkout.path, f"saved-{stamp(when)}")
+    aside = free_name(checkout.path.with_name(f"{checkout.path.name}.saved-{stamp(when)}"))
     return replace(_create(checkout, stack, before, aside), moved_aside=aside)
 
 
@@ -214,10 +223,15 @@ def _enter_ours(
     if refusal is None:
         assert before.head is not None
         changes = tree_changes(checkout.repository, before.head, stack.tip)
-        refusal = _endangered(checkout, changes)
+        refusal = _in_the_way(checkout.path, changes)
         if refusal is None:
-            moved = move_checkout(checkout, before, stack.target, changes)
-            return Entered(Action.MOVED, before, moved.changed, moved.left_out)
+            held = Held(before.head)
+            try:
+                moved = move_checkout(checkout, before, stack.target, held, when=when)
+            except NotHeldError as error:
+                refusal = _hidden(error.paths)
+            else:
+                return _moved(before, moved)
     if not force:
         return Entered(Action.REFUSED, before, refusal=refusal)
     return _save_and_move(checkout, stack, before, when)
@@ -225,24 +239,29 @@ def _enter_ours(
 
 def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: int) -> Entered:
     try:
-        worktree = read_worktree(checkout)
+        worktree = read_worktree(checkout, before.head or stack.base)
         changes = tree_changes(checkout.repository, worktree.tree, stack.tip)
         blocks = obstacles(checkout.path, changes)
         if lost := [path for path in blocks if _cannot_be_saved(checkout.path, path)]:
             abandon(checkout)
             refusal = Refusal(Cause.UNSAVABLE, paths=tuple(lost))
             return Entered(Action.REFUSED, before, refusal=refusal)
-        names = [path.rstrip("/") for path in blocks]
-        in_the_way = {name: contents_at(checkout.path, name) for name in names}
-        saved = save_work(checkout, before, worktree, in_the_way=blocks, when=when)
+        files = [path for each in blocks for path in _files_of(checkout.path, each)]
+        in_the_way = {path: contents_at(checkout.path, path) for path in files}
+        staged = staged_id(checkout)
+        kept = [before.halt] if before.halt is not None else []
+        saved = save_work(checkout, before, worktree, in_the_way=files, when=when, parents=kept)
     except BaseException:
         abandon(checkout)
         raise
-    moved = move_checkout(
-        checkout, before, stack.target, changes, index=worktree.index, saved=in_the_way
-    )
+    held = Held(worktree.tree, in_the_way=in_the_way, staged=staged)
+    moved = move_checkout(checkout, before, stack.target, held, when=when)
     end_operation(checkout, saved.ref)
-    return Entered(Action.MOVED, before, moved.changed, moved.left_out, saved=saved)
+    return replace(_moved(before, moved), saved=saved)
+
+
+def _moved(before: Snapshot, moved: Moved) -> Entered:
+    return Entered(Action.MOVED, before, moved.changed, moved.left_out, also_saved=moved.saved)
 
 
 def _bring(checkout: Checkout, stack: Stacked) -> None:
@@ -275,31 +294,35 @@ def _refusal(before: Snapshot, stack: Stacked) -> Refusal | None:
     return Refusal(Cause(before.state.value), before.detail, before.edited)
 
 
-def _endangered(checkout: Checkout, changes: Sequence[TreeChange]) -> Refusal | None:
+def _endangered(checkout: Checkout, head: str, changes: Sequence[TreeChange]) -> Refusal | None:
     """What of the user's would be overwritten that the snapshot does not show."""
-    actual = {change.path: contents_at(checkout.path, change.path) for change in changes}
-    if hidden := edited_in_secret(checkout.repository, changes, actual):
-        return Refusal(Cause.EDITED, "git was told not to look at it", tuple(hidden))
-    if blocks := obstacles(checkout.path, changes):
-        return Refusal(Cause.IN_THE_WAY, paths=tuple(blocks))
-    return None
+    files = {c.path: c.old_file for c in changes if c.old_file is not None}
+    actual = {path: contents_at(checkout.path, path) for path in files}
+    with TemporaryDirectory(prefix="patchkit-") as folder:
+        hidden = unlike(checkout.repository, head, files, actual, Path(folder, "form"))
+    return _hidden(hidden) if hidden else _in_the_way(checkout.path, changes)
+
+
+def _hidden(paths: Sequence[str]) -> Refusal:
+    return Refusal(Cause.EDITED, "git does not show it", tuple(paths))
+
+
+def _in_the_way(root: Path, changes: Sequence[TreeChange]) -> Refusal | None:
+    blocks = obstacles(root, changes)
+    return Refusal(Cause.IN_THE_WAY, paths=tuple(blocks)) if blocks else None
+
+
+def _files_of(root: Path, path: str) -> list[str]:
+    """The files that an obstacle is: itself, or all that are in a folder ("path/")."""
+    return files_below(root, path.rstrip("/")) if path.endswith("/") else [path]
 
 
 def _cannot_be_saved(root: Path, path: str) -> bool:
     """Whether no commit can hold what is there: a repository of its own, a socket."""
-    name = path.rstrip("/")
-    inside = files_below(root, name) if path.endswith("/") else [name]
+    inside = _files_of(root, path)
     return any("/.git/" in f"/{each}/" or _is_special(root, each) for each in inside)
 
 
 def _is_special(root: Path, path: str) -> bool:
     actual = contents_at(root, path)
     return actual is not None and actual.kind == SPECIAL
-
-
-def _free_name(path: Path, ending: str) -> Path:
-    name, number = path.with_name(f"{path.name}.{ending}"), 1
-    while is_there(name):
-        number += 1
-        name = path.with_name(f"{path.name}.{ending}-{number}")
-    return name

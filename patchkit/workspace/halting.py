@@ -12,13 +12,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.objects import ObjectReader, reading, write_objects
+from patchkit.gitcmd.repository import Repository
 from patchkit.model.merging.conflicts import leftover_markers
 from patchkit.model.objects import (
     GitObject,
     TreeEntry,
+    decode_path,
     make_commit,
     make_object,
     make_tree,
@@ -30,7 +33,15 @@ from patchkit.workspace.contents import contents_at
 from patchkit.workspace.move import Moved, Target, move_checkout
 from patchkit.workspace.plan import obstacles, tree_changes
 from patchkit.workspace.recover import abandon
-from patchkit.workspace.save import Saved, Worktree, read_worktree, save_work
+from patchkit.workspace.save import (
+    Held,
+    Rows,
+    Worktree,
+    only_staged,
+    read_worktree,
+    save_work,
+    staged_id,
+)
 from patchkit.workspace.staging import rows_of
 from patchkit.workspace.state import Snapshot
 
@@ -39,12 +50,12 @@ _VERSION = 1
 _WHO = Identity("patchkit", "patchkit@localhost", date="0 +0000")
 _FOLDER, _FILE = 0o040000, 0o100644
 
-#: Path -> rows of an index ("mode id stage") that are other ones than the worktree's tree has.
-Rows = Mapping[str, Sequence[str]]
-
 
 class Place(Struct, frozen=True):
-    """Where a checkout is: on which stack, what its files hold, what its index says of them."""
+    """Where a checkout is: on which stack, what its files hold, what its index says of them.
+
+    `index` has those rows that are other ones than the worktree's tree has.
+    """
 
     base: str
     tip: str
@@ -132,51 +143,71 @@ def halt_objects(halt: Halt) -> list[GitObject]:
     return [state, tree, commit]
 
 
-def place_of(checkout: Checkout, base: str, tip: str) -> Place:
-    """Where the checkout is now, its files as they are on disk; they are written to it."""
+class Work(Struct, frozen=True):
+    """What a checkout that holds a conflict has in it now.
+
+    `place` is where it is, its files as git records them. `held` is the same for the next move,
+    which may replace it: what is not in `place` is in a ref of `saved`.
+    """
+
+    place: Place
+    held: Held
+    saved: str = ""
+
+
+def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, save: bool) -> Work:
+    """What was done to a conflict; with `save` it is kept under a ref, if anything was done.
+
+    So it is in any case where git would not record the very bytes. `when`, in seconds since the
+    epoch, names the ref.
+    """
+    repository, like = checkout.repository, halt.place.worktree
     try:
-        worktree = read_worktree(checkout)
-        return Place(base, tip, worktree.tree, _rows(checkout, worktree))
+        worktree = read_worktree(checkout, like, recording=True)
+        held = Held(worktree.tree, worktree.recorded, rows=halt.place.index)
+        saved = ""
+        staged = staged_id(checkout)
+        if worktree.lossy or (save and _is_work(checkout, snapshot, halt, held)):
+            saved = save_work(checkout, snapshot, worktree, in_the_way=(), when=when).ref
+            held = replace(held, staged=staged)
+        rows = _rows(rows_of(repository, checkout.git_dir / "index"), worktree, repository)
+        return Work(Place(halt.place.base, halt.place.tip, worktree.recorded, rows), held, saved)
     finally:
         abandon(checkout)
 
 
-def go_to(checkout: Checkout, snapshot: Snapshot, place: Place, halt: Halt | None = None) -> Moved:
-    """Bring a checkout to a place, with all that its files hold now gone from disk.
+def _is_work(checkout: Checkout, snapshot: Snapshot, halt: Halt, held: Held) -> bool:
+    """Whether files or the index are other ones than patchkit made them."""
+    like = halt.place.worktree
+    return held.tree != like or bool(only_staged(checkout, snapshot.head, held, like, ()))
 
-    With `halt` it waits there; without, for nothing. All or nothing, kill -9 included. The objects
-    are in the checkout. Raises SurroundingsError if an untracked file is in the way.
+
+def go_to(
+    checkout: Checkout,
+    snapshot: Snapshot,
+    place: Place,
+    halt: Halt | None = None,
+    *,
+    held: Held,
+    when: int,
+) -> Moved:
+    """Bring the checkout to a place, and let it wait for `halt`, or for nothing.
+
+    All objects of the place are in the checkout. All or nothing, unless the process is killed.
+    Raises SurroundingsError if an untracked file is in the way, or a file is not as `held` says.
     """
     commit = None
     if halt is not None:
         objects = halt_objects(halt)
         write_objects(checkout.repository, objects)
         commit = objects[-1].oid
-    try:
-        worktree = read_worktree(checkout)
-        changes = tree_changes(checkout.repository, worktree.tree, place.worktree)
-        if blocks := obstacles(checkout.path, changes):
-            names = ", ".join(blocks)
-            what = f"untracked and in the way: {names}"
-            raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
-    except BaseException:
-        abandon(checkout)
-        raise
+    changes = tree_changes(checkout.repository, held.tree, place.worktree)
+    if blocks := obstacles(checkout.path, changes):
+        names = ", ".join(blocks)
+        what = f"untracked and in the way: {names}"
+        raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
     target = Target(place.base, place.tip, commit, place.worktree, place.index)
-    return move_checkout(checkout, snapshot, target, changes, index=worktree.index)
-
-
-def save_what_was_done(
-    checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int
-) -> Saved | None:
-    """Save the user's work on a conflict under a ref; None if there was none."""
-    try:
-        worktree = read_worktree(checkout)
-        if worktree.tree == halt.place.worktree:
-            return None
-        return save_work(checkout, snapshot, worktree, in_the_way=(), when=when)
-    finally:
-        abandon(checkout)
+    return move_checkout(checkout, snapshot, target, held, when=when)
 
 
 def unsettled(checkout: Checkout, halt: Halt, marked: Collection[str]) -> dict[str, list[int]]:
@@ -218,15 +249,26 @@ def _text_at(checkout: Checkout, path: str) -> bytes | None:
     return None if file.is_symlink() or not file.is_file() else file.read_bytes()
 
 
-def _rows(checkout: Checkout, worktree: Worktree) -> dict[str, list[str]]:
-    """What the own index says that the one of the worktree does not."""
-    own = rows_of(checkout.repository, checkout.git_dir / "index")
-    other = rows_of(checkout.repository, worktree.index)
+def _rows(own: Rows, worktree: Worktree, repository: Repository) -> dict[str, list[str]]:
+    """What the own index says that a commit of the worktree does not."""
+    entries = _entries(repository, worktree.recorded)
+    paths = own.keys() | entries.keys()
     return {
-        path: own.get(path, [])
-        for path in sorted(own.keys() | other.keys())
-        if own.get(path, []) != other.get(path, [])
+        path: list(own.get(path, ()))
+        for path in sorted(paths)
+        if list(own.get(path, ())) != entries.get(path, [])
     }
+
+
+def _entries(repository: Repository, tree: str) -> dict[str, list[str]]:
+    """Path -> its rows in an index of a tree."""
+    found = {}
+    listing = repository.git("ls-tree", "-r", "-z", "--full-tree", tree).out
+    for row in decode_path(listing).split("\0")[:-1]:
+        head, path = row.split("\t", 1)
+        mode, _, oid = head.split(" ")
+        found[path] = [f"{mode} {oid} 0"]
+    return found
 
 
 def _place_text(place: Place) -> dict[str, Any]:

@@ -1,19 +1,25 @@
-"""Move a checkout from one commit to another so that a crash at any moment loses nothing.
+"""Move a checkout from one commit to another: the one way in which its files are replaced.
 
-Everything new is written inside the git directory first; then the journal; then each file is
-renamed into place, the index is replaced, and the refs change in one transaction. A failure on the
-way puts all back. What a kill leaves is finished by the next run, see `recover.py`.
+The caller says what of the checkout's is in a commit or saved (`Held`), and only that is replaced:
+each file is compared once more as it is taken out of its place, and so is the index, once git's
+lock on it is held. Anything beyond it stops the move, with everything as it was; what only the
+index holds is saved.
+
+Everything new is written inside the git directory first; then the journal; then each file changes
+places with what is there, the index is replaced, and the refs change in one transaction. A failure
+on the way puts all back. What a kill leaves is finished by the next run, see `recover.py`.
 """
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
-from patchkit.errors import SurroundingsError
+from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.objects import write_objects
 from patchkit.model.objects import GitObject
 from patchkit.workspace.checkout import BRANCH, Checkout
@@ -21,8 +27,14 @@ from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_bel
 from patchkit.workspace.folding import require_distinct, require_steady
 from patchkit.workspace.indexlock import hold_index
 from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
-from patchkit.workspace.place import changed_meanwhile, put_back, put_in_place, remove_empty_folder
-from patchkit.workspace.plan import TreeChange, absent_objects
+from patchkit.workspace.place import (
+    ChangedMeanwhileError,
+    changed_meanwhile,
+    put_back,
+    put_in_place,
+    remove_empty_folder,
+)
+from patchkit.workspace.plan import TreeChange, absent_objects, tree_changes
 from patchkit.workspace.record import (
     clean_up,
     free_refs,
@@ -30,20 +42,23 @@ from patchkit.workspace.record import (
     put_index_back,
     record,
     refs_untouched,
+    save_late,
 )
+from patchkit.workspace.save import Held, only_staged, save_index, staged_id
 from patchkit.workspace.staging import (
     bring_in,
-    edited_in_secret,
     forget_files,
     forms,
+    hidden_files,
     leave_out,
     left_out_files,
     prepare_index,
     set_rows,
     stage,
     tracked_files,
+    unlike,
 )
-from patchkit.workspace.state import Snapshot
+from patchkit.workspace.state import Snapshot, index_mark
 
 
 class Target(Struct, frozen=True):
@@ -61,71 +76,131 @@ class Target(Struct, frozen=True):
 
 
 class Moved(Struct, frozen=True):
-    """How many files were written or removed, and which were left out: no server has their blob."""
+    """How many files were written or removed, and which were left out: no server has their blob.
+
+    `saved` are refs with what only the index had, and what was written while it was replaced.
+    """
 
     changed: int = 0
     left_out: tuple[str, ...] = ()
+    saved: tuple[str, ...] = ()
+
+
+class NotHeldError(ChangedMeanwhileError):
+    """Files of the checkout are not what its caller knows them to be: nothing was changed.
+
+    They were saved meanwhile, or git does not show that they are edited.
+    """
+
+    def __init__(self, paths: Sequence[str], *problems: Problem) -> None:
+        super().__init__(*problems)
+        self.paths = tuple(paths)
 
 
 def move_checkout(
-    checkout: Checkout,
-    snapshot: Snapshot,
-    target: Target,
-    changes: Sequence[TreeChange],
-    *,
-    index: Path | None = None,
-    saved: Mapping[str, Contents | None] | None = None,
+    checkout: Checkout, snapshot: Snapshot, target: Target, held: Held, *, when: int
 ) -> Moved:
     """Bring worktree, index and refs to the target. All or nothing, unless the process is killed.
 
-    `changes` lead from what the worktree holds to the target's tree. `index` knows the files that
-    stay (default: the checkout's). `saved` are untracked things in the way, which the caller has
-    saved, with their contents then. Raises ChangedMeanwhileError if a file is not as it should be.
+    Of a snapshot without edits `held` is the tree of its head. `when`, in seconds since the epoch,
+    names what is saved. Raises NotHeldError or ChangedMeanwhileError if a file is not as it should
+    be, with everything as it was.
     """
+    changes = tree_changes(checkout.repository, held.tree, target.worktree or target.tip)
+    return _move(checkout, snapshot, target, held, changes=changes, when=when)
+
+
+def settle(
+    checkout: Checkout,
+    snapshot: Snapshot,
+    target: Target,
+    objects: Sequence[GitObject] = (),
+    *,
+    when: int,
+) -> Moved:
+    """Make the target what the checkout is at, without touching a file; `objects` are new with it.
+
+    What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked. The
+    caller holds `locked(checkout)`, and no merge or rebase waits there.
+    """
+    write_objects(checkout.repository, objects)
+    return _move(checkout, snapshot, target, Held(target.tip), changes=(), when=when)
+
+
+def _move(
+    checkout: Checkout,
+    snapshot: Snapshot,
+    target: Target,
+    held: Held,
+    *,
+    changes: Sequence[TreeChange],
+    when: int,
+) -> Moved:
     folder = move_folder(checkout.own_folder)
+    tree = target.worktree or target.tip
     try:
         _make_room(checkout, folder)
-        require_distinct(checkout.repository, target.worktree or target.tip)
+        require_distinct(checkout.repository, tree)
         require_steady(checkout.repository, [change.path for change in changes])
         hold_index(checkout)
-        start = index or checkout.git_dir / "index"
-        prepare_index(checkout.repository, start, folder / "index", target.worktree or target.tip)
+        start = checkout.git_dir / "index"
+        prepare_index(checkout.repository, start, folder / "index", tree)
         changes = [*changes, *_restyled(checkout, start, changes)]
         absent, sparse = _stage(checkout, changes)
         leave_out(checkout.repository, folder / "index", absent)
-        steps = _steps(checkout, changes, [*absent, *sparse], saved or {})
+        steps = _steps(checkout, changes, [*absent, *sparse], held)
         set_rows(checkout.repository, folder / "index", target.index)
+        saved = _save_staged(checkout, snapshot, held, tree=tree, steps=steps, when=when)
         journal = _journal(checkout, snapshot, target, changes, steps)
         write_journal(checkout.own_folder, journal)
     except BaseException:
         clean_up(checkout)
         raise
-    _carry_out(checkout, journal)
-    return Moved(len(steps), tuple(absent))
+    late = _carry_out(checkout, journal, when)
+    return Moved(len(steps), tuple(absent), (*saved, *late))
+
+
+def _save_staged(
+    checkout: Checkout,
+    snapshot: Snapshot,
+    held: Held,
+    *,
+    tree: str,
+    steps: Sequence[Step],
+    when: int,
+) -> tuple[str, ...]:
+    """Keep what only the index has, which git cannot change any more; the ref of it, if any."""
+    clean = not snapshot.edited and not snapshot.operation
+    if clean and snapshot.index == index_mark(checkout):
+        return ()
+    if held.staged:
+        if staged_id(checkout) != held.staged:
+            raise changed_meanwhile("the index")
+        return ()
+    if only_staged(checkout, snapshot.head, held, tree, [step.path for step in steps]):
+        return (save_index(checkout, snapshot, when),)
+    return ()
 
 
 def _make_room(checkout: Checkout, folder: Path) -> None:
-    """Begin with nothing that a run left which was killed before its journal, or just after it.
-
-    Only the indexes that the caller made for this move stay.
-    """
+    """Begin with nothing that a run left which was killed before its journal, or just after it."""
     folder.mkdir(parents=True, exist_ok=True)
     if read_journal(checkout.own_folder) is not None:
         return  # the caller has seen to it
     for left in folder.iterdir():
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left)
-        elif left.suffix != ".index":
+        else:
             left.unlink()
 
 
-def _carry_out(checkout: Checkout, journal: Journal) -> None:
-    """Do what a journal says; all is put back if a step fails."""
+def _carry_out(checkout: Checkout, journal: Journal, when: int) -> tuple[str, ...]:
+    """Do what a journal says; all is put back if a step fails. Returns refs of what was saved."""
     folder = move_folder(checkout.own_folder)
     try:
         put_in_place(checkout.path, folder, journal.steps)
         record(checkout, journal)
-    except BaseException:
+    except BaseException as error:
         # once a ref has moved there is no way back: the next run finishes it
         if refs_untouched(checkout, journal):
             put_back(checkout.path, folder, journal.steps)
@@ -133,9 +208,19 @@ def _carry_out(checkout: Checkout, journal: Journal) -> None:
                 remove_empty_folder(checkout.path, path)
             put_index_back(checkout)
             free_refs(checkout)
+            if saved := save_late(checkout, journal, when):
+                what = f"what was written while it was replaced is kept as {', '.join(saved)}"
+                clean_up(checkout)
+                raise ChangedMeanwhileError(*_problems(error), Problem(what)) from error
             clean_up(checkout)
         raise
+    saved = save_late(checkout, journal, when)
     clean_up(checkout)
+    return saved
+
+
+def _problems(error: BaseException) -> tuple[Problem, ...]:
+    return error.problems if isinstance(error, PatchkitError) else (Problem(str(error)),)
 
 
 def _stage(checkout: Checkout, changes: Sequence[TreeChange]) -> tuple[list[str], list[str]]:
@@ -183,56 +268,83 @@ def _restyled(checkout: Checkout, start: Path, changes: Sequence[TreeChange]) ->
 
 
 def _steps(
-    checkout: Checkout,
-    changes: Sequence[TreeChange],
-    absent: Collection[str],
-    saved: Mapping[str, Contents | None],
+    checkout: Checkout, changes: Sequence[TreeChange], absent: Collection[str], held: Held
 ) -> list[Step]:
     """The files that have to move; those to come are staged but for the `absent` ones."""
-    folder = move_folder(checkout.own_folder)
+    folder, saved = move_folder(checkout.own_folder), held.in_the_way
     coming = [c.path for c in changes if c.new_file is not None and c.path not in absent]
     staged = {path: contents_at(folder / "new", path) for path in coming}
     tracked = {change.path for change in changes if change.old_file is not None}
     paths = [c.path for c in changes if c.old_file is not None or c.new_file is not None]
     paths += [path for path in saved if path not in staged and path not in tracked]
-    actual = {path: _old(checkout, path, tracked) for path in paths}
+    known = tracked | saved.keys()
+    actual = {path: _old(checkout, path, known) for path in paths}
     steps = [Step(path, actual[path], staged.get(path)) for path in paths]
     steps = [step for step in steps if step.old != step.new]
-    _require_unchanged(checkout, changes, steps, saved)
+    _require_held(checkout, changes, steps, held)
     same_blob = {change.path for change in changes if change.old == change.new}
     restyled = [step.path for step in steps if step.path in same_blob]
     forget_files(checkout.repository, folder / "index", restyled)
     return steps
 
 
-def _require_unchanged(
-    checkout: Checkout,
-    changes: Sequence[TreeChange],
-    steps: Sequence[Step],
-    saved: Mapping[str, Contents | None],
+def _require_held(
+    checkout: Checkout, changes: Sequence[TreeChange], steps: Sequence[Step], held: Held
 ) -> None:
-    """Raise unless what is about to be replaced is in a commit, or was saved just so."""
-    tracked = {c.path: c.old_file.oid for c in changes if c.old_file is not None}
+    """NotHeldError unless what is about to be replaced is in a commit, or was saved just so."""
     actual = {step.path: step.old for step in steps}
-    others = edited_in_secret(checkout.repository, changes, actual)
+    tracked = {c.path: c.old_file for c in changes if c.old_file is not None and c.path in actual}
+    trial = move_folder(checkout.own_folder) / "form"
+    others = unlike(checkout.repository, held.tree, tracked, actual, trial)
     others += [
         path
         for path, contents in actual.items()
-        if path not in tracked and contents is not None and saved.get(path) != contents
+        if path not in tracked and contents is not None and held.in_the_way.get(path) != contents
     ]
     # where git read a file once more, for its filters, that must be what the journal says
     others += [
         path
         for path, contents in actual.items()
         if contents is not None
-        and contents.oid != tracked.get(path, contents.oid)
+        and path in tracked
+        and contents.oid != tracked[path].oid
         and contents_at(checkout.path, path) != contents
     ]
     if others:
-        raise changed_meanwhile(others[0])
+        raise not_held(checkout, others)
 
 
-def _old(checkout: Checkout, path: str, tracked: set[str]) -> Contents | None:
+def require_held(checkout: Checkout, target: Target, held: Held) -> None:
+    """NotHeldError if a move to the target would be stopped by what the checkout's files hold."""
+    changes = tree_changes(checkout.repository, held.tree, target.worktree or target.tip)
+    known = {change.path for change in changes if change.old_file is not None}
+    actual = {path: _old(checkout, path, known) for path in known}
+    try:
+        _require_held(checkout, changes, [Step(*each, None) for each in actual.items()], held)
+    finally:
+        clean_up(checkout)
+
+
+def not_held(checkout: Checkout, paths: Sequence[str]) -> NotHeldError:
+    """The error for files that are not what they should be: changed, or hidden from git."""
+    found = dict.fromkeys(paths)
+    hidden = hidden_files(checkout.repository, list(found))
+    git = f"git -C {shlex.quote(str(checkout.path))}"
+    problems = []
+    for path in found:
+        if path in hidden:
+            what = f"{path} is edited, and git was told not to look at it"
+            name = shlex.quote(path)
+            hint = f"{git} update-index --no-assume-unchanged --no-skip-worktree {name}"
+            problems.append(Problem(what, hint=f"{hint}  shows the edit to git"))
+        else:
+            what = f"{path} was changed while patchkit worked on it, or git does not show the edit"
+            hint = f"run the command again; where git shows no edit: touch the file, {git} status"
+            problems.append(Problem(what, hint=hint))
+    return NotHeldError(tuple(found), *problems)
+
+
+def _old(checkout: Checkout, path: str, tracked: Collection[str]) -> Contents | None:
     old = contents_at(checkout.path, path)
     if old is not None and old.kind == FOLDER:
         # a folder of tracked files goes when they go, by steps of their own
@@ -263,15 +375,3 @@ def _journal(
         folders=tuple(c.path for c in changes if c.new is not None and c.new_file is None),
         dropped=tuple(c.path for c in changes if c.old is not None and c.old_file is None),
     )
-
-
-def settle(
-    checkout: Checkout, snapshot: Snapshot, target: Target, objects: Sequence[GitObject] = ()
-) -> None:
-    """Make the target what the checkout is at, without touching a file; `objects` are new with it.
-
-    What the worktree holds beyond it becomes an uncommitted edit, a staged new file untracked.
-    The caller holds `locked(checkout)`, and no merge or rebase waits there.
-    """
-    write_objects(checkout.repository, objects)
-    move_checkout(checkout, snapshot, target, ())

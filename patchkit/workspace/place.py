@@ -1,16 +1,31 @@
-"""Put the files of a move in place, one rename each, and put the old ones back if it fails."""
+"""Put the files of a move in place, and take out what stood there, so that no byte is lost.
+
+What is at a path and what is to be there change places by one rename: what an editor saved up to
+that moment comes out whole, is compared with what was judged, and goes back if it differs. A path
+at which nothing was is filled only while nothing is there. So nobody's file is ever overwritten.
+
+What came out of a path is kept until the move is through, and looked at once more before it goes:
+an editor that had the file open may have written to it since.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.workspace.contents import (
     FOLDER,
     Contents,
+    blocking_parent,
     contents_at,
     contents_of,
     full_path,
@@ -18,47 +33,62 @@ from patchkit.workspace.contents import (
 )
 from patchkit.workspace.journal import Step
 
+_NO_REPLACE, _EXCHANGE = 1, 2
+_AT_FDCWD = -100
+# How long an editor may take to close a file that was replaced while it wrote it, in seconds.
+_PATIENCE = 0.5
+# what systems and file systems say that know no such rename
+_UNKNOWN = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM)
+
 
 class ChangedMeanwhileError(SurroundingsError):
     """Somebody wrote to a path while it was being replaced; their bytes are kept."""
 
 
-def changed_meanwhile(path: str) -> ChangedMeanwhileError:
-    """The error for a path that somebody wrote to."""
+def changed_meanwhile(path: str, *more: str) -> ChangedMeanwhileError:
+    """The error for paths that somebody wrote to."""
+    what = "was changed while patchkit worked on it"
     return ChangedMeanwhileError(
-        Problem(f"{path} was changed while patchkit worked on it", hint="run the command again")
+        *(Problem(f"{each} {what}", hint="run the command again") for each in (path, *more))
     )
 
 
-def put_in_place(root: Path, folder: Path, steps: Sequence[Step]) -> None:
-    """Make every step's path hold its new contents; steps that are done already are left alone.
+def put_in_place(root: Path, folder: Path, steps: Sequence[Step], *, again: bool = False) -> None:
+    """Make every step's path hold its new contents; `again`: those that do are left alone.
 
     `folder` is the move's: contents come from its `new/`, what they replace goes to its `old/`.
     Raises ChangedMeanwhileError at a path that holds neither its old nor its new contents.
     """
     (folder / "old").mkdir(exist_ok=True)
+    do = _do_again if again else _do
     numbered = list(enumerate(steps))
     # what goes makes room: a file may follow a folder of that name, or the other way round
     for number, step in [each for each in numbered if each[1].new is None]:
-        _do(root, folder, number, step)
+        do(root, folder, number, step)
     for number, step in [each for each in numbered if each[1].new is not None]:
-        _do(root, folder, number, step)
+        do(root, folder, number, step)
 
 
 def put_back(root: Path, folder: Path, steps: Sequence[Step]) -> None:
-    """Undo `put_in_place`, wherever it stopped."""
+    """Undo `put_in_place`, wherever it stopped; what somebody wrote since stays where it is."""
     numbered = list(enumerate(steps))
+    for number, step in numbered:
+        _tidy_exchange(folder, number, step)
     for number, step in reversed(numbered):
-        if step.new is not None and (step.old is None or is_there(_kept(folder, number))):
-            _take_away(root, folder, step)
+        if step.new is not None and step.old is None:
+            _take_away(root, folder, number, step)
     for number, step in reversed(numbered):
+        if is_there(_kept(folder, number)):
+            _give_back(root, folder, number, step)
+
+
+def give_back_unknown(root: Path, folder: Path, steps: Sequence[Step]) -> None:
+    """After a kill: what came out of a path and was not what was judged goes back there."""
+    for number, step in enumerate(steps):
+        _tidy_exchange(folder, number, step)
         kept = _kept(folder, number)
-        # what somebody wrote here since stays; the old contents are in a commit
-        if is_there(kept) and _is_known(step, contents_at(root, step.path), kept):
-            target = full_path(root, step.path)
-            _clear_folder(target)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            kept.rename(target)
+        if is_there(kept) and contents_of(kept) not in (step.old, step.new):
+            _give_back(root, folder, number, step)
 
 
 def strangers(root: Path, folder: Path, steps: Iterable[Step]) -> list[str]:
@@ -68,6 +98,60 @@ def strangers(root: Path, folder: Path, steps: Iterable[Step]) -> list[str]:
         for number, step in enumerate(steps)
         if not _is_known(step, contents_at(root, step.path), _kept(folder, number))
     ]
+
+
+def release(folder: Path, steps: Sequence[Step]) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Remove what the move took out of the way, once that is in a commit or saved.
+
+    Returns path -> file of what somebody wrote to after it was taken out, and of what some program
+    still has open for writing.
+    """
+    written: dict[str, Path] = {}
+    still_open: dict[str, Path] = {}
+    for number, step in enumerate(steps):
+        kept = _kept(folder, number)
+        now = contents_of(kept)
+        if now is None or now.kind == FOLDER:
+            continue
+        if not now.is_regular:
+            kept.unlink()  # a link cannot be written to
+            continue
+        with _without_writers(kept) as alone:
+            if not alone:
+                still_open[step.path] = kept
+            elif contents_of(kept) in (step.old, step.new):
+                kept.unlink()
+            else:
+                written[step.path] = kept
+    return written, still_open
+
+
+@contextmanager
+def _without_writers(path: Path) -> Iterator[bool]:
+    """Whether no program has a file open for writing; in the block none can begin to.
+
+    The kernel grants a lease only then. Where it knows none, nobody can tell: True.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield _has_lease(descriptor)
+    finally:
+        os.close(descriptor)  # which gives the lease back
+
+
+def _has_lease(descriptor: int) -> bool:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except BlockingIOError:  # somebody has it open, and may be about to close it
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        except (OSError, AttributeError):  # no such file system, or no such system
+            return True
+        else:
+            return True
 
 
 def make_folder(root: Path, path: str) -> None:
@@ -86,54 +170,116 @@ def remove_empty_folder(root: Path, path: str) -> None:
 
 
 def _do(root: Path, folder: Path, number: int, step: Step) -> None:
-    actual = contents_at(root, step.path)
-    kept = _kept(folder, number)
+    """One step, for the first time; `_do_again` for what may be done already."""
+    if blocking_parent(root, step.path) is not None:
+        if step.new is None:
+            return
+        raise changed_meanwhile(step.path)
+    kept, target = _kept(folder, number), full_path(root, step.path)
+    there = is_there(target) and (target.is_symlink() or not target.is_dir())
+    if step.new is None:
+        if there:
+            _take_out(target, kept, step)
+        remove_empty_folder(root, step.path.rpartition("/")[0])
+        return
+    new = full_path(folder / "new", step.path)
+    if step.old is None or step.old.kind == FOLDER:
+        _bring(new, target, step)
+        return
+    if not there:
+        raise changed_meanwhile(step.path)
+    if _exchanged(new, target):
+        new.rename(kept)
+        _require_old(kept, step)
+    else:
+        _take_out(target, kept, step)
+        _bring(new, target, step)
+
+
+def _do_again(root: Path, folder: Path, number: int, step: Step) -> None:
+    actual, kept = contents_at(root, step.path), _kept(folder, number)
     if _stands(actual, step.new):
         return
     if not _is_known(step, actual, kept):
         raise changed_meanwhile(step.path)
-    if step.old is not None and actual is not None:
-        by_link = step.new is not None and actual.kind != FOLDER
-        _keep(full_path(root, step.path), kept, by_link=by_link)
-        if contents_of(kept) != step.old:
-            raise changed_meanwhile(step.path)
-    if step.new is None:
-        remove_empty_folder(root, step.path.rpartition("/")[0])
+    if is_there(kept) and step.new is not None and _stands(actual, None):
+        _bring(full_path(folder / "new", step.path), full_path(root, step.path), step)
     else:
-        _bring(root, folder, step)
+        _do(root, folder, number, step)
 
 
-def _bring(root: Path, folder: Path, step: Step) -> None:
-    new, target = full_path(folder / "new", step.path), full_path(root, step.path)
+def _take_out(target: Path, kept: Path, step: Step) -> None:
+    target.rename(kept)
+    _require_old(kept, step)
+
+
+def _require_old(kept: Path, step: Step) -> None:
+    if contents_of(kept) != step.old:
+        raise changed_meanwhile(step.path)
+
+
+def _bring(new: Path, target: Path, step: Step) -> None:
+    """Put a file where nothing is."""
     try:
-        new.rename(target)
-    except (FileNotFoundError, IsADirectoryError):  # no folder for it, or one in its place
+        _rename_new(new, target)
+    except (FileNotFoundError, FileExistsError, IsADirectoryError):
+        # no folder for it, or an empty one in its place
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear_folder(target)
-        new.rename(target)
-
-
-def _keep(target: Path, kept: Path, *, by_link: bool) -> None:
-    """Let `kept` name what stands at `target`; by a second link, so that it is never absent."""
-    if is_there(kept):
-        kept.unlink()
-    if by_link:
         try:
-            os.link(target, kept, follow_symlinks=False)
-        except OSError:
-            pass  # a file system without hard links
-        else:
+            _rename_new(new, target)
+        except FileExistsError:
+            raise changed_meanwhile(step.path) from None
+
+
+def _give_back(root: Path, folder: Path, number: int, step: Step) -> None:
+    """Put what came out of a path back there, unless somebody has put something else there."""
+    kept, target = _kept(folder, number), full_path(root, step.path)
+    actual = contents_at(root, step.path)
+    if actual is not None and actual == step.new:
+        if _exchanged(kept, target):
+            if contents_of(kept) != step.new and contents_of(target) == step.old:
+                _exchanged(kept, target)  # saved between the two looks
+            _tidy_exchange(folder, number, step)
             return
-    target.rename(kept)
+        _take_away(root, folder, number, step)
+    with suppress(OSError):  # somebody has put something there
+        _clear_folder(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _rename_new(kept, target)
 
 
-def _take_away(root: Path, folder: Path, step: Step) -> None:
+def _take_away(root: Path, folder: Path, number: int, step: Step) -> None:
     """Move new contents from their place back to the move's folder."""
+    target = full_path(root, step.path)
     if contents_at(root, step.path) == step.new:
         back = full_path(folder / "new", step.path)
         back.parent.mkdir(parents=True, exist_ok=True)
-        full_path(root, step.path).rename(back)
+        target.rename(back)
+        if contents_of(back) != step.new:  # saved between the two looks
+            try:
+                _rename_new(back, target)
+            except FileExistsError:
+                back.rename(_kept(folder, number))
     remove_empty_folder(root, step.path.rpartition("/")[0])
+
+
+def _tidy_exchange(folder: Path, number: int, step: Step) -> None:
+    """Let each of the two files that change places be where it belongs, after a kill in between.
+
+    What came out of the path is kept, what goes there waits among the new ones.
+    """
+    kept, new = _kept(folder, number), full_path(folder / "new", step.path)
+    if step.old is None or step.new is None:
+        return
+    there = contents_of(kept)
+    if there is None:
+        waiting = contents_of(new)
+        if waiting is not None and waiting != step.new and waiting.kind != FOLDER:
+            new.rename(kept)
+    elif there == step.new and not is_there(new):
+        new.parent.mkdir(parents=True, exist_ok=True)
+        kept.rename(new)
 
 
 def _clear_folder(place: Path) -> None:
@@ -155,11 +301,70 @@ def _is_known(step: Step, actual: Contents | None, kept: Path) -> bool:
     if _stands(actual, step.new) or _stands(actual, step.old):
         return True
     # between taking the old away and bringing the new
-    return actual is None and is_there(kept)
+    return actual is None and contents_of(kept) == step.old
 
 
 def _kept(folder: Path, number: int) -> Path:
     return folder / "old" / str(number)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two files change places at once; False where the system cannot, or one is not there."""
+    try:
+        return _renameat2(one, other, _EXCHANGE)
+    except FileNotFoundError:
+        return False
+
+
+def _rename_new(source: Path, target: Path) -> None:
+    """Rename to a path at which nothing is, else FileExistsError."""
+    if _renameat2(source, target, _NO_REPLACE):
+        return
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:  # a file system without hard links, either
+        if is_there(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        source.rename(target)
+    else:
+        source.unlink()
+
+
+def _renameat2(source: Path, target: Path, flag: int) -> bool:
+    """Linux's rename with a condition; False where that is not to be had."""
+    call = _libc_rename()
+    if call is None:
+        return False
+    sys.audit("os.rename", str(source), str(target), -1, -1)
+    number = call(os.fsencode(source), os.fsencode(target), flag)
+    if number in _UNKNOWN:
+        return False
+    if number:
+        raise OSError(number, os.strerror(number), str(source), None, str(target))
+    return True
+
+
+@cache
+def _libc_rename() -> Callable[[bytes, bytes, int], int] | None:
+    """A function that renames and returns an error number, 0 for none."""
+    if sys.platform != "linux":
+        return None
+    # what moves no file need not wait for it
+    import ctypes  # noqa: PLC0415
+
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return None
+    path, folder = ctypes.c_char_p, ctypes.c_int
+    call.argtypes = (folder, path, folder, path, ctypes.c_uint)
+
+    def rename(source: bytes, target: bytes, flag: int) -> int:
+        failed = call(_AT_FDCWD, source, _AT_FDCWD, target, flag)
+        return ctypes.get_errno() if failed else 0
+
+    return rename
 
 
 def discard(folder: Path) -> None:

@@ -11,10 +11,17 @@ from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange
 from patchkit.model.objects import lines_of
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, HALT_REF, Checkout
-from patchkit.workspace.contents import contents_of
+from patchkit.workspace.contents import contents_of, free_name
 from patchkit.workspace.indexlock import release_index
 from patchkit.workspace.journal import Journal, journal_path, move_folder
-from patchkit.workspace.place import changed_meanwhile, discard, make_folder, remove_empty_folder
+from patchkit.workspace.place import (
+    changed_meanwhile,
+    discard,
+    make_folder,
+    release,
+    remove_empty_folder,
+)
+from patchkit.workspace.save import save_files, stamp
 from patchkit.workspace.staging import refresh_index
 
 
@@ -35,6 +42,22 @@ def clean_up(checkout: Checkout) -> None:
     release_index(checkout)
     journal_path(checkout.own_folder).unlink(missing_ok=True)
     discard(move_folder(checkout.own_folder))
+
+
+def save_late(checkout: Checkout, journal: Journal, when: int) -> tuple[str, ...]:
+    """Let go of what a move took out of the way.
+
+    Returns the ref of what was written to it since, and the files to which programs that have it
+    open still write. `when`, in seconds since the epoch, names them.
+    """
+    written, still_open = release(move_folder(checkout.own_folder), journal.steps)
+    found = [save_files(checkout, written, when)] if written else []
+    for path, place in still_open.items():
+        kept = free_name(checkout.own_folder / "open" / f"{stamp(when)}-{Path(path).name}")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        place.rename(kept)
+        found.append(str(kept))
+    return tuple(found)
 
 
 def put_index_back(checkout: Checkout) -> None:

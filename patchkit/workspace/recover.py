@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import time
+
 from patchkit.workspace.checkout import Checkout
 from patchkit.workspace.indexlock import hold_index, release_index
 from patchkit.workspace.journal import Journal, move_folder, read_journal
-from patchkit.workspace.place import discard, put_in_place, strangers
-from patchkit.workspace.record import clean_up, free_refs, index_id, record, refs_known
+from patchkit.workspace.place import discard, give_back_unknown, put_in_place, strangers
+from patchkit.workspace.record import (
+    clean_up,
+    free_refs,
+    index_id,
+    record,
+    refs_known,
+    save_late,
+)
 
 
 def has_leftovers(checkout: Checkout) -> bool:
@@ -27,21 +36,29 @@ def recover(checkout: Checkout) -> list[str] | None:
         discard(move_folder(checkout.own_folder))
         return None
     folder = move_folder(checkout.own_folder)
+    give_back_unknown(checkout.path, folder, journal.steps)
     if found := strangers(checkout.path, folder, journal.steps):
         return found
     if _moved_elsewhere(checkout, journal):
         return []
     hold_index(checkout)
     free_refs(checkout)
-    put_in_place(checkout.path, folder, journal.steps)
+    put_in_place(checkout.path, folder, journal.steps, again=True)
     record(checkout, journal)
+    save_late(checkout, journal, int(time.time()))
     clean_up(checkout)
     return None
 
 
-def abandon(checkout: Checkout) -> None:
-    """Forget a move that was prepared or killed; the worktree stays as it is."""
+def abandon(checkout: Checkout) -> tuple[str, ...]:
+    """Forget a move that was prepared or killed; the worktree stays as it is.
+
+    Returns refs of what was written to files that it had taken out of the way.
+    """
+    journal = read_journal(checkout.own_folder)
+    saved = save_late(checkout, journal, int(time.time())) if journal is not None else ()
     clean_up(checkout)
+    return saved
 
 
 def _moved_elsewhere(checkout: Checkout, journal: Journal) -> bool:

@@ -1,26 +1,55 @@
-"""Save whatever of the user's is in a checkout under a ref, before --force goes over it."""
+"""What of the user's is in a checkout: read it, byte for byte, and keep it under a ref.
+
+The bytes that are saved are those on disk, whatever attributes and settings say: what git makes of
+line ends, keywords and filtered files on their way into a commit cannot always be undone.
+"""
 
 from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
+from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from patchkit.gitcmd.objects import write_objects
-from patchkit.gitcmd.process import GitFailureError
+from patchkit.gitcmd.objects import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange
-from patchkit.gitcmd.worktree import write_tracked
-from patchkit.model.objects import encode_path, make_commit
+from patchkit.gitcmd.worktree import add_all, add_paths, unfiltered, write_tracked
+from patchkit.model.objects import (
+    SUBMODULE_MODE,
+    GitObject,
+    TreeEntry,
+    decode_path,
+    make_commit,
+    make_tree,
+)
 from patchkit.model.patch import Identity
+from patchkit.model.tree import Tree
 from patchkit.workspace.checkout import BRANCH, SAVED_REFS, Checkout
+from patchkit.workspace.contents import (
+    LINK,
+    Contents,
+    blob_at,
+    blob_id,
+    contents_at,
+    fits,
+    kind_of,
+)
 from patchkit.workspace.journal import move_folder
+from patchkit.workspace.plan import tree_changes
+from patchkit.workspace.staging import (
+    checked_out_forms,
+    recorded_blobs,
+    rows_of,
+    set_rows,
+)
 from patchkit.workspace.state import OPERATION_FILES, Snapshot
 
 _WHO = ("patchkit", "patchkit@localhost")
+_NOTHING = blob_id(b"")
 
 # Commits that only an unfinished operation knows of: file in the git directory -> name for the ref.
 _HEADS = {
@@ -31,6 +60,9 @@ _HEADS = {
     "rebase-apply/autostash": "autostash",
 }
 
+#: Path -> rows of an index ("mode id stage").
+Rows = Mapping[str, Sequence[str]]
+
 
 class Saved(Struct, frozen=True):
     """Saved work: the ref that holds it, and the shell command that brings it back."""
@@ -40,20 +72,94 @@ class Saved(Struct, frozen=True):
 
 
 class Worktree(Struct, frozen=True):
-    """The tracked files of a worktree as they are on disk: a tree, and an index of it."""
+    """The tracked files of a worktree as they are on disk, in a tree and an index of it.
+
+    Their blobs are the bytes on disk, or where a checkout of a blob that patchkit put there gives
+    these bytes that blob. `recorded` is the tree that a commit of them has, `lossy` whether a
+    checkout of that gives other bytes.
+    """
 
     tree: str
     index: Path
+    recorded: str = ""
+    lossy: bool = False
 
 
-def read_worktree(checkout: Checkout) -> Worktree:
-    """Write the tracked files as they are on disk to the repository, leaving the index alone."""
+class Held(Struct, frozen=True):
+    """What a checkout holds that is in a commit or saved: only that may be replaced.
+
+    `tree` is its tracked files, `recorded` what a commit of them has, `in_the_way` are untracked
+    ones. Of the index it is what these trees have, and the `rows`; all of it where `staged` is its
+    `staged_id`.
+    """
+
+    tree: str
+    recorded: str = ""
+    in_the_way: Mapping[str, Contents | None] = field(default_factory=dict)
+    rows: Rows = field(default_factory=dict)
+    staged: str = ""
+
+
+def read_worktree(checkout: Checkout, like: str, *, recording: bool = False) -> Worktree:
+    """Write the tracked files as they are on disk to the repository, leaving its index alone.
+
+    `like` is the tree that patchkit put there last. Without `recording` nothing is said of what
+    git records, and no filter of the user's need work.
+    """
     folder = move_folder(checkout.own_folder)
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("*.lock"):  # of a git that was not let tidy up; we hold the checkout
         left.unlink(missing_ok=True)
-    index = folder / "worktree.index"
-    return Worktree(write_tracked(checkout.repository, index), index)
+    repository, index = checkout.repository, folder / "worktree.index"
+    view = unfiltered(repository, folder / "unfiltered.git")
+    tree = write_tracked(repository, index, through=view)
+    now = {
+        change.path: change.new_file.oid
+        for change in tree_changes(repository, like, tree)
+        if change.new_file is not None and kind_of(change.new_file.mode) != LINK
+    }
+    recorded = recorded_blobs(repository, list(now))
+    converted = [path for path, oid in now.items() if recorded.get(path) != oid]
+    if not converted:
+        return Worktree(tree, index, tree)
+    same = _unedited(checkout, like, converted)
+    set_rows(repository, index, {path: [_row(entry)] for path, entry in same.items()})
+    tree = _tree(checkout, index)
+    edited = [path for path in converted if path not in same]
+    if not edited or not recording:
+        return Worktree(tree, index, "" if edited else tree)
+    return Worktree(tree, index, *_recorded(checkout, index, edited))
+
+
+def _unedited(checkout: Checkout, like: str, paths: Sequence[str]) -> dict[str, TreeEntry]:
+    """The entries that `like` has of those paths whose bytes on disk are a checkout of it."""
+    with reading(checkout.repository) as reader:
+        tree = Tree(reader, str(checkout.repository.tree(like)))
+        entries = {path: entry for path in paths if (entry := tree.entry(path)) is not None}
+    forms = checked_out_forms(checkout.repository, _form_folder(checkout), like, list(entries))
+    return {
+        path: entry
+        for path, entry in entries.items()
+        if forms.get(path) == contents_at(checkout.path, path)
+    }
+
+
+def _recorded(checkout: Checkout, index: Path, paths: Sequence[str]) -> tuple[str, bool]:
+    """The tree with these paths as git records them; whether a checkout of it is another file."""
+    repository, recorded = checkout.repository, index.with_name("recorded.index")
+    shutil.copyfile(index, recorded)
+    own = rows_of(repository, checkout.git_dir / "index")
+    # what git makes of line ends depends on what its index has there
+    set_rows(repository, recorded, {path: own[path] for path in paths if path in own})
+    add_paths(repository, recorded, paths)
+    tree = _tree(checkout, recorded)
+    forms = checked_out_forms(repository, _form_folder(checkout), tree, paths)
+    lossy = any(forms.get(path) != contents_at(checkout.path, path) for path in paths)
+    return tree, lossy
+
+
+def _form_folder(checkout: Checkout) -> Path:
+    return move_folder(checkout.own_folder) / "form"
 
 
 def save_work(
@@ -63,22 +169,54 @@ def save_work(
     *,
     in_the_way: Sequence[str],
     when: int,
+    parents: Sequence[str] = (),
 ) -> Saved:
     """Put HEAD, the index and the worktree with its untracked files under a ref of their own.
 
     `in_the_way` are paths to save although they may be ignored; `when` is in seconds since the
-    epoch. The commit has the shape of a stash, so that `git stash apply` takes it.
+    epoch. The commit has the shape of a stash, so that `git stash apply` takes it; `parents` are
+    commits to keep with it.
     """
-    commit = _commit(checkout, snapshot, _everything(checkout, worktree, in_the_way), when)
-    ref = free_saved_ref(snapshot, when)
+    commit = _commit(checkout, snapshot, _everything(checkout, worktree, in_the_way), when, parents)
+    ref = free_saved_ref(checkout, when)
     changes = [RefChange(ref, commit, ZERO)]
     changes += [
         RefChange(f"{ref}-{name}", oid, ZERO) for name, oid in _other_heads(checkout, snapshot)
     ]
-    # of the same second, by a run that was killed
-    checkout.repository.free_refs(change.name for change in changes)
-    checkout.repository.update_refs(changes, reason="patchkit: save before --force")
+    _make_refs(checkout, changes)
     return Saved(ref, _restore(checkout, snapshot, ref))
+
+
+def save_commit(checkout: Checkout, commit: str, when: int) -> str:
+    """Keep a commit under a ref of its own, and return that."""
+    ref = free_saved_ref(checkout, when)
+    _make_refs(checkout, [RefChange(ref, commit, ZERO)])
+    return ref
+
+
+def save_index(checkout: Checkout, snapshot: Snapshot, when: int) -> str:
+    """Keep what the index says under a ref of its own, and return that."""
+    subject = "Saved by patchkit: what was staged"
+    return save_commit(checkout, _index_commit(checkout, snapshot, subject, when), when)
+
+
+def save_files(checkout: Checkout, files: Mapping[str, Path], when: int) -> str:
+    """Keep files that lie elsewhere as what they are at those paths; the ref that has them."""
+    repository = checkout.repository
+    index = move_folder(checkout.own_folder) / "late.index"
+    index.unlink(missing_ok=True)
+    rows = {}
+    for path, place in files.items():
+        entry, blob = blob_at(place)
+        write_objects(repository, [blob])
+        rows[path] = [_row(entry)]
+    set_rows(repository, index, rows)
+    who = Identity(*_WHO, date=f"{when} +0000")
+    message = "Saved by patchkit: written while it was replaced"
+    tree = _tree(checkout, index)
+    commit = make_commit(tree=tree, parents=[], author=who, committer=who, message=message)
+    write_objects(repository, [commit])
+    return save_commit(checkout, commit.oid, when)
 
 
 def stamp(when: int) -> str:
@@ -95,22 +233,90 @@ def end_operation(checkout: Checkout, ref: str) -> None:
             (checkout.git_dir / name).rename(kept / name)
 
 
+def staged_id(checkout: Checkout) -> str:
+    """What tells the contents of one index from another's, whatever it knows of files on disk."""
+    index = checkout.git_dir / "index"
+    if not index.exists():
+        return ""
+    listing = checkout.repository.git("ls-files", "--stage", "-z").out
+    return sha256(listing).hexdigest()
+
+
+def only_staged(
+    checkout: Checkout, head: str | None, held: Held, target: str, replaced: Iterable[str]
+) -> list[str]:
+    """The paths of which the index holds what is nowhere else: in no tree, no row, not on disk.
+
+    `target` is the tree to come, `replaced` are the paths whose file goes.
+    """
+    repository, index = checkout.repository, checkout.git_dir / "index"
+    if not index.exists():
+        return []
+    if head is None:
+        write_objects(repository, [make_tree({})])
+    tree = head or make_tree({}).oid
+    out = repository.git("diff-index", "--cached", "--raw", "-z", "--no-renames", tree, "--").out
+    if not out:
+        return []
+    trees = [each for each in (head, target, held.tree, held.recorded) if each]
+    changed = set(decode_path(out).split("\0")[1::2])
+    rows = {path: each for path, each in rows_of(repository, index).items() if path in changed}
+    with reading(repository) as reader:
+        known = [Tree(reader, repository.tree(each) or each) for each in dict.fromkeys(trees)]
+        left = {
+            path: [
+                row
+                for row in each
+                if row not in held.rows.get(path, ()) and not _is_in(known, path, row)
+            ]
+            for path, each in rows.items()
+        }
+    left = {path: each for path, each in left.items() if each}
+    return _not_on_disk(checkout, left, frozenset(replaced))
+
+
+def _is_in(trees: Sequence[Tree], path: str, row: str) -> bool:
+    mode, oid, _ = row.split(" ")
+    return any(
+        entry is not None and (f"{entry.mode:06o}", entry.oid) == (mode, oid)
+        for entry in (tree.entry(path) for tree in trees)
+    )
+
+
+def _not_on_disk(checkout: Checkout, rows: Rows, replaced: frozenset[str]) -> list[str]:
+    """The paths whose rows are not what is on disk there, and stays."""
+    staying = [path for path in rows if path not in replaced]
+    actual = {path: contents_at(checkout.path, path) for path in staying}
+    regular = [path for path, now in actual.items() if now is not None and now.is_regular]
+    recorded = recorded_blobs(checkout.repository, regular)
+    found = []
+    for path, each in rows.items():
+        now = actual.get(path)
+        for mode, oid, _ in (row.split(" ") for row in each):
+            if int(mode, 8) == SUBMODULE_MODE:
+                continue
+            if now is not None:
+                there = oid in (now.oid, recorded.get(path)) and fits(now, int(mode, 8))
+                if there or oid == _NOTHING:  # which is what `git add --intent-to-add` notes
+                    continue
+            found.append(path)
+            break
+    return found
+
+
 def _everything(checkout: Checkout, worktree: Worktree, in_the_way: Sequence[str]) -> str:
     """The tree of all files on disk that are not ignored, or are in the way."""
     index = worktree.index.with_name("everything.index")
     shutil.copyfile(worktree.index, index)
     repository = checkout.repository
-    repository.git("add", "--all", "--", ".", index=index)
-    if in_the_way:
-        repository.git(
-            "--literal-pathspecs",
-            "add",
-            "--force",
-            "--pathspec-from-file=-",
-            "--pathspec-file-nul",
-            stdin=b"".join(encode_path(path) + b"\0" for path in in_the_way),
-            index=index,
-        )
+    view = unfiltered(repository, worktree.index.with_name("unfiltered.git"))
+    before = rows_of(repository, index)
+    add_all(repository, index, view)
+    after = rows_of(repository, index)
+    # a tracked file was there already, as what tells whether it was edited
+    other = {path: rows for path, rows in before.items() if after.get(path) != rows}
+    set_rows(repository, index, other)
+    add_paths(repository, index, in_the_way, view)
     return _tree(checkout, index)
 
 
@@ -120,40 +326,68 @@ def _tree(checkout: Checkout, index: Path) -> str:
     return done.out.decode().strip()
 
 
-def _commit(checkout: Checkout, snapshot: Snapshot, tree: str, when: int) -> str:
+def _commit(
+    checkout: Checkout, snapshot: Snapshot, tree: str, when: int, others: Sequence[str]
+) -> str:
     who = Identity(*_WHO, date=f"{when} +0000")
     parents = [snapshot.head] if snapshot.head else []
     subject = f"Saved by patchkit: {snapshot.state.value}"
-    index_tree = _index_tree(checkout)
-    index = make_commit(
-        tree=index_tree or tree,
-        parents=parents,
-        author=who,
-        committer=who,
-        message=f"{subject}, the index",
-    )
+    index = _index_commit(checkout, snapshot, f"{subject}, the index", when, others=others)
     work = make_commit(
-        tree=tree,
-        parents=[*parents, index.oid],
-        author=who,
-        committer=who,
-        message=subject,
+        tree=tree, parents=[*parents, index], author=who, committer=who, message=subject
     )
-    write_objects(checkout.repository, [index, work])
+    write_objects(checkout.repository, [work])
     return work.oid
 
 
-def _index_tree(checkout: Checkout) -> str | None:
-    """The tree of the user's index; None while it has unmerged paths."""
-    index = checkout.git_dir / "index"
-    if not index.exists():
-        return None
-    copy = move_folder(checkout.own_folder) / "staged.index"
-    shutil.copyfile(index, copy)
-    try:
-        return _tree(checkout, copy)
-    except GitFailureError:
-        return None
+def _index_commit(
+    checkout: Checkout, snapshot: Snapshot, message: str, when: int, *, others: Sequence[str] = ()
+) -> str:
+    """A commit of what the user's index says; `others` are commits to keep with it.
+
+    Of a path in conflict it has one side; all of them are in a parent, as 1/path, 2/path, 3/path.
+    """
+    repository, who = checkout.repository, Identity(*_WHO, date=f"{when} +0000")
+    parents = [snapshot.head] if snapshot.head else []
+    written: list[GitObject] = []
+    index, copy = checkout.git_dir / "index", move_folder(checkout.own_folder) / "staged.index"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.unlink(missing_ok=True)
+    if index.exists():
+        shutil.copyfile(index, copy)
+    listed = rows_of(repository, copy)
+    sides = {path: rows for path, rows in listed.items() if not rows[0].endswith(" 0")}
+    if sides:
+        tree, what = _sides(checkout, sides), f"{message}, all sides"
+        written.append(make_commit(tree=tree, parents=[], author=who, committer=who, message=what))
+        parents.append(written[0].oid)
+        set_rows(repository, copy, {path: [_one_side(rows)] for path, rows in sides.items()})
+    parents += [each for each in others if each not in parents]
+    tree = _tree(checkout, copy)
+    commit = make_commit(tree=tree, parents=parents, author=who, committer=who, message=message)
+    write_objects(repository, [*written, commit])
+    return commit.oid
+
+
+def _sides(checkout: Checkout, sides: Rows) -> str:
+    index = move_folder(checkout.own_folder) / "sides.index"
+    index.unlink(missing_ok=True)
+    rows = {}
+    for path, each in sides.items():
+        for mode, oid, stage in (row.split(" ") for row in each):
+            rows[f"{stage}/{path}"] = [f"{mode} {oid} 0"]
+    set_rows(checkout.repository, index, rows)
+    return _tree(checkout, index)
+
+
+def _one_side(rows: Sequence[str]) -> str:
+    """Of the rows of a path in conflict the user's own, as one without a conflict."""
+    stages = {row.rpartition(" ")[2]: row.rpartition(" ")[0] for row in rows}
+    return next(f"{stages[stage]} 0" for stage in "231" if stage in stages)
+
+
+def _row(entry: TreeEntry) -> str:
+    return f"{entry.mode:06o} {entry.oid} 0"
 
 
 def _other_heads(checkout: Checkout, snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -169,14 +403,21 @@ def _other_heads(checkout: Checkout, snapshot: Snapshot) -> list[tuple[str, str]
     return list(found.items())
 
 
-def free_saved_ref(snapshot: Snapshot, when: int) -> str:
+def free_saved_ref(checkout: Checkout, when: int) -> str:
     """A name for work that is saved now; `when` is in seconds since the epoch."""
+    taken = checkout.repository.refs(SAVED_REFS)
     first = SAVED_REFS + stamp(when)
     ref, number = first, 1
-    while ref in snapshot.saved:
+    while ref in taken:
         number += 1
         ref = f"{first}-{number}"
     return ref
+
+
+def _make_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:
+    # locks of the same second, by a run that was killed
+    checkout.repository.free_refs(change.name for change in changes)
+    checkout.repository.update_refs(changes, reason="patchkit: save")
 
 
 def _restore(checkout: Checkout, snapshot: Snapshot, ref: str) -> str:

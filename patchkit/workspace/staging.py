@@ -6,23 +6,26 @@ and symbolic links come out as in a fresh checkout.
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, decode_path, encode_path
 from patchkit.workspace.contents import (
-    EXECUTABLE,
-    FILE,
-    FOLDER,
+    LINK,
     Contents,
+    contents_at,
     full_path,
     is_there,
+    kind_of,
 )
-from patchkit.workspace.plan import TreeChange
 
+_NO_MODES = re.compile(r"^\s*filemode\s*=\s*(false|no|off|0)\s*$", re.IGNORECASE | re.MULTILINE)
 # What `git checkout` goes by when it writes a file.
 _FORM = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
 
@@ -31,7 +34,8 @@ def prepare_index(repository: Repository, start: Path, index: Path, tree: str) -
     """Make `index` an index of `tree` that keeps what `start` knows of files that stay."""
     if start != index and start.exists():
         shutil.copyfile(start, index)
-    _index_git(repository, index, "read-tree", "--reset", tree)
+    # files on disk have no say, nor has what the index says of them
+    _index_git(repository, index, "read-tree", "-i", "--reset", tree)
 
 
 def leave_out(repository: Repository, index: Path, paths: Sequence[str]) -> None:
@@ -48,6 +52,13 @@ def left_out_files(repository: Repository, index: Path) -> frozenset[str]:
     """The paths of an index that are marked as not in the worktree."""
     rows = decode_path(_index_git(repository, index, "ls-files", "-t", "-z")).split("\0")
     return frozenset(row[2:] for row in rows if row.startswith("S "))
+
+
+def hidden_files(repository: Repository, paths: Sequence[str]) -> frozenset[str]:
+    """Those of the paths that the own index marks as not to be looked at."""
+    command = ("--literal-pathspecs", "ls-files", "-v", "-z", "--", *paths)
+    rows = decode_path(repository.git(*command).out).split("\0")
+    return frozenset(row[2:] for row in rows if row[:1].islower() or row.startswith("S "))
 
 
 def stage(repository: Repository, index: Path, folder: Path, paths: Sequence[str]) -> None:
@@ -127,40 +138,94 @@ def refresh_index(repository: Repository, index: Path) -> None:
     repository.git("update-index", "-q", "--refresh", accept=(0, 1), index=index)
 
 
-def edited_in_secret(
-    repository: Repository, changes: Iterable[TreeChange], actual: Mapping[str, Contents | None]
+def unlike(
+    repository: Repository,
+    tree: str,
+    expected: Mapping[str, TreeEntry],
+    actual: Mapping[str, Contents | None],
+    folder: Path,
 ) -> list[str]:
-    """Paths whose bytes on disk are not those of the old tree, whatever git believes.
+    """The paths at which there is something else than what a checkout of `tree` puts there.
 
-    Git goes by the time and the size of a file, and `--assume-unchanged` makes it blind. `actual`
-    is what stands at the changes' paths; a path where nothing stands has nothing to lose.
+    Asked of the bytes on disk: git goes by the time and the size of a file, and its index may say
+    that it is not to look. `expected` are entries of the tree, `actual` is what is there; a path
+    where nothing is has nothing to lose. `folder` is for trials.
     """
-    doubtful: dict[str, str] = {}
+    modes = keeps_modes(repository)
+    doubtful: dict[str, Contents] = {}
     found = []
-    for change in changes:
-        there = actual.get(change.path)
-        if change.old_file is None or there is None or there.oid == change.old_file.oid:
+    for path, entry in expected.items():
+        now = actual.get(path)
+        if now is None:
             continue
-        if there.kind in (FILE, EXECUTABLE):
-            doubtful[change.path] = change.old_file.oid
-        elif there.kind != FOLDER:
-            found.append(change.path)
-    return found + _with_other_blob(repository, doubtful)
+        kind = kind_of(entry.mode)
+        if now.kind != kind and (modes or LINK in (now.kind, kind) or not now.is_regular):
+            found.append(path)
+        elif now.oid != entry.oid:
+            doubtful |= {path: now} if now.is_regular else {}
+            found += [] if now.is_regular else [path]
+    if doubtful:
+        recorded = recorded_blobs(repository, list(doubtful))
+        # else it is another file in any case, and need not be written out
+        alike = [path for path in doubtful if recorded.get(path) == expected[path].oid]
+        forms = checked_out_forms(repository, folder, tree, alike)
+        found += [
+            path
+            for path, now in doubtful.items()
+            if path not in forms or forms[path].oid != now.oid
+        ]
+    return found
+
+
+def recorded_blobs(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
+    """Path -> the blob that git would record of a file, line ends and filters seen to.
+
+    Empty where a filter fails.
+    """
+    if not paths:
+        return {}
+    rows = b"".join(_quoted(path) + b"\n" for path in paths)
+    try:
+        out = repository.git("hash-object", "--stdin-paths", stdin=rows).out
+    except GitFailureError:
+        return {}
+    return dict(zip(paths, out.decode().split(), strict=True))
+
+
+def checked_out_forms(
+    repository: Repository, folder: Path, tree: str, paths: Sequence[str]
+) -> dict[str, Contents]:
+    """Path -> what a checkout of `tree` has there; not those that cannot be had.
+
+    Written below `folder`, which is gone afterwards.
+    """
+    if not paths:
+        return {}
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    index = folder / "index"
+    try:
+        _index_git(repository, index, "read-tree", tree)
+        with suppress(SurroundingsError):
+            stage(repository, index, folder / "files", paths)
+        found = {path: contents_at(folder / "files", path) for path in paths}
+        return {path: contents for path, contents in found.items() if contents is not None}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def keeps_modes(repository: Repository) -> bool:
+    """Whether git found that the file system knows which files are executable."""
+    try:
+        text = (repository.git_dir / "config").read_text("utf-8", "replace")
+    except OSError:
+        return True
+    return _NO_MODES.search(text) is None
 
 
 def _mark(repository: Repository, index: Path, mark: str, paths: Sequence[str]) -> None:
     if paths:
         _index_git(repository, index, "update-index", mark, "-z", "--stdin", paths=paths)
-
-
-def _with_other_blob(repository: Repository, expected: dict[str, str]) -> list[str]:
-    """The paths whose blob, line ends and filters seen to, is another one."""
-    if not expected:
-        return []
-    rows = b"".join(_quoted(path) + b"\n" for path in expected)
-    out = repository.git("hash-object", "--stdin-paths", stdin=rows).out.decode().split()
-    pairs = zip(expected.items(), out, strict=True)
-    return [path for (path, oid), actual in pairs if oid != actual]
 
 
 def _index_git(repository: Repository, index: Path, *args: str, paths: Sequence[str] = ()) -> bytes:

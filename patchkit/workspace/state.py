@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import CommitRef, Repository
@@ -84,7 +85,7 @@ class Snapshot(Struct, frozen=True):
     was last made for.
     """
 
-    not_in_json: ClassVar[frozenset[str]] = frozenset({"applied_tree", "halt", "ours"})
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"applied_tree", "halt", "ours", "index"})
 
     state: State
     detail: str = ""
@@ -104,6 +105,19 @@ class Snapshot(Struct, frozen=True):
     # what it waits for
     halt: str | None = None
     ours: bool = False  # a repository that patchkit made
+    index: tuple[int, ...] = ()  # its `index_mark`
+
+
+def index_mark(checkout: Checkout) -> tuple[int, ...]:
+    """What changes whenever an index is written, as git writes a new file every time; () for none.
+
+    The other way round it says nothing: git may note that a file was touched.
+    """
+    try:
+        index = (checkout.git_dir / "index").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    return index.st_ino, index.st_size, index.st_mtime_ns
 
 
 def inspect(checkout: Checkout) -> Snapshot:
@@ -123,8 +137,9 @@ def inspect(checkout: Checkout) -> Snapshot:
 
 
 def _read(checkout: Checkout, repository: Repository) -> Snapshot:
+    mark = index_mark(checkout)
     status = _parse_status(checkout.path, repository.git(*_STATUS).out)
-    return _judge(checkout, status, repository.commit_refs("refs/patchkit/"))
+    return replace(_judge(checkout, status, repository.commit_refs("refs/patchkit/")), index=mark)
 
 
 def _without_git(checkout: Checkout) -> Snapshot | None:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,10 @@ from patchkit.gitcmd.process import GitFailureError
 from patchkit.workspace import State, checkout
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, Entered, Stacked
-from patchkit.workspace.halting import place_of
 from patchkit.workspace.journal import Step
 from patchkit.workspace.place import put_back, put_in_place
 from patchkit.workspace.recover import has_leftovers
+from patchkit.workspace.save import read_worktree
 from tests.support.repos import Files, Symlink, git_in
 from tests.workspace.bench import BASE, CHANGE, Bench, disk_files
 from tests.workspace.test_kill import NEW, OLD
@@ -296,8 +297,10 @@ def test_a_workspace_that_is_deleted_is_made_again(bench: Bench) -> None:
     bench.assert_at(stack)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-@pytest.mark.parametrize("event", ["os.link", "os.rename", "subprocess.Popen"])
+@pytest.mark.parametrize(
+    ("event", "number"),
+    [("os.link", 1), *product(("os.rename", "subprocess.Popen"), range(1, 9))],
+)
 def test_a_file_written_while_it_is_replaced_is_kept(
     bench: Bench, moving: Stacked, event: str, number: int
 ) -> None:
@@ -477,7 +480,7 @@ def test_a_lock_in_our_own_folder_is_in_nobodys_way(bench: Bench) -> None:
     left.parent.mkdir(parents=True, exist_ok=True)
     left.touch()
     # as a bump finds it, that asks for the worktree before anything else
-    assert place_of(bench.checkout, stack.base, stack.target.tip).worktree
+    assert read_worktree(bench.checkout, stack.target.tip).tree
     left.parent.mkdir(parents=True, exist_ok=True)
     left.touch()
     assert bench.enter(stack, force=True).saved is not None
