@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from bench.faults.calls import FAULTS
-from bench.faults.page import write_page
+from bench.faults.editor import WAYS
+from bench.faults.page import write_edits, write_page
 from bench.faults.running import Harness
 from bench.faults.sandbox import sandbox
-from bench.faults.scenes import SCENES
+from bench.faults.scenes import EDITED, SCENES
 from bench.faults.tracing import unavailable
 
 
@@ -23,12 +24,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="which ones; default: by chance")
     parser.add_argument("--scene", action="append", help="only this scene; may be repeated")
     parser.add_argument("--fault", action="append", help="only this fault; may be repeated")
+    parser.add_argument("--editor", type=int, default=0, help="how many saves of an editor (0)")
+    parser.add_argument("--way", action="append", help="only this way to save; may be repeated")
+    parser.add_argument("--file", help="only this file, by its path in the checkout")
     parser.add_argument("--point", type=int, help="only this point of that scene and fault")
     parser.add_argument("--write", metavar="FILE", help="write the figures into this page")
     parser.add_argument("--folder", type=Path, help="where to make the sandbox; best in memory")
     options = parser.parse_args()
     unknown = {*(options.scene or ())} - {scene.name for scene in SCENES}
     unknown |= {*(options.fault or ())} - {fault.name for fault in FAULTS}
+    unknown |= {*(options.way or ())} - {*WAYS}
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {_known()}")
     if why := unavailable():
@@ -36,21 +41,37 @@ def main() -> int:
         return 77
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
+    tell = partial(print, flush=True)
+    page = Path(options.write) if options.write else None
+    broken = 0
     with sandbox(options.folder) as box:
-        harness = Harness(box, seed, options.scene, options.fault)
-        found = harness.strike(options.points, only=options.point, tell=partial(print, flush=True))
-    print(found.table())
-    print(
-        f"{found.sum()} of {found.available} points, {len(found.broken)} broke a law, seed {seed}"
-    )
-    if options.write:
-        write_page(Path(options.write), found)
-    return 1 if found.broken else 0
+        if options.points:
+            found = Harness(box, seed, options.scene, options.fault).strike(
+                options.points, only=options.point, tell=tell
+            )
+            print(found.table())
+            sums = f"{found.sum()} of {found.available} points"
+            print(f"{sums}, {len(found.broken)} broke a law, seed {seed}")
+            broken += len(found.broken)
+            if page is not None:
+                write_page(page, found)
+        if options.editor:
+            harness = Harness(box, seed, options.scene or EDITED)
+            edits = harness.edit(
+                options.editor, ways=options.way, file=options.file, only=options.point, tell=tell
+            )
+            print(edits.table())
+            print(f"{edits.sum()} saves, {len(edits.broken)} broke a law, seed {seed}")
+            broken += len(edits.broken)
+            if page is not None:
+                write_edits(page, edits)
+    return 1 if broken else 0
 
 
 def _known() -> str:
     scenes = ", ".join(repr(scene.name) for scene in SCENES)
-    return f"scenes {scenes}; faults {', '.join(fault.name for fault in FAULTS)}"
+    faults = ", ".join(fault.name for fault in FAULTS)
+    return f"scenes {scenes}; faults {faults}; ways {', '.join(WAYS)}"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from patchkit.transaction import JOURNAL
 Kind = TypeVar("Kind")
 
 _SAVED = "refs/patchkit/saved/"
-_BUG = ("Traceback (most recent call last)", "this is a bug", "Fatal Python error")
+#: What only a mistake of ours says.
+BUG = ("Traceback (most recent call last)", "this is a bug", "Fatal Python error")
 _JOURNALS = (JOURNAL, "workspace/*/.git/patchkit/move/journal.json")
 #: Names of what is unfinished: nothing of it may be left by a command that could tidy up.
 _TIDYING = frozenset(REMOVES.values())
@@ -94,18 +95,32 @@ class Laws:
         right = {self.code} | (self.scene.done if now == self.new else set())
         if code not in right:
             found.append(f"the next run ends with {code}: {err.strip() or out.strip()}")
-        found += [f"the next run says: {err}" for bug in _BUG if bug in err]
+        found += [f"the next run says: {err}" for bug in BUG if bug in err]
         if now != self.new:
             found.append(f"after the next run {_difference(now, self.new)}")
         found += self._lost(now)
         found += [f"journal left: {path}" for path in self._journals()]
         return found + list(self._unsound())
 
+    def files_of_demo(self) -> list[str]:
+        """Every file that the checkout `demo` has before or after, by its path in there."""
+        begin = "workspace/demo/"
+        names = self.old.files.keys() | self.new.files.keys()
+        return sorted(name.removeprefix(begin) for name in names if name.startswith(begin))
+
+    def broken_by_edit(self, traced: Traced) -> list[str]:
+        """What does not hold after a run in which somebody saved a file, but for that file."""
+        found = list(self._said(Fault("editor"), traced))
+        found += [f"wrote {path}" for path in traced.written if not self._allowed(path)]
+        found += [f"journal left: {path}" for path in self._journals()]
+        found += [f"left behind: {path}" for path in self._unfinished()]
+        return found + list(self._unsound())
+
     def _said(self, fault: Fault, traced: Traced) -> Iterator[str]:
         out, err = self.box.said()
         if traced.hung:
             yield "it hangs"
-        for bug in _BUG:
+        for bug in BUG:
             if bug in err or bug in out:
                 yield f"it says: {err}{out}"
         if fault.kills:

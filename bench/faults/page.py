@@ -8,6 +8,7 @@ import subprocess
 from datetime import datetime, timezone
 from pathlib import Path
 
+from bench.faults.editor import Edits
 from bench.faults.running import Found
 from bench.page import put_between_marks
 
@@ -17,21 +18,49 @@ def write_page(page: Path, found: Found) -> None:
     put_between_marks(page, "figures", figures(found))
 
 
+def write_edits(page: Path, found: Edits) -> None:
+    """Replace the figures of the editor."""
+    put_between_marks(page, "editor", edit_figures(found))
+
+
+def edit_figures(found: Edits) -> str:
+    """What a run with the editor came to, in Markdown."""
+    broke = "; ".join(f"`{moment}`" for moment, _ in found.broken) or "none"
+    ended = ", ".join(f"{code}: {count}" for code, count in sorted(found.ended.items()))
+    return "\n\n".join(
+        [
+            f"{_today()}, seed {found.seed}: **{found.sum()} saves**, {len(found.broken)} broke a"
+            f" law. {_machine()}.",
+            found.table(),
+            f"Exit codes of the commands: {ended}. At {found.missed} further moments the file could"
+            " not be saved: it was not there, git held its index, or the program was through.",
+            f"Broken: {broke}.",
+        ]
+    )
+
+
 def figures(found: Found) -> str:
     """What a run came to, in Markdown."""
-    git = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
-    when = datetime.now(timezone.utc).date().isoformat()
-    machine = f"{platform.system()} {platform.release().split('-')[0]}, {os.cpu_count()} cores"
     calls = ", ".join(f"{name} {count}" for name, count in found.calls.most_common())
     broke = "; ".join(f"`{point}`" for point, _ in found.broken) or "none"
     return "\n\n".join(
         [
-            f"{when}, seed {found.seed}: **{found.sum()} distinct points** of {found.available},"
-            f" {len(found.broken)} broke a law. Python {platform.python_version()},"
-            f" {git.strip()}, {machine}.",
+            f"{_today()}, seed {found.seed}: **{found.sum()} distinct points**"
+            f" of {found.available},"
+            f" {len(found.broken)} broke a law. {_machine()}.",
             found.table(),
             f"Calls that were struck: {calls}. In {found.twice} of the kills the run that puts"
             " things right was killed, too.",
             f"Broken: {broke}.",
         ]
     )
+
+
+def _today() -> str:
+    return datetime.now(timezone.utc).date().isoformat()
+
+
+def _machine() -> str:
+    git = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
+    machine = f"{platform.system()} {platform.release().split('-')[0]}, {os.cpu_count()} cores"
+    return f"Python {platform.python_version()}, {git.strip()}, {machine}"

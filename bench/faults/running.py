@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from bench.faults.calls import FAULTS, Fault
-from bench.faults.laws import Laws, state_of
+from bench.faults.editor import MOMENTS, WAYS, Editor, Edits, Moment
+from bench.faults.laws import BUG, Laws, state_of
 from bench.faults.sandbox import Sandbox
 from bench.faults.scene import Scene
 from bench.faults.scenes import SCENES
@@ -96,6 +97,69 @@ class Harness:
         for name, mine in groupby((every[n] for n in chosen), lambda each: each.scene.name):
             self._strike_scene(name, list(mine), tell)
         return self._found
+
+    def edit(
+        self,
+        edits: int,
+        *,
+        ways: Sequence[str] | None = None,
+        file: str | None = None,
+        only: int | None = None,
+        tell: Callable[[str], object],
+    ) -> Edits:
+        """Save a file at so many distinct moments, or at point `only` of each scene and way; `tell`
+        hears as for `strike`.
+        """
+        found = Edits(self._found.seed)
+        for scene in self._scenes:
+            traced = self._prepare(scene)
+            points, files = traced.points(MOMENTS), self._laws[scene.name].files_of_demo()
+            if not files or not points:
+                continue
+            chosen: dict[Moment, None] = {}
+            share = edits // len(self._scenes) + 1
+            began, before = time.monotonic(), len(found.broken)
+            while len(chosen) < share:
+                way = (ways or WAYS)[len(chosen) % len(ways or WAYS)]
+                number = only or self._dice.randint(1, points)
+                moment = Moment(scene.name, way, file or self._dice.choice(files), number)
+                if moment in chosen and only:
+                    break
+                chosen[moment] = None
+            for moment in chosen:
+                self._edit_at(scene, moment, found, tell)
+            took, wrong = time.monotonic() - began, len(found.broken) - before
+            tell(f"{scene.name}: {len(chosen)} edits in {took:.0f} s, {wrong} broke a law")
+        return found
+
+    def _edit_at(
+        self, scene: Scene, moment: Moment, found: Edits, tell: Callable[[str], object]
+    ) -> None:
+        box, laws = self._box, self._laws[scene.name]
+        box.restore(scene.name)
+        root = box.project.root
+        editor = Editor(root, box.project.checkout("demo"), moment)
+        editor.begin()
+        try:
+            tracer = Tracer(MOMENTS, moment.number, ignored=self._ignored, act=editor.save)
+            traced = tracer.run(box.command(scene.argv))
+        finally:
+            editor.end()
+        if not editor.acted:
+            found.missed += 1
+            return
+        found.struck[scene.name, moment.way] += 1
+        found.ended[str(traced.code)] += 1
+        said = "".join(box.said())
+        broken = [f"at {traced.struck}: {each}" for each in laws.broken_by_edit(traced)]
+        broken += editor.lost(said)
+        box.run(scene.argv)
+        again = "".join(box.said())
+        broken += [f"after the next run: {each}" for each in editor.lost(said + again)]
+        broken += [f"the next run says: {again}" for bug in BUG if bug in again]
+        if broken:
+            found.broken.append((moment, broken))
+            tell(f"BROKEN {moment}\n" + "\n".join(f"    {each}" for each in broken))
 
     def _strike_scene(
         self, name: str, points: Sequence[Point], tell: Callable[[str], object]

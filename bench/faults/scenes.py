@@ -153,6 +153,27 @@ def _halted(box: Sandbox) -> Project:
     return project
 
 
+def _halted_twice(box: Sandbox) -> None:
+    """A bump that waits at its second conflict, the first one resolved by hand."""
+    upstream, project = box.upstream("twice"), box.project
+    if upstream.resolve("refs/heads/main") is None:
+        base = {"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}
+        old = upstream.commit(base, branch="old")
+        there = {"a.txt": lines({5: "upstream five\n"}), "b.txt": lines({10: "X\n"})}
+        upstream.commit(there, parents=(old,))
+    old = str(upstream.resolve("refs/heads/old"))
+    project.component("demo", upstream, old, small_patches(), track="main")
+    project.run("apply").ok()
+    (project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
+    assert project.run("bump", "demo", "--to", "latest").code == 3
+    (project.checkout("demo") / "a.txt").write_bytes(_RESOLVED["a.txt"])
+    assert project.run("continue").code == 3
+    (project.checkout("demo") / "b.txt").write_bytes(_SECOND["b.txt"])
+
+
+_SECOND = {"b.txt": lines({10: "both tens\n"}).encode()}
+
+
 def _bumped(box: Sandbox) -> None:
     _halted(box).run("continue").ok()
 
@@ -232,6 +253,11 @@ SCENES = (
     Scene("skip", ("skip",), _halted, _NOTES, done=frozenset({0, 1, 2})),
     Scene("abort", ("abort",), _halted, _RESOLVED, done=frozenset({0, 1, 2})),
     Scene("undo", ("undo",), _bumped, _NOTES, done=frozenset({0, 1, 2})),
+    Scene("continue, second", ("continue",), _halted_twice, _NOTES, done=frozenset({0, 1, 2})),
+    Scene("undo, second", ("undo",), _halted_twice, _SECOND | _NOTES, done=frozenset({0, 1, 2})),
+    Scene("abort, second", ("abort",), _halted_twice, _SECOND | _RESOLVED,
+          done=frozenset({0, 1, 2})),
+    Scene("apply --force, waiting", ("apply", "--force"), _halted, _RESOLVED),
     Scene("import", ("import", "incoming"), _incoming, done=frozenset({0, 1, 4})),
     Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),
@@ -242,3 +268,22 @@ SCENES = (
     Scene("residual", ("residual", "--accept", "--reason", "known"), _with_rules),
     *PROJECT_SCENES,
 )  # fmt: skip
+
+#: The scenes of commands that change a checkout that is there.
+EDITED = (
+    "apply",
+    "apply --force",
+    "apply --force, waiting",
+    "refresh",
+    "refresh, recipe",
+    "new",
+    "bump",
+    "bump, conflict",
+    "continue",
+    "continue, second",
+    "skip",
+    "abort",
+    "abort, second",
+    "undo",
+    "undo, second",
+)

@@ -86,7 +86,8 @@ def unavailable() -> str:
 class Tracer:
     """Strikes with `fault` at the `point`-th call that counts for it; never with fault None.
 
-    `ignored` are files whose writing is not patchkit's own doing: where its output goes.
+    `ignored` are files whose writing is not patchkit's own doing: where its output goes. With
+    `act` the call goes well, and that is done just before it.
     """
 
     def __init__(
@@ -96,8 +97,10 @@ class Tracer:
         *,
         ignored: frozenset[str] = frozenset(),
         timeout: int = 60,
+        act: Callable[[], object] | None = None,
     ) -> None:
         self._fault = fault
+        self._act = act
         self._left = point
         self._ignored = ignored
         self._timeout = timeout
@@ -177,7 +180,9 @@ class Tracer:
             self._strike(process, registers, fault)
 
     def _strike(self, process: int, registers: list[int], fault: Fault) -> None:
-        if fault.error:
+        if self._act is not None:
+            self._act()
+        elif fault.error:
             registers[_ORIG_RAX] = 2**64 - 1  # no call at all
             registers[_RAX] = 2**64 - fault.error
             _set_registers(process, registers)

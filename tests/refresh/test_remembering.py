@@ -58,12 +58,13 @@ def _bumped(stack: Bumping) -> tuple[object, ...]:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
     stack.run("continue").ok()
-    after = stack.product
     kept = {path.name: path.read_bytes() for path in _folder(stack).iterdir()}
-    stack.run("undo").ok()
-    assert stack.product == before
-    stack.project.write({f"patches/demo/resolutions/{name}": kept[name] for name in kept})
-    return after
+    files, *rest = stack.product
+    assert stack.run("undo").ok().err.count("stays: the next bump takes that resolution") == 1
+    assert stack.state_but_kept[:2] == before
+    # what a person did stays
+    assert {path.name: path.read_bytes() for path in _folder(stack).iterdir()} == kept
+    return (files, *rest)
 
 
 def _folder(stack: Bumping) -> Path:
