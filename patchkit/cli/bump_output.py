@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchkit.cli.carried_output import print_also_saved, print_carried_file, wrapped
+from patchkit.cli.carried_output import print_carried_file, wrapped
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Paint, Painted
 from patchkit.cli.words import word
@@ -46,8 +46,8 @@ def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool
     if row.halted is not None:
         print_halted(terminal, row.halted)
     if row.saved:
-        terminal.say(f"{row.name}: what was done to the conflict is kept as {row.saved}")
-    print_also_saved(terminal, row.name, row.also_saved)
+        terminal.kept(row.name, "what was done to the conflict is", row.saved)
+    terminal.also_saved(row.name, row.also_saved)
     for finding in row.findings:
         terminal.warn(Problem(finding.what, finding.where, finding.hint))
     for note in row.notes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from shutil import get_terminal_size
 
 from patchkit.cli.terminal import Terminal
@@ -43,10 +42,3 @@ def wrapped(text: str, indent: int) -> list[tuple[str, str]]:
     width = max(_NARROW, get_terminal_size().columns) - indent - _HANGING
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     return [(" " * (indent + _HANGING * bool(n)), line) for n, line in enumerate(lines)]
-
-
-def print_also_saved(terminal: Terminal, name: str, refs: Sequence[str]) -> None:
-    """The refs with what was not asked for to be saved, and would have been gone."""
-    for ref in refs:
-        what = "what only git's index had, or came while files were replaced"
-        terminal.say(f"{name}: {what}, is kept as {ref}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from patchkit.cli.bump_output import print_halted
-from patchkit.cli.carried_output import print_also_saved, print_carried, print_carried_file
+from patchkit.cli.carried_output import print_carried, print_carried_file
 from patchkit.cli.terminal import Terminal
 from patchkit.cli.text import Line, Paint, Painted
 from patchkit.cli.words import word
@@ -61,8 +61,8 @@ def _component(
     for note in component.notes:
         terminal.warn(note)
     if component.saved:
-        terminal.say(f"{component.name}: the stack as it was is kept as {component.saved}")
-    print_also_saved(terminal, component.name, component.also_saved)
+        terminal.kept(component.name, "the stack as it was is", component.saved)
+    terminal.also_saved(component.name, component.also_saved)
     if component.untracked and component.result is not Result.UNCHANGED:
         names = ", ".join(component.untracked[:_SHOWN])
         more = len(component.untracked) - _SHOWN

@@ -106,6 +106,17 @@ class Terminal:
         if not self.quiet:
             self._tell(line)
 
+    def kept(self, name: str, what: str, place: str) -> None:
+        """Where work of the user's in component `name` is now: said with --quiet, too."""
+        self._tell(f"{name}: {what} kept as {place}")
+
+    def also_saved(self, name: str, places: Iterable[str]) -> None:
+        """The refs, or files, with what would have been gone though nobody asked to save it."""
+        for place in places:
+            self.kept(
+                name, "what only git's index had, or came while files were replaced, is", place
+            )
+
     def hint(self, text: str) -> None:
         """What the user can do next; not with --quiet."""
         self.say([Painted("hint:", Paint.PLACE), " ", text])

@@ -180,15 +180,13 @@ def _remarks(outcome: PatchOutcome) -> list[str]:
 
 
 def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
-    from patchkit.cli.carried_output import print_also_saved
-
     name = applied.name
     if applied.finished:
         terminal.product(f"{name}: an apply that was killed earlier was finished first")
     if applied.saved_ref is not None:
         terminal.product(f"{name}: your work is saved as {applied.saved_ref}; to get it back:")
         terminal.product(f"  {applied.restore}")
-    print_also_saved(terminal, name, applied.also_saved)
+    terminal.also_saved(name, applied.also_saved)
     if applied.moved_aside is not None:
         terminal.product(f"{name}: what was there is now {near(applied.moved_aside)}")
     if applied.left_out:

@@ -224,7 +224,6 @@ def _now() -> int:
 
 
 def _render_back(terminal: Terminal, report: BackReport) -> None:
-    from patchkit.cli.carried_output import print_also_saved
     from patchkit.cli.words import word
     from patchkit.errors import Problem
 
@@ -233,11 +232,10 @@ def _render_back(terminal: Terminal, report: BackReport) -> None:
     for path in report.files:
         terminal.product(["  ", path])
     if report.saved:
-        terminal.say(f"{report.component}: what was done to the conflict is kept as {report.saved}")
+        terminal.kept(report.component, "what was done to the conflict is", report.saved)
     if report.resolved:
-        what = "the patches as they were resolved are kept as"
-        terminal.say(f"{report.component}: {what} {report.resolved}")
-    print_also_saved(terminal, report.component, report.also_saved)
+        terminal.kept(report.component, "the patches as the bump made them are", report.resolved)
+    terminal.also_saved(report.component, report.also_saved)
     for path in report.kept:
         terminal.say(f"{path} stays: the next bump takes that resolution; delete it to begin again")
     if report.left:
