@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from patchkit.gitcmd.objects import reading, write_objects
-from patchkit.gitcmd.repository import ZERO, RefChange
+from patchkit.gitcmd.repository import ZERO, RefChange, Repository
 from patchkit.gitcmd.worktree import add_all, add_paths, unfiltered, write_tracked
 from patchkit.model.objects import (
     SUBMODULE_MODE,
@@ -321,8 +321,10 @@ def _everything(checkout: Checkout, worktree: Worktree, in_the_way: Sequence[str
 
 
 def _tree(checkout: Checkout, index: Path) -> str:
-    # blobs that nobody has are in the tree all the same
-    done = checkout.repository.git("write-tree", "--missing-ok", index=index)
+    # There is no file of the worktree below the index: git would run filters on those that are
+    # as young as it. Blobs that nobody has are in the tree all the same.
+    beside = Repository(checkout.git_dir, index.parent)
+    done = beside.git("write-tree", "--missing-ok", index=index)
     return done.out.decode().strip()
 
 

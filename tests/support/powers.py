@@ -1,11 +1,15 @@
-"""Run a command in a child that permissions bind, also where the tests run as root."""
+"""Run something in a child with fewer powers: bound by permissions, or without system calls."""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import pickle
+import platform
 import struct
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -38,6 +42,40 @@ def run_bound(*argv: str, cwd: Path) -> Ran:
     ran = pickle.loads(data)
     assert isinstance(ran, Ran)
     return ran
+
+
+_NUMBERS = {"renameat2": 316, "link": 86, "linkat": 265}
+
+
+def without_calls(names: Sequence[str], work: Callable[[], bool]) -> bool:
+    """What the work says in a child whose kernel does not know these system calls."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        pytest.skip("the filter is for Linux on x86-64")
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            _forbid([_NUMBERS[name] for name in names])
+            code = 0 if work() else 1
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 1), "the work failed"
+    return code == 0
+
+
+def _forbid(numbers: Sequence[int]) -> None:
+    """Let these calls fail with ENOSYS, by a seccomp filter."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    refuse, allow = 0x00050000 | errno.ENOSYS, 0x7FFF0000
+    program = [(0x20, 0, 0, 0)]
+    program += [(0x15, len(numbers) - place, 0, each) for place, each in enumerate(numbers)]
+    program += [(0x06, 0, 0, allow), (0x06, 0, 0, refuse)]
+    code = b"".join(struct.pack("HBBI", *row) for row in program)
+    buffer = ctypes.create_string_buffer(code)
+    rules = struct.pack("HxxxxxxP", len(program), ctypes.addressof(buffer))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, ctypes.c_char_p(rules), 0, 0) == 0  # PR_SET_SECCOMP, by filter
 
 
 def _bind() -> None:
