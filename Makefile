@@ -54,7 +54,7 @@ bench-full: $(VENV)/.develops  ## the same up to 1000, or real commits of REPOSI
 		$(if $(REPOSITORY),docs/benchmarks-real,docs/benchmarks).md
 
 faults: $(VENV)/.develops  ## stop commands at 1200 points, half an hour; writes docs/faults.md
-	$(BIN)/python -m bench.faults --points 1200 --write docs/faults.md
+	$(BIN)/python -m bench.faults --points 1200 --editor 600 --write docs/faults.md
 
 fuzz: $(VENV)/.develops  ## ten minutes of damaged input for every reader; writes docs/fuzzing.md
 	$(BIN)/python -m bench.fuzz --minutes 10 --write docs/fuzzing.md

@@ -97,7 +97,7 @@ def unfiltered(repository: Repository, folder: Path) -> Repository:
         "--get-regexp",
         r"^core\.(filemode|symlinks|ignorecase)$",
     )
-    rows = repository.git(*kept, accept=(0, 1)).out.decode().splitlines()
+    rows = repository.git(*kept, accept=(0, 1)).out.decode().split("\n")[:-1]
     lines = (f"\t{name.partition('.')[2]} = {value}\n" for name, _, value in map(_words, rows))
     (folder / "config").write_text("[core]\n\tautocrlf = false\n" + "".join(lines))
     return Repository(folder, repository.work_tree)

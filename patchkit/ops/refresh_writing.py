@@ -118,10 +118,11 @@ def _moved(thought: Thought, when: int) -> Thought:
         code = ExitCode.ENVIRONMENT
         problems = (Problem(f"{error.filename}: {error.strerror or error}"),)
     name = thought.report.name
+    waits = thought.move is not None and thought.move.held is not None
     behind = Problem(
         "the patch files are written, the checkout's branch is still behind them",
         name,
-        "run patchkit refresh again",
+        "run patchkit continue" if waits else "run patchkit refresh again",
     )
     told = tuple(replace(each, where=each.where or name) for each in problems)
     return replace(

@@ -352,14 +352,16 @@ def test_a_folder_in_the_way_is_saved_file_by_file(bench: Bench) -> None:
     bench.assert_at(stack)
 
 
+def _link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("mine")
+
+
 Edit = Callable[[Bench], object]
 EDITS: dict[str, Edit] = {
     "written": lambda bench: bench.write("b.py", "mine\n"),
     "renamed over": lambda bench: bench.write("b~", "mine\n").replace(bench.path / "b.py"),
-    "replaced by a link": lambda bench: (
-        (bench.path / "b.py").unlink(),
-        (bench.path / "b.py").symlink_to("mine"),
-    ),
+    "replaced by a link": lambda bench: _link(bench.path / "b.py"),
 }
 
 

@@ -1,0 +1,213 @@
+"""What the user, or an editor at work, has in a checkout is kept by every command that moves it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.ops.test_going_on import Bumping
+from tests.support.commands import Ran
+from tests.support.meanwhile import run_meanwhile
+from tests.support.projects import Project
+from tests.support.repos import Upstream
+from tests.support.stacked import Stacked, lines, small_patches
+
+_REF = re.compile(r"refs/patchkit/saved/[\w-]+")
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Bumping:
+    """Upstream moved on so that one.patch and three.patch conflict."""
+    made = Stacked.of(project, upstream, small_patches())
+    upstream.commit({"a.txt": lines({5: "upstream five\n"}), "b.txt": lines({10: "X\n"})})
+    return Bumping(made.project, made.checkout)
+
+
+def kept(stack: Bumping, ran: Ran, text: str) -> bool:
+    """Whether a ref that the output names has a blob with this text, or the patches do."""
+    (stack.checkout.parent / "text").write_text(text)
+    oid = stack.git("hash-object", "--no-filters", str(stack.checkout.parent / "text"))
+    refs = [*_REF.findall(ran.out + ran.err), "HEAD"]
+    return any(oid in stack.git("rev-list", "--objects", ref) for ref in refs)
+
+
+def stage_only(stack: Bumping, name: str, text: str) -> None:
+    path = stack.checkout / name
+    before = path.read_bytes()
+    path.write_text(text)
+    stack.git("add", name)
+    path.write_bytes(before)
+
+
+# -- hidden from git ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_a_bump_that_stops_leaves_a_hidden_edit(stack: Bumping, flag: str) -> None:
+    before = stack.state
+    for name in ("a.txt", "c.txt"):  # which upstream changes, and which nobody does
+        stack.git("update-index", flag, name)
+        stack.write(name, f"my {name}\n")
+    ran = stack.bump()
+    assert (ran.code, "a.txt is edited, and git was told not to look" in ran.err) == (5, True)
+    assert "update-index --no-assume-unchanged --no-skip-worktree a.txt" in ran.err
+    assert [stack.read(name) for name in ("a.txt", "c.txt")] == ["my a.txt\n", "my c.txt\n"]
+    assert stack.state[:3] == before[:3]
+    stack.git("update-index", f"--no-{flag[2:]}", "a.txt")
+    stack.git("checkout", "-q", "a.txt")
+    assert stack.bump().code == 3
+    assert stack.read("c.txt") == "my c.txt\n"
+    flags = stack.git("ls-files", "-v", "c.txt")
+    assert flags[0] in "hS"
+
+
+# -- staged alone -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [("refresh",), ("new", "mine")])
+def test_what_is_only_staged_is_kept_when_patches_are_refreshed(
+    stack: Bumping, command: tuple[str, ...]
+) -> None:
+    stage_only(stack, "c.txt", "staged only\n")
+    stack.edit("b.txt", "line 20\n", "20\n")
+    ran = stack.run(*command, *(["--patch", "three.patch"] if command == ("refresh",) else []))
+    assert ran.code == 0
+    assert kept(stack, ran, "staged only\n")
+
+
+@pytest.mark.parametrize("command", [("skip",), ("abort",), ("undo",), ("apply", "--force")])
+def test_what_is_only_staged_is_kept_on_the_way_from_a_conflict(
+    stack: Bumping, command: tuple[str, ...]
+) -> None:
+    assert stack.bump().code == 3
+    stage_only(stack, "c.txt", "staged only\n")
+    assert kept(stack, stack.run(*command), "staged only\n")
+
+
+def test_what_is_only_staged_is_kept_by_continue(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stage_only(stack, "c.txt", "staged only\n")
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    ran = stack.run("continue")
+    assert ran.code == 3
+    assert kept(stack, ran, "staged only\n")
+
+
+# -- resolved by hand -----------------------------------------------------------------------------
+
+
+def test_undo_keeps_what_was_resolved_by_hand(stack: Bumping) -> None:
+    start = stack.state
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    stack.resolve("b.txt", "both tens\n")
+    stack.run("continue").ok()
+    recorded = sorted((stack.project.root / "patches/demo/resolutions").iterdir())
+    ran = stack.run("undo").ok()
+    (ref,) = _REF.findall(ran.err)
+    assert "upstream FIVE\nsix\n" in stack.git("show", f"{ref}:a.txt")
+    assert "both tens\n" in stack.git("show", f"{ref}:b.txt")
+    assert all(path.name in ran.err for path in recorded)
+    assert stack.state_but_kept == start
+    stack.git("reflog", "expire", "--expire=now", "--all")
+    stack.git("gc", "-q", "--prune=now")
+    assert "both tens\n" in stack.git("show", f"{ref}:b.txt")
+
+
+@pytest.mark.parametrize("command", [("abort",), ("apply", "--force")])
+def test_what_was_resolved_before_is_kept(stack: Bumping, command: tuple[str, ...]) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    resolved = stack.read("a.txt")
+    assert stack.run("continue").code == 3
+    assert kept(stack, stack.run(*command).ok(), resolved)
+
+
+def test_abort_shows_what_was_resolved_as_a_commit(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    (ref,) = _REF.findall(stack.run("abort").ok().err)
+    shown = stack.git("show", "--format=%s", ref)
+    assert shown.startswith("one.patch, as it was resolved")
+    assert "+upstream FIVE" in shown
+
+
+# -- bytes ----------------------------------------------------------------------------------------
+
+
+def test_a_resolution_that_git_would_change_is_kept_as_it_was(stack: Bumping) -> None:
+    (stack.checkout / ".git/info").mkdir(exist_ok=True)
+    (stack.checkout / ".git/info/attributes").write_text("a.txt text\n")
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    text = stack.read("a.txt").replace("line 9\n", "line 9\r\n")
+    (stack.checkout / "a.txt").write_bytes(text.encode())
+    ran = stack.run("continue")
+    assert ran.code == 3
+    (ref,) = _REF.findall(ran.err)
+    shown = stack.git("cat-file", "blob", f"{ref}:a.txt")
+    assert "line 9\r\n" in shown.replace("\r\n", "\r\n")
+
+
+# -- an editor at work ----------------------------------------------------------------------------
+
+
+def _saves(path: Path) -> Callable[[], object]:
+    def save() -> None:
+        beside = path.with_name("editor~")
+        beside.write_text("saved by an editor\n")
+        beside.replace(path)
+
+    return save
+
+
+@pytest.mark.parametrize("name", ["a.txt", "b.txt", "c.txt"])
+@pytest.mark.parametrize("git", ["read-tree", "checkout-index", "diff-tree", "update-index"])
+@pytest.mark.parametrize("command", ["bump", "continue", "skip", "abort", "undo"])
+def test_what_an_editor_saves_meanwhile_is_not_overwritten(
+    stack: Bumping, command: str, git: str, name: str
+) -> None:
+    argv = [command]
+    if command == "bump":
+        argv += ["demo", "--to", "main"]
+    else:
+        assert stack.bump().code == 3
+        stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    before = stack.state
+    save = _saves(stack.checkout / name)
+    ran = run_meanwhile(*argv, cwd=stack.project.root, git=git, change=save)
+    assert stack.read(name) == "saved by an editor\n" or kept(stack, ran, "saved by an editor\n")
+    if ran.code == 5:
+        assert f"{name} was changed while patchkit worked on it" in ran.err
+        written = "the patch files are written" in ran.err
+        assert written == (stack.product != before[:2])
+        assert "refs/patchkit/halt" in stack.git("show-ref") or command == "bump"
+
+
+def test_the_last_continue_writes_nothing_if_a_file_was_saved_meanwhile(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    stack.resolve("b.txt", "both tens\n")
+    before = stack.state
+    save = _saves(stack.checkout / "b.txt")
+    # once the files were read, and long before anything is written
+    ran = run_meanwhile("continue", cwd=stack.project.root, git="diff-tree", change=save)
+    assert (ran.code, "b.txt was changed while patchkit worked on it" in ran.err) == (5, True)
+    assert stack.read("b.txt") == "saved by an editor\n"
+    assert stack.product == before[:2]
+
+
+def test_a_checkout_that_could_not_follow_is_brought_on_by_continue(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    save = _saves(stack.checkout / "a.txt")
+    ran = run_meanwhile("skip", cwd=stack.project.root, git="read-tree", change=save)
+    assert (ran.code, "run patchkit continue" in ran.err) == (5, True)
+    ran = stack.run("continue").ok()
+    assert kept(stack, ran, "saved by an editor\n")
+    stack.settled()
