@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -56,6 +57,30 @@ def test_names_that_lead_out_or_into_git(project: Project, upstream: Upstream, n
 def test_folders_in_each_other_without_end(project: Project, upstream: Upstream) -> None:
     project.component("demo", upstream, deep(upstream, 600), PATCH)
     refused(project, "more than 500 folders in each other")
+
+
+def test_a_few_objects_that_stand_for_any_number_of_files(
+    project: Project, upstream: Upstream
+) -> None:
+    """Ten trees of ten rows each: nobody lists what they come to."""
+    blob = upstream.git("hash-object", "-w", "--stdin", stdin=b"1\n").decode().strip()
+    rows = "".join(f"100644 blob {blob}\t{n}\n" for n in range(10))
+    for _ in range(10):
+        tree = upstream.git("mktree", stdin=rows.encode()).decode().strip()
+        rows = "".join(f"040000 tree {tree}\t{n}\n" for n in range(10))
+    project.component("demo", upstream, committed(upstream, tree), PATCH)
+    refused(project, "10000000000 files; at most 2000000 are taken")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_cache_of_another_user_says_how_to_share_it(project: Project, upstream: Upstream) -> None:
+    project.component("demo", upstream, upstream.commit({"a": "1\n"}), PATCH)
+    project.run("fetch").ok()
+    project.component("demo", upstream, upstream.commit({"a": "1\n", "b": ""}), PATCH)
+    for lock in (project.root / "cache" / "locks").iterdir():
+        lock.chmod(0o444)
+    ran = project.run("fetch")
+    assert (ran.code, "chgrp -R GROUP" in ran.err) == (5, True)
 
 
 def test_where_the_system_gives_no_more_threads(tmp_path: Path) -> None:
