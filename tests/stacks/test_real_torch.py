@@ -306,3 +306,131 @@ class TestCritic:
             assert any("output_layer" in name for name in kept)
             raise ZeroDivisionError
         assert [list(each.module.state_dict()) for each in models] == before
+
+
+QWEN3_VL = "src/megatron/bridge/models/qwen_vl/modelling_qwen3_vl"
+IMAGE, VIDEO, START = 7, 8, 6
+
+
+class TestPackedPositions:
+    """Positions of Qwen3-VL's tokens, where slime packs several sequences into one row."""
+
+    @pytest.fixture
+    def rows(self, torch: Any) -> list[Any]:
+        """An image of 2 x 2 blocks in text, text, two images, padding."""
+        picture = [START, *[IMAGE] * 4]
+        words = ([1, 2, *picture, 3], [4, 5, 4], [*picture, 2, START, IMAGE, IMAGE, 9], [0] * 5)
+        return [torch.tensor([each]) for each in words]
+
+    def positions(self, source: str, ids: Any, images: Any, packed: Any = None) -> Any:
+        """[3, rows, tokens]"""
+        name = "megatron.bridge.models.qwen_vl.modelling_qwen3_vl.utils"
+        loaded = run(source, name)
+        parameters = None if packed is None else SimpleNamespace(cu_seqlens_q=packed)
+        made, _ = loaded.get_rope_index(
+            2, IMAGE, VIDEO, START, ids, image_grid_thw=images, packed_seq_params=parameters
+        )
+        return made
+
+    def test_each_sequence_is_counted_as_if_it_were_alone(
+        self, git_stack: Stack, torch: Any, rows: list[Any]
+    ) -> None:
+        source = git_stack.after("Megatron-Bridge", f"{QWEN3_VL}/utils.py")
+        images = torch.tensor([[1, 4, 4], [1, 4, 4], [1, 2, 4]])
+        own = (images[:1], None, images[1:], None)
+        alone = [
+            self.positions(source, row, few, torch.tensor([0, row.shape[1]]))
+            for row, few in zip(rows, own, strict=True)
+        ]
+        ends = torch.tensor([0, *(row.shape[1] for row in rows)]).cumsum(0)
+        packed = self.positions(source, torch.cat(rows, dim=1), images, ends)
+        assert torch.equal(packed, torch.cat(alone, dim=-1))
+        assert packed[0, 0, ends[1]] == 0
+
+    def test_upstream_looks_for_a_second_row(
+        self, git_stack: Stack, torch: Any, rows: list[Any]
+    ) -> None:
+        source = git_stack.before("Megatron-Bridge", f"{QWEN3_VL}/utils.py")
+        ends = torch.tensor([0, 3, 8])
+        with pytest.raises(IndexError, match="index 1 is out of bounds"):
+            self.positions(source, torch.cat([rows[1], rows[3]], dim=1), None, ends)
+
+    def test_one_sequence_a_row_is_counted_as_before(
+        self, git_stack: Stack, torch: Any, rows: list[Any]
+    ) -> None:
+        images = torch.tensor([[1, 4, 4]])
+        two = torch.cat([rows[0], rows[0]])
+        for ids, few, ends in (
+            (rows[0], images, torch.tensor([0, 8])),
+            (rows[1], None, torch.tensor([0, 3])),
+            (two, images.repeat(2, 1), torch.tensor([0, 8, 16])),
+            (rows[0], images, None),
+        ):
+            before, after = (
+                self.positions(source, ids, few, ends)
+                for source in (
+                    git_stack.before("Megatron-Bridge", f"{QWEN3_VL}/utils.py"),
+                    git_stack.after("Megatron-Bridge", f"{QWEN3_VL}/utils.py"),
+                )
+            )
+            assert torch.equal(before, after)
+
+
+def deepstack_gradient(source: str, torch: Any, *, parallel: bool) -> Any:
+    """The gradient of the vision tower's deep-stack feature, of which this rank's part is half.
+
+    The all-reduce of two ranks is a sum in which the other rank has the other half of ones.
+    """
+
+    class Copy(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, value: Any) -> Any:
+            return value.view_as(value)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return torch.ones_like(gradient)
+
+    parallels = module("megatron.core.tensor_parallel")
+    parallels.copy_to_tensor_model_parallel_region = Copy.apply
+    parallels.scatter_to_sequence_parallel_region = lambda value: value
+    package = "megatron.bridge.models.qwen_vl.modelling_qwen3_vl"
+    helpers = module(
+        f"{package}.utils",
+        get_rope_index=lambda *arguments, **more: ("positions", None),
+        split_deepstack_embs=lambda masks, embeds, **more: (masks, [each[:2] for each in embeds]),
+    )
+    core = module("megatron.core", tensor_parallel=parallels)
+    loaded = run(source, f"{package}.model", core, parallels, helpers)
+    feature = torch.zeros(4, 3, requires_grad=True)
+
+    class Language:
+        def embedding(self, **more: Any) -> Any:
+            return torch.zeros(4, 1, 3)
+
+        def __call__(self, *, deepstack_visual_embeds: Any, **more: Any) -> Any:
+            return deepstack_visual_embeds[0].sum()
+
+    model = object.__new__(loaded.Qwen3VLModel)
+    model.__dict__.update(
+        pre_process=True,
+        config=SimpleNamespace(sequence_parallel=parallel, spatial_merge_size=2),
+        image_token_id=IMAGE,
+        video_token_id=VIDEO,
+        vision_start_token_id=START,
+        vision_model=lambda hidden_states, grid_thw: (torch.ones(4, 3), [feature]),
+        language_model=Language(),
+    )
+    grid = torch.tensor([[1, 4, 4]])
+    model.forward(torch.full((1, 4), IMAGE), pixel_values="pixels", image_grid_thw=grid).backward()
+    return feature.grad
+
+
+def test_deep_stack_gradients_are_whole_on_every_rank(git_stack: Stack, torch: Any) -> None:
+    whole = torch.ones(4, 3)
+    before = git_stack.before("Megatron-Bridge", f"{QWEN3_VL}/model.py")
+    after = git_stack.after("Megatron-Bridge", f"{QWEN3_VL}/model.py")
+    assert torch.equal(deepstack_gradient(after, torch, parallel=True), whole)
+    assert deepstack_gradient(before, torch, parallel=True).sum() == whole.sum() / 2
+    for source in (before, after):
+        assert torch.equal(deepstack_gradient(source, torch, parallel=False), whole)
