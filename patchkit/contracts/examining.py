@@ -27,7 +27,7 @@ from patchkit.recipes.scope import Scope as Files
 _NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _NO_NAME = frozenset({"AttributeError", *_NO_IMPORT})
 #: Who asks for a version has a reason to call in another way.
-_VERSIONED = "a test of a version decides whether it runs"
+_VERSIONED = "a test of a version or signature decides whether it runs"
 _NO_FIT = frozenset({"TypeError"})
 
 

@@ -27,8 +27,8 @@ class Spot(Struct, frozen=True, eq=False):
     """Where something stands: `within` is the dotted name of the function or class around it.
 
     `caught` are the exceptions that a `try` around it takes, `asked` the attributes that a test
-    around it asks for; `late`: it runs when a function is called; `versioned`: a test of a version
-    decides whether it runs.
+    around it asks for; `late`: it runs when a function is called; `versioned`: a test of a version,
+    or of what a function takes, decides whether it runs.
     """
 
     scope: Scope
@@ -246,6 +246,8 @@ def _asking(spot: Spot, test: ast.expr) -> Spot:
             case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str() as name)]):
                 asked.add(name)
             case ast.Name(id=name) | ast.Attribute(attr=name) if "version" in name.lower():
+                versioned = True
+            case ast.Attribute(attr="parameters" | "__version__"):
                 versioned = True
     return replace(spot, asked=spot.asked | asked, versioned=versioned)
 

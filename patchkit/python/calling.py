@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.python.bindings import FunctionNode, blocks_of
 from patchkit.python.resolving import (
@@ -38,13 +39,17 @@ _DEEPEST = 4
 
 
 class Called(Struct, frozen=True):
-    """A signature and where it is defined: `name` dotted, `place` as path:line of `tree`."""
+    """A signature and where it is defined: `name` dotted, `place` as path:line of `tree`.
+
+    `made` is the class of which an object is made by it.
+    """
 
     signature: Signature
     name: str
     tree: str
     place: str
     function: Code | None = None
+    made: Code | None = None
 
 
 class Opaque(Struct, frozen=True):
@@ -67,7 +72,8 @@ def how_called(values: Values, value: Value) -> Called | Opaque:  # noqa: PLR091
         case Code(node=ast.Lambda() as node):
             return _callable(value, signature_from(node.args))
         case Code(node=ast.ClassDef()):
-            return _of_class(values, value)
+            found = _of_class(values, value)
+            return found if isinstance(found, Opaque) else replace(found, made=value)
         case Inherited():
             return _of_inherited(values, value)
         case Unknown(why=why):
@@ -86,8 +92,8 @@ def accepts(values: Values, called: Called, keyword: str, depth: int = 0) -> boo
     if function is None or not isinstance(function.node, FunctionNode) or depth > _DEEPEST:
         return True
     calls = _passed_on(function.node, called.signature.more)
-    if not calls:
-        return True
+    if not calls or (called.made is not None and _has_several_bases(values, called.made)):
+        return True  # with several bases, super() may lead to a class beside this one
     scope = Scope(function.module, function.node, _owner(values, function), Scope(function.module))
     for call in calls:
         for value in values.of(scope, call.func):
@@ -97,6 +103,11 @@ def accepts(values: Values, called: Called, keyword: str, depth: int = 0) -> boo
             if accepts(values, inner, keyword, depth + 1):
                 return True
     return False
+
+
+def _has_several_bases(values: Values, owner: Code) -> bool:
+    family = (owner, *values.resolver.bases(owner, []))
+    return any(isinstance(e.node, ast.ClassDef) and len(e.node.bases) > 1 for e in family)
 
 
 def _passed_on(node: FunctionNode, more: str) -> list[ast.Call]:

@@ -82,6 +82,8 @@ class Values(Struct):
     _locals: dict[ast.AST, Namespace] = field(default_factory=dict)
     _attributes: dict[ast.ClassDef, Attributes] = field(default_factory=dict)
     _members: dict[tuple[Value, str], tuple[Value, ...]] = field(default_factory=dict)
+    _bound: dict[tuple[int, str], tuple[Value, ...]] = field(default_factory=dict)
+    _naming: set[tuple[int, str]] = field(default_factory=set)
     _underway: set[tuple[int, int]] = field(default_factory=set)
     _cuts: int = 0
 
@@ -141,7 +143,7 @@ class Values(Struct):
             if name in place.hidden:
                 yield Unknown(f"{name} is bound in an expression")
                 return
-            bound = list(self._bound_in(place, name))
+            bound = self._bound_in(place, name)
             if bound:
                 yield from bound
                 return
@@ -156,7 +158,32 @@ class Values(Struct):
         for thing in things:
             yield from self._followed(thing)
 
-    def _bound_in(self, place: Scope, name: str) -> Iterator[Value]:
+    def _bound_in(self, place: Scope, name: str) -> tuple[Value, ...]:
+        """What a function binds a name to; () if it does not bind it.
+
+        Invariant: a name is never followed while it is being followed, so that `x = f(x)`, written
+        many times, costs no more than it has lines.
+        """
+        here = (id(place.node), name)
+        known = self._bound.get(here)
+        if known is not None:
+            return known
+        if here in self._naming:
+            self._cuts += 1
+            return (Unknown(f"{name} is bound by itself"),)
+        before = self._cuts
+        self._naming.add(here)
+        try:
+            found = tuple(dict.fromkeys(self._bindings_in(place, name)))
+        finally:
+            self._naming.discard(here)
+        if len(found) > 1:  # what it is bound to beside itself
+            found = tuple(e for e in found if e != Unknown(f"{name} is bound by itself")) or found
+        if self._cuts == before or not self._underway:
+            self._bound[here] = found
+        return found
+
+    def _bindings_in(self, place: Scope, name: str) -> Iterator[Value]:
         node = place.node
         bindings = []
         if isinstance(node, FunctionNode):
@@ -165,7 +192,7 @@ class Values(Struct):
             # what a function does to its own parameter is of the same kind, as a rule
             yield from self._parameter(place, name)
             return
-        for binding in bindings:
+        for binding in bindings[: _MOST + 1]:  # of more, nothing can be told
             match binding.meaning:
                 case Imported() as imported:
                     for thing in self.resolver.imported(place.module, imported):

@@ -66,6 +66,13 @@ LIB = {
         "from typing import TypedDict\n"
         "class Row(TypedDict):\n"
         "    size: int\n"
+        "class Left:\n"
+        "    def __init__(self, a, **kwargs): super().__init__(**kwargs)\n"
+        "class Right:\n"
+        "    def __init__(self, b): self.b = b\n"
+        "class Both(Left, Right): pass\n"
+        "class Under(Base):\n"
+        "    def __init__(self, a, **kwargs): super().__init__(**kwargs)\n"
         "class Lazy:\n"
         "    def __getattr__(self, name): return name\n"
     ),
@@ -103,6 +110,7 @@ def looked_at(code: str, **more: object) -> Examined:
         "from lib.ops import changed\nchanged(1)",
         "from lib.ops import passing, taking\npassing(1, by=2)\ntaking(1, y=2)",
         "from lib.layer import Lazy\nLazy().anything(1)",
+        "from lib.layer import Both\nBoth(a=1, b=2)",  # super() leads to the class beside
         # what is asked for, caught or not run
         "try:\n    from lib import gone\nexcept ImportError:\n    gone = None",
         "import lib\nif hasattr(lib, 'gone'):\n    lib.gone(1)",
@@ -160,6 +168,7 @@ def test_what_fits(code: str) -> None:
         ("from lib.ops import changed\nchanged(1, 2)", Breach.ARGUMENTS, "1 positional"),
         ("from lib.ops import passing\npassing(1, to=2)",
          Breach.ARGUMENTS, "takes no argument to, nor does"),
+        ("from lib.layer import Under\nUnder(1, size=2, b=2)", Breach.ARGUMENTS, "no argument b"),
         ("from functools import lru_cache\nfrom lib import scale\n@lru_cache\ndef f():\n"
          "    return [scale() for x in y if x]", Breach.ARGUMENTS, "needs x"),
     ],
@@ -178,6 +187,8 @@ def test_what_does_not_fit(code: str, breach: Breach, what: str) -> None:
         ("import lib\ndef f(n):\n    d = {'x': 1}\n    if n:\n        d['to'] = 1\n"
          "    lib.scale(**d)", "takes no to, given on some ways"),
         ("import lib\nif version(lib.__version__) > 3:\n    lib.scale()", "a test of a version"),
+        ("import lib\nfrom inspect import signature\nif 'to' in signature(lib.scale).parameters:\n"
+         "    lib.scale(1, to=2)", "a test of a version or signature"),
         ("import lib\nif lib_version < 3:\n    lib.gone()", "lib has no gone; a test of a"),
         ("from lib.layer import Row\nRow(size=1)", "Row is made from its fields"),
         ("from lib import scale\nif x:\n    scale = wrap(scale)\nscale(1)", "what a call returns"),
@@ -269,3 +280,9 @@ def test_one_namespace_may_lie_in_two_components() -> None:
         (Breach.PACKAGE, "megatron.energon"),
         (Breach.MODULE, "megatron.core.gone"),
     ]
+
+
+def test_a_name_that_is_bound_from_itself_costs_no_more_than_its_lines() -> None:
+    lines = "".join(f"    x = lib.gone{n}(x).a or x\n    y = x(y) or y.b(x)\n" for n in range(40))
+    found = looked_at(f"import lib\ndef f(x, y, z):\n    x = z\n    y = z\n{lines}")
+    assert len(found.broken) == 40
