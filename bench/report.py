@@ -23,7 +23,15 @@ from itertools import pairwise
 from pathlib import Path
 
 from patchkit.drift.judging import HunkFault
-from patchkit.drift.values import Break, Forecast, Interval, Landed, PatchDrift, Risk, TrendPoint
+from patchkit.drift.values import (
+    Break,
+    Interval,
+    Landed,
+    PatchDrift,
+    PatchForecast,
+    Risk,
+    TrendPoint,
+)
 from patchkit.errors import ExitCode
 from patchkit.explain.values import (
     Cause,
@@ -89,6 +97,7 @@ class History:
             where=f"patches/engine/{name}",
             at_pin=Status.UNCHANGED,
             status=end.status,
+            since=end.since,
             last_good=self.line[start - 1] if broken is not None else None,
             broken_by=broken,
             days=start * 250 // len(self.line) if broken is not None else None,
@@ -186,9 +195,9 @@ def _breaks(runs: Sequence[Interval]) -> tuple[Break, ...]:
     return tuple(found)
 
 
-def _forecast(status: Status) -> Forecast:
+def _forecast(status: Status) -> PatchForecast:
     left = ("engine/one.py",) if status is Status.CONFLICTED else ()
-    return Forecast(status, 2, left, ("engine/other.py",))
+    return PatchForecast("", status, left, ("engine/other.py",))
 
 
 def _clash(name: str) -> PatchExplanation:

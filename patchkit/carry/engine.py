@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.carry.cascade import Ahead, edited, waiting
 from patchkit.carry.files import carry_file
-from patchkit.carry.ground import Ground
+from patchkit.carry.ground import Ground, doubted_as
 from patchkit.carry.values import CarriedFile, CarryReport, Generate, NoPast, PartialResult, Past
 from patchkit.model.apply import Applied, Blobs, apply_changes
 from patchkit.model.merging.conflicts import Labels
@@ -25,6 +26,7 @@ from patchkit.stack import Base, SeriesPatch, Stack, StackBuilder, build_stack, 
 # What a file change may come to, from what weighs most in a patch to what weighs least.
 _WEIGHT = (
     Status.CONFLICTED,
+    Status.WAITING,
     Status.MERGED,
     Status.SHIFTED,
     Status.UNCHANGED,
@@ -45,10 +47,11 @@ def carry_stack(
 ) -> CarryReport:
     """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
 
-    A patch that conflicts is left out and the next one is tried without it. `generate` is asked
-    first for each patch. `past` is what is known of upstream between the bases; without it renamed
-    files are not followed. `careful`: what would be flagged for review is a conflict. `remembered`
-    are resolutions of conflicts by their keys; BadInputError if one comes to another result now.
+    A patch that conflicts is left out and the next one is tried without it; one that fails only for
+    that reason is WAITING. `generate` is asked first for each patch. `past` is what is known of
+    upstream between the bases; without it renamed files are not followed. `careful`: what would be
+    flagged for review is a conflict. `remembered` are resolutions of conflicts by their keys;
+    BadInputError if one comes to another result now.
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
     objects = Overlay(source, before.objects)
@@ -67,7 +70,9 @@ def carry_stack(
     for patch, old in zip(patches, before.outcomes, strict=True):
         generated = generate(carrying.builder, patch) if generate is not None else None
         outcome = carrying.carry(patch, old) if generated is None else generated
-        outcomes.append(_as_on_old_base(outcome, old))
+        if generated is not None:
+            carrying.put_ahead(patch, generated)
+        outcomes.append(as_on_old_base(outcome, old))
         carrying.passed(old)
     stack = carrying.builder.finish(outcomes)
     return CarryReport(
@@ -82,7 +87,10 @@ def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> boo
 
 
 class _Carrying(Struct):
-    """A stack on its way; `old_tree` is where the old stack has got to."""
+    """A stack on its way; `old_tree` is where the old stack has got to.
+
+    `ahead` is where the new one would be had no patch failed; None as long as none has.
+    """
 
     source: ObjectSource
     before: Stack
@@ -95,6 +103,7 @@ class _Carrying(Struct):
     carried: dict[str, PartialResult] = field(default_factory=dict)
     marked: dict[str, dict[str, bytes]] = field(default_factory=dict)
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
+    ahead: Ahead | None = None
 
     def passed(self, old: PatchOutcome) -> None:
         """The old stack is one patch further."""
@@ -106,9 +115,10 @@ class _Carrying(Struct):
         after = self._after(old)
         exact = apply_changes(self.builder.tree, self.builder.blobs, changes)
         if not changes or after is None or names_a_path_twice(changes):
-            return self._strictly(patch, changes, exact)
+            return self._whole(patch, changes, self._strictly(patch, changes, exact))
         if any(clash.reason is Reason.UNSAFE for file in exact.files for clash in file.clashes):
-            return PatchOutcome(patch.name, Status.CONFLICTED, exact.files)
+            outcome = PatchOutcome(patch.name, Status.CONFLICTED, exact.files)
+            return self._whole(patch, changes, outcome)
         ground = Ground(
             self.old_tree,
             after,
@@ -121,12 +131,63 @@ class _Carrying(Struct):
             self.remembered,
         )
         files = [
-            carry_file(ground, change, _doubted_as(outcome, before))
+            carry_file(ground, change, doubted_as(outcome, before))
             for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
         ]
-        files = _apart(files)
+        files = kept_apart(files)
         self._note(patch, files)
-        return self._land(patch, files)
+        outcome = self._land(patch, files)
+        if self.ahead is None and outcome.status is Status.CONFLICTED:
+            self.ahead = Ahead(ground.here)
+        return self._cascade(patch, ground, files, old, outcome) if self.ahead else outcome
+
+    def put_ahead(self, patch: SeriesPatch, made: PatchOutcome) -> None:
+        """Take along a patch that its recipe, or a person, has put onto the stack, or failed to."""
+        if self.ahead is None and made.status is Status.CONFLICTED:
+            self.ahead = Ahead(self.builder.tree)
+        if self.ahead is not None:
+            self.ahead.take_whole(patch.name, patch_changes(patch), self.builder.blobs, made.status)
+
+    def _whole(
+        self, patch: SeriesPatch, changes: Sequence[FileChange], outcome: PatchOutcome
+    ) -> PatchOutcome:
+        """The outcome of a patch that is taken as a whole, which may wait for earlier ones."""
+        if self.ahead is None and outcome.status is Status.CONFLICTED:
+            self.ahead = Ahead(self.builder.tree)
+        if self.ahead is None:
+            return outcome
+        names = self.ahead.take_whole(patch.name, changes, self.builder.blobs, outcome.status)
+        if not names:
+            return outcome
+        files = tuple(waiting(each, names) if each.clashes else each for each in outcome.files)
+        return replace(outcome, status=Status.WAITING, files=files)
+
+    def _cascade(
+        self,
+        patch: SeriesPatch,
+        ground: Ground,
+        files: Sequence[CarriedFile],
+        old: PatchOutcome,
+        outcome: PatchOutcome,
+    ) -> PatchOutcome:
+        """The outcome, where earlier patches failed: what fails for that reason only waits.
+
+        Each file that cannot be carried on the stack as it is, is carried where these are resolved.
+        """
+        assert self.ahead is not None
+        changes = patch_changes(patch)
+        there = [
+            self.ahead.carry(ground, change, before, file)
+            for change, before, file in zip(changes, old.files, files, strict=True)
+        ]
+        rows = tuple(
+            told if not told.status.fails else self.ahead.told(told, change, file, ahead)
+            for told, change, file, ahead in zip(outcome.files, changes, files, there, strict=True)
+        )
+        self.ahead.take(outcome, changes, files, there, ground)
+        if outcome.status is not Status.CONFLICTED:
+            return outcome
+        return replace(outcome, status=joined(each.status for each in rows), files=rows)
 
     def _after(self, old: PatchOutcome) -> Tree | None:
         if old.tree is None:
@@ -189,11 +250,11 @@ class _Carrying(Struct):
 
     def _land(self, patch: SeriesPatch, files: Sequence[CarriedFile]) -> PatchOutcome:
         outcomes = tuple(file.outcome for file in files)
-        status = min((each.status for each in outcomes), key=_WEIGHT.index)
+        status = joined(each.status for each in outcomes)
         if status is Status.CONFLICTED:
             return PatchOutcome(patch.name, status, outcomes)
         try:
-            tree = _edited(self.builder.tree, files)
+            tree = edited(self.builder.tree, files)
         except ObstructedError as error:
             failed = tuple(
                 replace(each, status=Status.CONFLICTED, reasons=(str(error),))
@@ -211,20 +272,7 @@ class _Carrying(Struct):
         return self.builder.place(patch, tree, made, status, outcomes)
 
 
-def _edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
-    for file in files:
-        gone = file.leaves if file.leaves is not None else file.path if not file.entry else None
-        if gone is not None and tree.entry(gone) is not None:
-            tree = tree.remove(gone)
-    for file in files:
-        if file.entry is not None:
-            tree = tree.put(file.path, file.entry)
-        for each in file.besides:
-            tree = tree.put(each.path, each.entry)
-    return tree
-
-
-def _apart(files: Sequence[CarriedFile]) -> list[CarriedFile]:
+def kept_apart(files: Sequence[CarriedFile]) -> list[CarriedFile]:
     """The files, but none whose code went to a file that the patch changes as well."""
     users = Counter(path for file in files for path in _paths(file))
     return [_refused(file) if any(users[p] > 1 for p in _paths(file)) else file for file in files]
@@ -253,7 +301,7 @@ def names_a_path_twice(changes: Sequence[FileChange]) -> bool:
     return len(paths) != len(set(paths))
 
 
-def _as_on_old_base(outcome: PatchOutcome, before: PatchOutcome) -> PatchOutcome:
+def as_on_old_base(outcome: PatchOutcome, before: PatchOutcome) -> PatchOutcome:
     """Unchanged means: just as it applied on the old base, offsets and all."""
     if outcome.status is not Status.SHIFTED or not before.status.applies:
         return outcome
@@ -267,10 +315,9 @@ def _as_on_old_base(outcome: PatchOutcome, before: PatchOutcome) -> PatchOutcome
     return replace(outcome, status=status, files=files)
 
 
-def _doubted_as(outcome: FileOutcome, before: FileOutcome) -> FileOutcome:
-    """What was odd on the old base stays so; what is on the new one the two files show."""
-    doubts = (before.review, before.confidence, before.reasons)
-    return replace(outcome, review=doubts[0], confidence=doubts[1], reasons=doubts[2])
+def joined(files: Iterable[Status]) -> Status:
+    """What a patch comes to by its files, before one asks whether it is absorbed as a whole."""
+    return min(files, key=_WEIGHT.index)
 
 
 def _shifted(files: Sequence[FileOutcome]) -> bool:

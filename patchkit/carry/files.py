@@ -16,7 +16,7 @@ from patchkit.carry.ground import (
     judged,
     placed_well,
 )
-from patchkit.carry.reasons import absorbed_reasons, merge_reasons
+from patchkit.carry.reasons import merge_reasons, with_absorbing_commit
 from patchkit.carry.values import CarriedFile
 from patchkit.model.apply import apply_changes
 from patchkit.model.diff import split_lines
@@ -40,6 +40,9 @@ def carry_file(ground: Ground, change: FileChange, exact: FileOutcome) -> Carrie
     before = ground.before.entry(change.old_path) if change.old_path is not None else None
     after = ground.after.entry(change.new_path) if change.new_path is not None else None
     carried = _carry(ground, change, exact, before, after)
+    if carried.outcome.status is Status.ABSORBED:
+        outcome = with_absorbing_commit(ground.past, change, carried.outcome)
+        return replace(carried, outcome=outcome)
     if carried.carried:
         return carried
     here = ground.here.entry(carried.path)
@@ -189,8 +192,7 @@ def _changed(it: Change) -> CarriedFile:
         return accepted(it.ground, carried)
     if it.here.oid == it.after.oid:
         status = Status.UNCHANGED if leaves is not None or mode != it.here.mode else Status.ABSORBED
-        reasons = absorbed_reasons(it.ground.past, it.place)
-        outcome = judged(replace(plain, status=status), 1.0, reasons)
+        outcome = judged(replace(plain, status=status), 1.0, ())
         return CarriedFile(outcome, it.target, entry, None, leaves)
     if not all(each.mode & TYPE == REGULAR for each in (it.before, it.here, it.after)):
         return conflict(it.exact, it.place, "both sides change a link or a submodule")

@@ -86,6 +86,13 @@ def placed_well(
     return judged(outcome, round(outcome.confidence * ELSEWHERE, 2), (*said, *outcome.reasons))
 
 
+def doubted_as(outcome: FileOutcome, before: FileOutcome) -> FileOutcome:
+    """What was odd on the old base stays so; what is on the new one the two files show."""
+    return replace(
+        outcome, review=before.review, confidence=before.confidence, reasons=before.reasons
+    )
+
+
 def accepted(ground: Ground, carried: CarriedFile) -> CarriedFile:
     """The result, or a conflict if it is not certain and the user wants only what is."""
     if not (ground.careful and carried.outcome.review):

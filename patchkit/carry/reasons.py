@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from patchkit.carry.values import Past
 from patchkit.model.merging.file import FileMerge
 from patchkit.model.merging.regions import Region
 from patchkit.model.merging.values import Doubt, Rule
+from patchkit.model.outcome import FileOutcome
+from patchkit.model.patch import FileChange
 
 _TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
 _SHOWN = 3
@@ -27,10 +31,25 @@ def merge_reasons(merge: FileMerge, past: Past, path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_reasons(merge, past, path)))
 
 
-def absorbed_reasons(past: Past, path: str) -> tuple[str, ...]:
-    """For a file that upstream has just as the patch makes it."""
-    commits = past.changed_by(path)
-    return (f"upstream has the file as the patch makes it{_by(commits[0] if commits else '')}",)
+def absorbed_by(past: Past, change: FileChange, path: str) -> str:
+    """The upstream commit that made the change of a file, as "ID subject"; "" if it is not known.
+
+    That is the one that brought the most telling line which the patch adds, or took one away.
+    """
+    if change.new_path is None:
+        return past.deleted_by(path)
+    rows = [line for hunk in change.hunks for line in hunk.lines if _TELLING.search(line[1:])]
+    come = max((line[1:] for line in rows if line[:1] == b"+"), key=len, default=b"")
+    gone = max((line[1:] for line in rows if line[:1] == b"-"), key=len, default=b"")
+    by = past.brought_by(path, come) if come else past.removed_by(path, gone) if gone else ""
+    return by or next(iter(past.changed_by(path)), "")
+
+
+def with_absorbing_commit(past: Past, change: FileChange, outcome: FileOutcome) -> FileOutcome:
+    """The outcome of a file that upstream has already, with the commit that brought it there."""
+    by = absorbed_by(past, change, outcome.carried_to or outcome.path)
+    reasons = outcome.reasons or (f"upstream has the file as the patch makes it{_by(by)}",)
+    return replace(outcome, reasons=reasons, absorbed_by=by)
 
 
 def _reasons(merge: FileMerge, past: Past, path: str) -> Iterator[str]:

@@ -136,4 +136,4 @@ class CarryReport(Struct, frozen=True):
     @property
     def clean(self) -> bool:
         """Whether nothing is left for a person to do before the stack is whole."""
-        return all(each.status not in (Status.CONFLICTED, Status.SKIPPED) for each in self.outcomes)
+        return not any(each.status.fails for each in self.outcomes)

@@ -11,6 +11,15 @@ from patchkit.model.objects import lines_of
 from patchkit.ops.bump_report import Attention, BumpedComponent, BumpReport
 from patchkit.ops.refresh_report import Halted, Result
 
+#: Patches of which each file is told, with the reasons.
+_EXPLAINED = (
+    Attention.RESOLVED,
+    Attention.REVIEW,
+    Attention.CONFLICTED,
+    Attention.WAITING,
+    Attention.ABSORBED,
+)
+
 
 def render_bump(terminal: Terminal, report: BumpReport) -> None:
     """Each component, and what is left to do."""
@@ -38,7 +47,7 @@ def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool
     terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
     for patch in row.patches:
         terminal.product(["  ", word(patch.attention), "  ", patch.name])
-        if patch.attention in (Attention.RESOLVED, Attention.REVIEW, Attention.CONFLICTED):
+        if patch.attention in _EXPLAINED:
             for file in patch.files:
                 print_carried_file(terminal, file)
         if patch.attention is Attention.REVIEW and not patch.told:

@@ -19,7 +19,7 @@ from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
 
 if TYPE_CHECKING:
-    from patchkit.drift.values import AbsorbedHunk, Break, Forecast, Landed, PatchDrift
+    from patchkit.drift.values import AbsorbedHunk, Break, Interval, Landed, PatchDrift
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 # Files with their hunks, breaks, absorbed hunks: so many are worth reading in a terminal.
@@ -29,7 +29,16 @@ _NARROW = 40
 #: Of a patch that does not fit: what a bump does about it by itself.
 _BUMP = {
     Status.MERGED: ", a bump carries it",
-    Status.REGENERATED: ", its recipe makes it anew",
+    Status.REGENERATED: ", its recipe regenerates it",
+}
+
+
+#: What began with the commit that brought a patch into its state.
+_SINCE = {
+    Status.CONFLICTED: "conflicts",
+    Status.MERGED: "merges",
+    Status.REGENERATED: "recipe",
+    Status.WAITING: "waits",
 }
 
 
@@ -89,33 +98,38 @@ def _row(patch: PatchDrift) -> tuple[Line, Line, Line]:
 
 
 def _verdict(patch: PatchDrift) -> Line:
-    days = "" if patch.days is None else f" after {counted(patch.days, 'day')}"
-    match patch.status:
-        case _ if patch.is_broken:
-            fits_none = "fits no commit of the branch"
-            since = f"since {_day(patch.broken_by)}{days}" if patch.broken_by else fits_none
-            return f"{since}{_BUMP.get(patch.status, '')}"
-        case Status.ABSORBED:
-            since = f" since {_day(patch.absorbed_by)}" if patch.absorbed_by else ""
-            return f"upstream has it{since}"
-        case Status.SHIFTED:
-            return "fits, at other lines"
-        case Status.EMPTY:
-            return "changes no file"
-        case _:
-            return "fits"
+    since = f" since {_day(patch.event)}" if patch.event is not None else ""
+    if patch.is_broken:
+        return _broken_words(patch)
+    words = {
+        Status.REGENERATED: f"fits, its recipe regenerates it{since}",
+        Status.WAITING: f"waits for {', '.join(patch.waits_for)}{since}",
+        Status.ABSORBED: f"upstream has it{since}",
+        Status.SHIFTED: "fits, at other lines",
+        Status.EMPTY: "changes no file",
+    }
+    return words.get(patch.status, "fits")
+
+
+def _broken_words(patch: PatchDrift) -> str:
+    """Since when a patch is in its state; and when it stopped applying, if that was earlier."""
+    after = "" if patch.days is None else f" after {counted(patch.days, 'day')}"
+    since = f"since {_day(patch.since)}" if patch.since else "from the start of the branch on"
+    if patch.stopped_earlier:
+        after = f", stopped applying {_day(patch.broken_by)}{after}"
+    return f"{since}{after}{_BUMP.get(patch.status, '')}"
 
 
 def _patch_lines(patch: PatchDrift) -> Iterator[Line]:
     body: list[Line] = [
         *_break_lines(patch),
         *_absorbed_lines(patch),
-        *_forecast_lines(patch.forecast),
+        *_forecast_lines(patch),
         *_suspicion_lines(patch),
         *_risk_lines(patch),
     ]
     if patch.explanation is not None:
-        where = "at that commit" if patch.broken_by else "at the tip"
+        where = f"at {short_id(patch.since.commit)}" if patch.since else "at the tip"
         body.append(["  ", Painted("clash", Paint.NOTICE), f"     {where}:"])
         body += explanation_lines(patch.explanation, shift=2)
     if not body:
@@ -129,6 +143,9 @@ def _patch_lines(patch: PatchDrift) -> Iterator[Line]:
 def _break_lines(patch: PatchDrift) -> Iterator[Line]:
     for each in patch.breaks[-_SHOWN:]:
         yield from _one_break(each)
+    if patch.stopped_earlier and patch.since is not None:
+        last = patch.intervals[-1]
+        yield from _commit_lines(_SINCE[patch.status], Paint.BAD, patch.since, _files(last))
     if patch.last_good is not None:
         yield from _commit_lines("last good", Paint.GOOD, patch.last_good)
 
@@ -146,6 +163,9 @@ def _commit_lines(label: str, paint: Paint, commit: Landed, files: str = "") -> 
     gap = " " * max(1, 10 - len(label))
     yield ["  ", Painted(label, paint), gap, *_identity(commit)]
     yield [" " * 12, Painted(cut(commit.subject, _width() - 16), Paint.FAINT)]
+    if commit.via is not None:
+        via = f"by way of {short_id(commit.via.commit)} {commit.via.subject}"
+        yield [" " * 12, Painted(cut(via, _width() - 16), Paint.FAINT)]
     if files:
         yield " " * 12 + cut(f"in {files}", _width() - 16)
 
@@ -158,7 +178,7 @@ def _identity(commit: Landed) -> list[Piece]:
     ]
 
 
-def _files(each: Break) -> str:
+def _files(each: Break | Interval) -> str:
     paths = list(dict.fromkeys(fault.path for fault in each.faults))
     names = ", ".join(path.rpartition("/")[2] for path in paths[:2])
     return f"{names} and {len(paths) - 2} more" if len(paths) > 2 else names
@@ -181,8 +201,9 @@ def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:
         yield " " * 12 + f"and {len(by_commit) - _SHOWN} more commits"
 
 
-def _forecast_lines(forecast: Forecast | None) -> Iterator[Line]:
-    if forecast is not None:
+def _forecast_lines(patch: PatchDrift) -> Iterator[Line]:
+    forecast, fits = patch.forecast, (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
+    if forecast is not None and (forecast.status not in fits or forecast.review):
         words = f"      to the tip {forecast_words(forecast)}"
         yield ["  ", Painted("bump", Paint.NOTICE), words]
 
@@ -215,11 +236,13 @@ def _summary(report: DriftReport, *, allowed: bool) -> Line:
     patches = [patch for each in report.components for patch in each.patches]
     broken = sum(patch.is_broken for patch in patches)
     absorbed = sum(patch.status is Status.ABSORBED for patch in patches)
+    waiting = sum(patch.status is Status.WAITING for patch in patches)
     failed = sum(bool(each.problems) for each in report.components)
     parts = [
         counted(len(report.components), "component"),
         counted(len(patches), "patch", "patches"),
         *([f"{broken} broken at the tip"] if broken else []),
+        *([f"{waiting} waiting for {'it' if broken == 1 else 'these'}"] if waiting else []),
         *([f"{absorbed} absorbed"] if absorbed else []),
         *([f"{failed} not looked at"] if failed else []),
     ]

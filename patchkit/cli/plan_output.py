@@ -15,8 +15,9 @@ from patchkit.model.names import short_id
 from patchkit.planning.values import Grade
 
 if TYPE_CHECKING:
+    from patchkit.drift.values import PatchForecast
     from patchkit.ops.plan import ComponentPlan, PlanReport
-    from patchkit.planning.values import Clash, Combination, Effort, PatchForecast, Reach
+    from patchkit.planning.values import Clash, Combination, Effort, Reach
 
 _NARROW = 40
 # Amounts of work that are told in full: the first ones, and what the tip takes.
@@ -119,6 +120,10 @@ def _patch_words(patch: PatchForecast) -> str:
         names = [path.rpartition("/")[2] for path in patch.conflicts]
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""
         return f"conflict in {', '.join(names[:2])}{more}"
+    if patch.waits_for:
+        return f"waits for {', '.join(patch.waits_for)}"
+    if patch.absorbed_by:
+        return f"absorbed ({'; '.join(patch.absorbed_by)})"
     look = f", {counted(len(patch.review), 'file')} to look at" if patch.review else ""
     return f"{patch.status.value}{look}"
 

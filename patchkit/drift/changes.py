@@ -17,8 +17,9 @@ _RANKS = {
     Status.REGENERATED: 1,
     Status.MERGED: 2,
     Status.ABSORBED: 3,
-    Status.CONFLICTED: 4,
+    Status.WAITING: 4,
     Status.SKIPPED: 4,
+    Status.CONFLICTED: 5,
 }
 
 

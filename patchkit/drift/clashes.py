@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from patchkit.drift.along import Bring
+from patchkit.drift.judging import State
 from patchkit.explain.explaining import explain_patch
 from patchkit.explain.terrain import Overlay, Terrain
 from patchkit.explain.values import Origin, PatchExplanation
 from patchkit.gitcmd.firstparent import removed_and_added
 from patchkit.histories import History
-from patchkit.model.objects import SUBMODULE_MODE
+from patchkit.model.objects import SUBMODULE_MODE, GitObject
 from patchkit.model.outcome import PatchOutcome, Reason, Status
-from patchkit.model.tree import ObjectSource
+from patchkit.model.tree import ObjectSource, Tree
 from patchkit.stack import SeriesPatch, StackBuilder
 
 # So many files that a commit adds are looked into for one that it takes away.
@@ -24,25 +23,30 @@ _CANDIDATES = 40
 def explain_clash(
     history: History,
     source: ObjectSource,
-    patches: Sequence[SeriesPatch],
-    number: int,
+    patch: SeriesPatch,
     *,
     commit: str,
+    met: State,
     bring: Bring,
 ) -> PatchExplanation | None:
-    """Why patch `number` does not apply on `commit` after those before it; None if it does.
+    """Why a patch does not apply on `commit`, where it meets `met`; None if it does.
 
-    `bring` is asked for files into which one that vanished may have been renamed.
+    That is what earlier patches leave there; `source` has it. `bring` is asked for files into which
+    one that vanished may have been renamed.
     """
-    builder = StackBuilder(source, history.base(commit))
-    for patch in patches[:number]:
-        builder.push(patch)
-    outcome = builder.push(patches[number])
+    base = history.base(commit)
+    tree, objects = Tree(source, base.tree), list[GitObject]()
+    for path, entry in met.items():
+        if tree.entry(path) != entry:
+            tree = tree.remove(path) if entry is None else tree.put(path, entry)
+    base = replace(base, tree=tree.write(objects))
+    builder = StackBuilder(Overlay(source, objects), base)
+    outcome = builder.push(patch)
     if outcome.status is not Status.CONFLICTED:
         return None
     _bring_renamed(history, commit, outcome, bring)
-    terrain = Terrain(Overlay(source, builder.objects), builder.tree_id)
-    explained = explain_patch(terrain, patches[number], outcome, base=commit)
+    terrain = Terrain(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
+    explained = explain_patch(terrain, patch, outcome, base=commit)
     # which files were others when the patch was made is no news: the branch moves on
     return replace(explained, origin=Origin(0, ()))
 

@@ -1,116 +1,155 @@
-"""Keep a walk and its forecasts, so that the next one only looks at what has landed since.
+"""Keep what became of files, so that the next drift or plan only looks at versions that are new.
 
-One small file for each series on each base. It is a shortcut and nothing more: a file that is
-damaged, or does not agree with what the patches come to at its end, is as good as none.
+One small file for each series on each pin, and one for what carrying to single commits came to. A
+shortcut and nothing more: one that is damaged, or that another version of the engine wrote, is as
+good as none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from msgspec import to_builtins
+import msgspec
 
-from patchkit.drift.judging import HunkFault, PatchVerdict
-from patchkit.drift.values import Forecast
-from patchkit.drift.walking import Change, Touch, Walk
-from patchkit.gitcmd.firstparent import Commit
+import patchkit.carry
+import patchkit.drift
+import patchkit.model
+import patchkit.model.merging
+from patchkit.drift.judging import ExactVerdict, State
+from patchkit.drift.values import FileVerdict, PatchForecast
 from patchkit.histories import History
 from patchkit.memory import memory_path, recall, remember
-from patchkit.model.outcome import Reason, Status
+from patchkit.model.objects import TreeEntry
+from patchkit.model.resolution import Resolution
 from patchkit.recipes.values import Recipe
 from patchkit.series import LoadedPatch
 
-#: Raise it when the same history and series could come to another walk, or another forecast.
-_FORM = 3
+# Raise it when the same files could come to another verdict.
+_FORM = 2
+
+_Exact: TypeAlias = tuple[ExactVerdict, dict[str, TreeEntry | None]]
 
 
-def walk_path(
-    cache: Path,
+class Verdicts:
+    """What became of changes, by keys that have all that it follows from; without a path in memory
+    only.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        kept = recall(path) if path is not None else None
+        self._rows: dict[str, Any] = kept if isinstance(kept, dict) else {}
+        self._files: dict[str, FileVerdict] = {}
+        self._exact: dict[str, tuple[ExactVerdict, State]] = {}
+        self._news = False
+        #: Whether an earlier run kept any.
+        self.are_kept = bool(self._rows)
+
+    def file(self, key: str) -> FileVerdict | None:
+        """The carry engine's verdict on a change."""
+        if key not in self._files and key in self._rows:
+            found = _read(self._rows[key], FileVerdict)
+            if found is not None:
+                self._files[key] = found
+        return self._files.get(key)
+
+    def exact(self, key: str) -> tuple[ExactVerdict, State] | None:
+        """Whether a change applies as it is, and what it leaves."""
+        if key not in self._exact and key in self._rows:
+            found = _read(self._rows[key], _Exact)
+            if found is not None:
+                self._exact[key] = found
+        return self._exact.get(key)
+
+    def note_file(self, key: str, verdict: FileVerdict, *, keep: bool) -> None:
+        """Remember a verdict; for another run, too, where `keep`."""
+        self._files[key] = verdict
+        self._note(key, verdict, keep=keep)
+
+    def note_exact(self, key: str, verdict: tuple[ExactVerdict, State], *, keep: bool) -> None:
+        """Remember a verdict; for another run, too, where `keep`."""
+        self._exact[key] = verdict
+        self._note(key, verdict, keep=keep)
+
+    def close(self) -> None:
+        """Write what is new."""
+        if self._news and self._path is not None:
+            remember(self._path, self._rows)
+            self._news = False
+
+    def _note(self, key: str, verdict: object, *, keep: bool) -> None:
+        if keep and self._path is not None:
+            self._rows[key] = msgspec.to_builtins(verdict)
+            self._news = True
+
+
+class Trials:
+    """What carrying a series to single commits came to, by commit."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        kept = recall(path) if path is not None else None
+        self._rows: dict[str, Any] = kept if isinstance(kept, dict) else {}
+
+    def known(self, commit: str) -> tuple[PatchForecast, ...] | None:
+        """What became of each patch there; None if nothing is kept."""
+        row = self._rows.get(commit)
+        return _read(row, tuple[PatchForecast, ...]) if row is not None else None
+
+    def note(self, commit: str, forecasts: Sequence[PatchForecast]) -> None:
+        """Keep what became of each patch."""
+        self._rows[commit] = msgspec.to_builtins(tuple(forecasts))
+        if self._path is not None:
+            remember(self._path, self._rows)
+
+
+def open_verdicts(
+    folder: Path,
+    history: History,
+    patches: Sequence[LoadedPatch],
+    remembered: Mapping[str, Resolution],
+) -> Verdicts:
+    """The verdicts on this series from this pin; `folder` is the cache."""
+    return Verdicts(memory_path(folder, "verdicts", _facts(history, patches, remembered)))
+
+
+def open_trials(
+    folder: Path,
     history: History,
     patches: Sequence[LoadedPatch],
     recipes: Mapping[str, Recipe],
-    *,
-    every_state: bool,
-) -> Path:
-    """Where the walk of this series from this pin along this branch is kept.
-
-    With `every_state` the one that has the carry engine's word on each state.
-    """
-    facts = _facts(history, patches, recipes)
-    return memory_path(cache, "drift", [*facts, "carried"] if every_state else facts)
-
-
-def recall_walk(path: Path) -> Walk | None:
-    """The walk that was kept; None if there is none that can be believed."""
-    try:
-        return _walk(recall(path))
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-def remember_walk(path: Path, walk: Walk) -> None:
-    """Keep a walk."""
-    remember(path, to_builtins(walk))
-
-
-def forecast_path(
-    cache: Path, history: History, patches: Sequence[LoadedPatch], recipes: Mapping[str, Recipe]
-) -> Path:
-    """Where is kept what a bump to this tip would make of the series."""
-    facts = [*_facts(history, patches, recipes), history.tip]
-    return memory_path(cache, "forecasts", facts)
-
-
-def recall_forecasts(path: Path) -> tuple[Forecast | None, ...] | None:
-    """The forecasts that were kept, one for each patch; None if none can be believed."""
-    try:
-        return tuple(_forecast(each) for each in recall(path))
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-def remember_forecasts(path: Path, forecasts: Sequence[Forecast | None]) -> None:
-    """Keep forecasts, if there are any: what was lacking may be here the next time."""
-    if all(each is not None for each in forecasts):
-        remember(path, [to_builtins(each) for each in forecasts if each is not None])
-
-
-def _forecast(data: Mapping[str, Any]) -> Forecast:
-    status, files = Status(data["status"]), int(data["files"])
-    return Forecast(status, files, tuple(data["conflicts"]), tuple(data["review"]))
+    remembered: Mapping[str, Resolution],
+) -> Trials:
+    """What carrying this series from this pin came to; `folder` is the cache."""
+    rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
+    facts = [*_facts(history, patches, remembered), rules]
+    return Trials(memory_path(folder, "trials", facts))
 
 
 def _facts(
-    history: History, patches: Sequence[LoadedPatch], recipes: Mapping[str, Recipe]
+    history: History, patches: Sequence[LoadedPatch], remembered: Mapping[str, Resolution]
 ) -> list[Any]:
     series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
-    rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
-    line = [history.repository.git_dir.name, history.pin, history.fork, history.ref]
-    return [_FORM, *line, series, rules]
+    kept = sha256(repr(sorted(remembered.items(), key=lambda item: item[0])).encode()).hexdigest()
+    return [_FORM, _engine(), kept, history.repository.git_dir.name, history.pin, series]
 
 
-def _walk(data: Mapping[str, Any]) -> Walk:
-    return Walk(
-        start=data["start"],
-        tip=data["tip"],
-        length=data["length"],
-        touches=tuple(
-            Touch(each["position"], Commit(**each["commit"]), each["parent"], tuple(each["paths"]))
-            for each in data["touches"]
-        ),
-        at_pin=tuple(
-            PatchVerdict(Status(each["status"]), _faults(each)) for each in data["at_pin"]
-        ),
-        changes=tuple(tuple(map(_change, patch)) for patch in data["changes"]),
-    )
+def _read(row: Any, kind: Any) -> Any:
+    try:
+        return msgspec.convert(row, kind, strict=True)
+    except msgspec.ValidationError:
+        return None
 
 
-def _change(data: Mapping[str, Any]) -> Change:
-    carried = Status(data["carried"]) if data["carried"] else None
-    return Change(data["position"], Status(data["status"]), _faults(data), carried)
-
-
-def _faults(data: Mapping[str, Any]) -> tuple[HunkFault, ...]:
-    return tuple(HunkFault(**{**each, "reason": Reason(each["reason"])}) for each in data["faults"])
+@cache
+def _engine() -> str:
+    """A digest of the code whose rules the verdicts are."""
+    digest = sha256()
+    for package in (patchkit.carry, patchkit.model, patchkit.model.merging, patchkit.drift):
+        for file in sorted(Path(str(package.__file__)).parent.glob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -23,37 +23,37 @@ _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 
 
 class ScopeWatch(Struct):
-    """The files in the scopes of `recipes` (by their patch's place) outside of `paths`.
+    """The files in the scopes of `recipes` (by their patch's name) outside of `paths`.
 
     It looks at nothing before it is asked; asked about commits in the order of the line it looks
     at a whole tree only once.
     """
 
     along: Along
-    recipes: Mapping[int, Recipe]
+    recipes: Mapping[str, Recipe]
     paths: Collection[str]
     _files: dict[str, TreeEntry] = field(default_factory=dict)
     _ahead: list[Landing] = field(default_factory=list)
     _order: Mapping[str, int] = field(default_factory=dict)
     _at: str = ""
-    _known: dict[tuple[int, str, str], Status] = field(default_factory=dict)
+    _known: dict[tuple[str, str, str], Status] = field(default_factory=dict)
 
-    def outside(self, number: int, commit: str) -> Status:
+    def outside(self, name: str, commit: str) -> Status:
         """REGENERATED where the recipe changes a file, CONFLICTED where it may not, or EMPTY."""
         self._move_to(commit)
-        recipe = self.recipes[number]
+        recipe = self.recipes[name]
         covered = [(path, e.oid) for path, e in self._files.items() if recipe.covers(path)]
         try:
-            found = {self._file(number, path, oid) for path, oid in covered}
+            found = {self._file(name, path, oid) for path, oid in covered}
         except MissingObjectError:  # a file that no server gives
             return Status.CONFLICTED
         order = (Status.CONFLICTED, Status.REGENERATED)
         return next((status for status in order if status in found), Status.EMPTY)
 
-    def _file(self, number: int, path: str, oid: str) -> Status:
-        key = (number, path, oid)
+    def _file(self, name: str, path: str, oid: str) -> Status:
+        key = (name, path, oid)
         if key not in self._known:
-            run = run_recipe(self.recipes[number], {path: self.along.reader.blob(oid)})
+            run = run_recipe(self.recipes[name], {path: self.along.reader.blob(oid)})
             made = Status.REGENERATED if run.changed else Status.EMPTY
             self._known[key] = Status.CONFLICTED if run.fatal else made
         return self._known[key]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.drift.judging import HunkFault
 from patchkit.drift.values import (
@@ -27,7 +28,7 @@ from patchkit.series import LoadedPatch
 from patchkit.stack import patch_changes
 
 _MONTH = 30.0
-_GONE = (Status.ABSORBED, Status.EMPTY)
+_FITS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
 
 
 def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[PatchDrift, ...]:
@@ -38,8 +39,8 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
     commits = describe_commits(history.repository, [history.pin, walk.start, walk.tip, *before])
     teller = _Teller(walk, touches, page_of(history.source.url), commits, history.pin)
     return tuple(
-        teller.patch(patch, verdict.status, changes)
-        for patch, verdict, changes in zip(patches, walk.at_pin, walk.changes, strict=True)
+        teller.patch(patch, at_pin, changes)
+        for patch, at_pin, changes in zip(patches, walk.at_pin, walk.changes, strict=True)
     )
 
 
@@ -64,72 +65,82 @@ class _Teller(Struct):
 
     def patch(self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Change]) -> PatchDrift:
         """All about one patch."""
-        status = _state(changes[-1])
+        status = changes[-1].status
         breaks = tuple(self._breaks(changes))
         intervals = tuple(self._intervals(changes))
         last_break = _last_start(changes)
-        broken_by = self._at(last_break.position) if last_break is not None else None
+        broken_by = self._at(last_break) if last_break is not None else None
         file_changes = patch_changes(patch.series_patch)
         return PatchDrift(
             name=patch.name,
             where=patch.where,
             at_pin=at_pin,
             status=status,
-            last_good=self._before(last_break),
+            since=intervals[-1].since,
+            last_good=self._last_good(changes) if last_break is not None else None,
             broken_by=broken_by,
-            days=self._days(at_pin, broken_by, changes[-1].status),
+            days=self._days(at_pin, broken_by, changes[-1]),
             absorbed_by=intervals[-1].since if status is Status.ABSORBED else None,
             breaks=breaks,
             absorbed=tuple(self._absorbed(changes)),
             risk=self._risk({p for c in file_changes for p in (c.old_path, c.new_path) if p}),
             intervals=intervals,
             hunks=sum(max(1, len(change.hunks)) for change in file_changes),
+            waits_for=changes[-1].verdict.waits_for,
         )
 
-    def _at(self, position: int) -> Landed | None:
-        touch = self.touches.get(position)
-        return _landed(touch.commit, self.page) if touch is not None else None
+    def _at(self, change: Change) -> Landed | None:
+        """Who brought a state about; the commit inside, where it came by a merge."""
+        touch = self.touches.get(change.position)
+        if touch is None:
+            return None
+        at = _landed(touch.commit, self.page)
+        if change.inside is None:
+            return at
+        return replace(_landed(change.inside, self.page), date=at.date, via=at)
 
-    def _before(self, change: Change | None) -> Landed | None:
-        """The last commit where the patch fits, for one that is broken for good."""
-        touch = self.touches.get(change.position) if change is not None else None
+    def _last_good(self, changes: Sequence[Change]) -> Landed | None:
+        """The last commit where a patch applies that does not any more."""
+        good = max((n for n, each in enumerate(changes) if each.status in _FITS), default=None)
+        touch = self.touches.get(changes[good + 1].position) if good is not None else None
         return _landed(self.commits[touch.parent], self.page) if touch is not None else None
 
     def _breaks(self, changes: Sequence[Change]) -> Iterable[Break]:
         start: Change | None = None
         for change in changes:
-            if _is_broken(change.status):
+            if _is_broken(change):
                 start = start or change
-            elif start is not None:
-                mended = self._at(change.position)
+            elif start is not None and change.status is not Status.WAITING:
+                mended = self._at(change)
                 reverted = mended is not None and is_revert(mended.subject)
-                yield Break(self._at(start.position), mended, reverted, start.faults)
+                yield Break(self._at(start), mended, reverted, start.faults)
                 start = None
         if start is not None:
-            yield Break(self._at(start.position), None, False, start.faults)
+            yield Break(self._at(start), None, False, start.faults)
 
     def _intervals(self, changes: Sequence[Change]) -> Iterable[Interval]:
         """Runs of one state; what merely changes in which hunks do not fit makes no new one."""
         runs: list[list[Change]] = []
         for change in changes:
-            if runs and _state(runs[-1][0]) is _state(change):
+            if runs and runs[-1][0].status is change.status:
                 runs[-1].append(change)
             else:
                 runs.append([change])
         ends = [run[0].position - 1 for run in runs[1:]] + [self.walk.length]
         for run, last in zip(runs, ends, strict=True):
-            first = run[0].position
-            yield Interval(_state(run[0]), first, last, self._at(first), run[-1].faults)
+            begin = run[0]
+            since, names = self._at(begin), run[-1].verdict.waits_for
+            yield Interval(begin.status, begin.position, last, since, begin.faults, names)
 
     def _absorbed(self, changes: Sequence[Change]) -> Iterable[AbsorbedHunk]:
         """The hunks that are upstream at the tip, each with the commit since which it is."""
         for fault in changes[-1].faults:
             if fault.absorbed:
-                since = changes[-1].position
+                since = changes[-1]
                 for change in reversed(changes):
                     if not any(_same(each, fault) and each.absorbed for each in change.faults):
                         break
-                    since = change.position
+                    since = change
                 yield AbsorbedHunk(fault.path, fault.hunk, fault.line, self._at(since))
 
     def _risk(self, paths: set[str]) -> Risk:
@@ -144,8 +155,8 @@ class _Teller(Struct):
         rate = commits * _MONTH / max(days, 1.0)
         return Risk(commits, round(rate, 1), tuple(FileRisk(*each) for each in files))
 
-    def _days(self, at_pin: Status, broken_by: Landed | None, status: Status) -> int | None:
-        if not at_pin.applies or (broken_by is None and _is_broken(status)):
+    def _days(self, at_pin: Status, broken_by: Landed | None, last: Change) -> int | None:
+        if not at_pin.applies or (broken_by is None and _is_broken(last)):
             return None
         end = broken_by.date if broken_by else self.commits[self.walk.tip].date
         return max(0, int(_days_between(self.commits[self.pin].date, end)))
@@ -164,20 +175,19 @@ def _landed(commit: Commit, page: str | None) -> Landed:
     )
 
 
-def _state(change: Change) -> Status:
-    """What a patch is at a commit: as it applies there, or as a bump would carry it."""
-    return change.carried if change.carried is not None else change.status
-
-
-def _is_broken(status: Status) -> bool:
-    return not status.applies and status not in _GONE
+def _is_broken(change: Change) -> bool:
+    """Whether a patch does not apply as it is, by its own fault: one that waits has none."""
+    regenerated = change.status is Status.REGENERATED and bool(change.faults)
+    return regenerated or change.status in (Status.CONFLICTED, Status.MERGED)
 
 
 def _last_start(changes: Sequence[Change]) -> Change | None:
-    """Where the last break began."""
+    """Where the last break began; waiting for another patch begins none, and mends none."""
     start: Change | None = None
     for change in changes:
-        if not _is_broken(change.status):
+        if change.status is Status.WAITING:
+            continue
+        if not _is_broken(change):
             start = None
         elif start is None:
             start = change

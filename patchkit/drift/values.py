@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.contracts.breaches import BrokenCall
 from patchkit.drift.judging import HunkFault
 from patchkit.explain.values import PatchExplanation
-from patchkit.model.outcome import Status
+from patchkit.model.objects import TreeEntry
+from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.overrides.review import Verdict
 
 
@@ -16,7 +19,8 @@ class Landed(Struct, frozen=True):
     """An upstream commit: when it landed (UTC), whose it is, and where to look at it.
 
     `request` is the pull or merge request that its subject names. The links are None where no web
-    page of the upstream is known.
+    page of the upstream is known. `via` is the merge by which the commit came to the branch, None
+    for one that was made on it; the date is then that of the merge.
     """
 
     commit: str
@@ -26,6 +30,7 @@ class Landed(Struct, frozen=True):
     request: int | None = None
     link: str | None = None
     request_link: str | None = None
+    via: Landed | None = None
 
     @property
     def day(self) -> str:
@@ -33,13 +38,88 @@ class Landed(Struct, frozen=True):
         return self.date[:10]
 
 
+class FileVerdict(Struct, frozen=True):
+    """What became of one change of a patch; `after` is what stands at its paths then."""
+
+    path: str
+    status: Status
+    after: Mapping[str, TreeEntry | None] = field(default_factory=dict)
+    review: bool = False
+    waits_for: tuple[str, ...] = ()
+
+    def waiting(self, names: tuple[str, ...]) -> FileVerdict:
+        """The same as one that fails only because earlier patches do."""
+        return replace(self, status=Status.WAITING, waits_for=names)
+
+
+class FileForecast(Struct, frozen=True):
+    """What carrying would make of one file of a patch, as `patchkit bump` says it.
+
+    `carried_to` is its path there if that is another one; `absorbed_by` the upstream commit, as "ID
+    subject", that made the same change; `waits_for` are conflicted patches without which it cannot
+    be carried.
+    """
+
+    path: str
+    status: Status
+    confidence: float
+    review: bool
+    reasons: tuple[str, ...] = ()
+    carried_to: str = ""
+    waits_for: tuple[str, ...] = ()
+    absorbed_by: str = ""
+
+
+class PatchForecast(Struct, frozen=True):
+    """What carrying would make of a patch: files left in conflict, files to look at.
+
+    A WAITING one fails only because those in `waits_for` do. `files` are told of a commit that the
+    stack was carried to.
+    """
+
+    name: str
+    status: Status
+    conflicts: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
+    files: tuple[FileForecast, ...] = ()
+
+    @property
+    def absorbed_by(self) -> tuple[str, ...]:
+        """The upstream commits, as "ID subject", that made the changes of absorbed files."""
+        return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
+
+
+def forecast_of(outcome: PatchOutcome) -> PatchForecast:
+    """What the carry engine came to, as it is reported."""
+    conflicts = tuple(each.path for each in outcome.files if each.status is Status.CONFLICTED)
+    if outcome.status is Status.CONFLICTED and not conflicts:
+        conflicts = (outcome.name,)  # its recipe gives nothing to be used
+    review = tuple(each.path for each in outcome.files if each.review)
+    files = tuple(
+        FileForecast(
+            each.path,
+            each.status,
+            0.0 if each.status.fails else each.confidence,
+            each.review,
+            each.reasons,
+            each.carried_to,
+            each.waits_for,
+            each.absorbed_by,
+        )
+        for each in outcome.files
+    )
+    return PatchForecast(outcome.name, outcome.status, conflicts, review, outcome.waits_for, files)
+
+
 class Interval(Struct, frozen=True):
     """From `first` to `last` (commits of the line, 0 is where it starts) the patch was in `status`.
 
     Of a patch that does not apply it says what a bump would make of it: MERGED or REGENERATED where
-    the carry engine or its recipe would bring it over, ABSORBED where it would retire it.
-    `since` is the commit that brought it into that state, None at the start of the line. Of the
-    hunks without a place `faults` are those at the end of the interval.
+    the carry engine or its recipe would bring it over, ABSORBED where it would retire it, WAITING
+    where it fails only because the patches `waits_for` do. `since` is the commit that brought it
+    into that state, None at the start of the line; `faults` are the hunks that it left without a
+    place.
     """
 
     status: Status
@@ -47,6 +127,7 @@ class Interval(Struct, frozen=True):
     last: int
     since: Landed | None
     faults: tuple[HunkFault, ...] = ()
+    waits_for: tuple[str, ...] = ()
 
 
 class Break(Struct, frozen=True):
@@ -90,18 +171,6 @@ class Risk(Struct, frozen=True):
     files: tuple[FileRisk, ...]
 
 
-class Forecast(Struct, frozen=True):
-    """What the carry engine would make of a patch at the tip: REGENERATED where its
-    recipe gives it anew. Of its `files` files those in `conflicts` are left to a person, those in
-    `review` should be looked at.
-    """
-
-    status: Status
-    files: int
-    conflicts: tuple[str, ...]
-    review: tuple[str, ...]
-
-
 class Suspicion(Struct, frozen=True):
     """A hunk that applies at the tip and perhaps no longer does its job; `line` is in the patch.
 
@@ -126,7 +195,8 @@ class Suspicion(Struct, frozen=True):
 class TrendPoint(Struct, frozen=True):
     """How many patches were in which state when a report was made at `at` (UTC) on the tip.
 
-    `carried` are those that do not apply and that a bump would merge or make anew.
+    `carried` are those that do not apply and that a bump would merge or regenerate; `waiting` those
+    that fail only because an earlier patch conflicts.
     """
 
     at: str
@@ -135,6 +205,7 @@ class TrendPoint(Struct, frozen=True):
     carried: int
     absorbed: int
     conflicts: int
+    waiting: int = 0
 
 
 class NewSite(Struct, frozen=True):
@@ -187,21 +258,23 @@ class BrokenContract(Struct, frozen=True):
 class PatchDrift(Struct, frozen=True):
     """One patch along the line: its state on the pin and at the tip, and what happened between.
 
-    `status`, of a patch that does not apply at the tip, is what a bump would make of it, as in
-    Interval.
-    `last_good` is the last commit where it fits, `broken_by` the one that broke it for good; both
-    None if it never fits, or fits at the tip. `days` is for how long after the pin it fits, not
-    counting breaks that were mended. `absorbed_by` made all of it superfluous. `explanation` says
-    what clashes at `broken_by`, or at the tip for one that never fits. `risk` is None where only
-    some commits were tried. `forecast` is what a bump to the tip would do about it.
-    `suspicions` are hunks that apply at the tip and perhaps should not. `listed` is the manifest's
-    line that names a patch of another repository, "" for one of the project's own.
+    `status` is what a bump to the tip would make of it, and `since` the commit that brought it into
+    that state, None where it was so from the start of the line: `explanation` says what clashes
+    there. An event of its own is that it stopped applying as it is: `last_good` is the last commit
+    where it did, `broken_by` the first where it did not any more; both None if it never applies, or
+    applies at the tip. `days` is for how long after the pin it applied, not counting breaks that
+    were mended. A WAITING patch fails only because those in `waits_for` do. `absorbed_by` made all
+    of it superfluous. `risk` is None where only some commits were tried. `forecast` is what a bump
+    to the tip comes to, file by file. `suspicions` are hunks that apply at the tip and perhaps
+    should not. `listed` is the manifest's line that names a patch of another repository, "" for one
+    of the project's own.
     """
 
     name: str
     where: str
     at_pin: Status
     status: Status
+    since: Landed | None
     last_good: Landed | None
     broken_by: Landed | None
     days: int | None
@@ -212,11 +285,28 @@ class PatchDrift(Struct, frozen=True):
     intervals: tuple[Interval, ...]
     hunks: int = 0
     explanation: PatchExplanation | None = None
-    forecast: Forecast | None = None
+    forecast: PatchForecast | None = None
     suspicions: tuple[Suspicion, ...] = ()
     listed: str = ""
+    waits_for: tuple[str, ...] = ()
 
     @property
     def is_broken(self) -> bool:
-        """Whether it does not apply at the tip as it is, though upstream has not got it."""
-        return self.status in (Status.CONFLICTED, Status.MERGED, Status.REGENERATED)
+        """Whether it does not apply at the tip as it is, by itself, and upstream has not got it.
+
+        A recipe may give another patch although the one that is there applies.
+        """
+        stopped = bool(self.intervals and self.intervals[-1].faults)
+        regenerated = self.status is Status.REGENERATED and stopped
+        return regenerated or self.status in (Status.CONFLICTED, Status.MERGED)
+
+    @property
+    def event(self) -> Landed | None:
+        """The commit since which it is in a state that asks for something."""
+        other = (Status.ABSORBED, Status.WAITING, Status.REGENERATED)
+        return self.since if self.is_broken or self.status in other else None
+
+    @property
+    def stopped_earlier(self) -> bool:
+        """Whether it stopped applying before it came into its state."""
+        return None not in (self.broken_by, self.since) and self.broken_by != self.since

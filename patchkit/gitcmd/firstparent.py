@@ -37,12 +37,13 @@ class Landing(Struct, frozen=True):
     """A commit that changes watched paths.
 
     `parent` is the commit of the line before it; `touches` maps each path that it changes to what
-    stands there afterwards, None for nothing.
+    stands there afterwards, None for nothing. `merges`: it has other parents, too.
     """
 
     commit: Commit
     parent: str
     touches: Mapping[str, TreeEntry | None]
+    merges: bool = False
 
 
 class Line(Struct, frozen=True):
@@ -107,6 +108,22 @@ def walk_line(
         return Line(tip, ()), ()
     line = Line(_parse(rows[0]).parent or since, tuple(row[:40].decode() for row in rows))
     return line, tuple(_landing(_parse(row)) for row in rows if b"\0:" in row or b"\n:" in row)
+
+
+def landings_inside(
+    repository: Repository, merge: Landing, paths: Collection[str]
+) -> tuple[Landing, ...]:
+    """The commits that a merge brought to the line and that change any of `paths`, oldest first.
+
+    Merges among them are left out: what they bring is told by the commits inside them.
+    """
+    if not merge.merges or not paths:
+        return ()
+    log = ["log", "--no-merges", "--topo-order", "--reverse", "--raw", "--no-abbrev"]
+    log += ["--no-renames", "--no-show-signature", "--encoding=UTF-8", "-z", f"--format={_FORM}"]
+    span = [merge.commit.id, f"^{merge.parent}"]
+    out = repository.git("--literal-pathspecs", *log, *span, "--", *paths).out
+    return tuple(map(_landing, map(_parse, _rows(out))))
 
 
 def versions(repository: Repository, tip: str, path: str, limit: int) -> tuple[Landing, ...]:
@@ -184,6 +201,7 @@ class _Row(Struct, frozen=True):
     parent: str
     facts: Sequence[bytes]
     touches: dict[str, TreeEntry | None]
+    merges: bool
 
 
 def _rows(out: bytes) -> list[bytes]:
@@ -200,11 +218,17 @@ def _parse(row: bytes) -> _Row:
         facts = field.lstrip(b"\n")
         if facts:
             touches[decode_path(next(fields))] = _entry_after(facts)
-    return _Row(name.decode(), parents[:40].decode(), (date, author[1:], subject[1:]), touches)
+    return _Row(
+        name.decode(),
+        parents[:40].decode(),
+        (date, author[1:], subject[1:]),
+        touches,
+        b" " in parents,
+    )
 
 
 def _landing(row: _Row) -> Landing:
-    return Landing(_commit(row), row.parent, row.touches)
+    return Landing(_commit(row), row.parent, row.touches, row.merges)
 
 
 def _commit(row: _Row) -> Commit:

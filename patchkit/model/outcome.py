@@ -17,12 +17,18 @@ class Status(str, Enum):
     ABSORBED = "absorbed"  # the base contains the change already
     EMPTY = "empty"  # nothing to do: the patch changes no file
     CONFLICTED = "conflicted"  # does not apply
+    WAITING = "waiting"  # fails only because an earlier patch of the series is conflicted
     SKIPPED = "skipped"  # not tried, an earlier patch of the series is conflicted
 
     @property
     def applies(self) -> bool:
         """Whether the patch has a place in the resulting stack."""
-        return self not in (Status.CONFLICTED, Status.SKIPPED, Status.ABSORBED)
+        return not self.fails and self is not Status.ABSORBED
+
+    @property
+    def fails(self) -> bool:
+        """Whether the patch has no place there, for whatever reason."""
+        return self in (Status.CONFLICTED, Status.WAITING, Status.SKIPPED)
 
 
 class Preimage(str, Enum):
@@ -67,7 +73,9 @@ class FileOutcome(Struct, frozen=True):
 
     A carried file says more: `confidence`, from 0 to 1, with the `reasons` for it; `review` asks a
     person to look at it; `carried_to` is its path on the new base where that is another one;
-    `remembered` is the file of the project from which its conflict was resolved.
+    `remembered` is the file of the project from which its conflict was resolved. `waits_for` are
+    the earlier patches without which it cannot be carried, `absorbed_by` the upstream commit, as
+    "ID subject", that made the same change ("" if that is not known).
     """
 
     path: str
@@ -80,6 +88,8 @@ class FileOutcome(Struct, frozen=True):
     review: bool = False
     carried_to: str = ""
     remembered: str = ""
+    waits_for: tuple[str, ...] = ()
+    absorbed_by: str = ""
 
 
 class PatchOutcome(Struct, frozen=True):
@@ -100,6 +110,17 @@ class PatchOutcome(Struct, frozen=True):
     def review(self) -> bool:
         """Whether a person should look at what became of it."""
         return any(file.review for file in self.files)
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """Of a WAITING patch, the conflicted ones that it waits for, in no order that counts."""
+        names = (name for file in self.files for name in file.waits_for)
+        return tuple(dict.fromkeys(names)) if self.status is Status.WAITING else ()
+
+    @property
+    def absorbed_by(self) -> tuple[str, ...]:
+        """The upstream commits, as "ID subject", that made the changes of absorbed files."""
+        return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
 
     @property
     def made_for_another_base(self) -> bool:

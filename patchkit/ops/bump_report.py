@@ -18,6 +18,7 @@ class Attention(str, Enum):
     """What a patch asks of a reviewer, from most to least."""
 
     CONFLICTED = "conflicted"  # it does not fit
+    WAITING = "waiting"  # it fails only because one before it is in conflict
     SKIPPED = "skipped"  # one before it does not fit
     RESOLVED = "resolved"  # a person resolved its conflict, now or before
     REVIEW = "review"  # its change was merged without certainty, or is another one now
@@ -151,6 +152,7 @@ def sorted_patches(
 
 _OF_STATUS = {
     Status.CONFLICTED: Attention.CONFLICTED,
+    Status.WAITING: Attention.WAITING,
     Status.SKIPPED: Attention.SKIPPED,
     Status.REGENERATED: Attention.REGENERATED,
     Status.ABSORBED: Attention.ABSORBED,

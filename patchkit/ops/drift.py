@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.drift.along import Along, Bring
-from patchkit.drift.bisecting import bisect_history
-from patchkit.drift.carried import carry_of
 from patchkit.drift.changes import Since
 from patchkit.drift.clashes import explain_clash
-from patchkit.drift.forecast import forecast
-from patchkit.drift.judging import SeriesJudge
-from patchkit.drift.remembering import (
-    forecast_path,
-    recall_forecasts,
-    recall_walk,
-    remember_forecasts,
-    remember_walk,
-    walk_path,
-)
+from patchkit.drift.remembering import open_trials, open_verdicts
 from patchkit.drift.silent import find_suspicions
 from patchkit.drift.telling import landed_of, tell
+from patchkit.drift.trial import Trial
 from patchkit.drift.values import (
     BrokenContract,
-    Forecast,
     Landed,
     MovedTarget,
     NewSite,
     PatchDrift,
+    PatchForecast,
     Suspicion,
     TrendPoint,
 )
-from patchkit.drift.walking import Walk, walk_history, with_last
+from patchkit.drift.walking import (
+    Series,
+    Walk,
+    Walker,
+    bisect_history,
+    differing,
+    ended,
+    walk_history,
+)
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
 from patchkit.histories import History, bring_blobs, open_history
@@ -46,7 +44,8 @@ from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.drift_silently import Watched, find_silent_drift, is_watched
 from patchkit.parallel import in_parallel
 from patchkit.recipes.generating import load_generator
-from patchkit.recipes.values import Recipe
+from patchkit.refresh.planning import Home
+from patchkit.refresh.remembering import load_resolutions
 from patchkit.series import LoadedSeries, load_series
 from patchkit.sources.refs import LATEST
 from patchkit.store import Store
@@ -120,18 +119,15 @@ def look_for_drift(
     *,
     to: str | None = None,
     bisect: bool = False,
-    every_state: bool = True,
     every_commit: bool = False,
     broken: Sequence[BrokenManifest] = (),
 ) -> DriftReport:
     """Judge every commit of the components' tracked branches, or of `to`, beyond their pins.
 
-    One component's error stops no other. Without `every_state` what a bump would make of a patch
-    that does not apply is said of the tip alone, and intervals before it say CONFLICTED: that takes
-    a tenth of the time. With `every_commit` each is described, as a timeline needs it. On disk: the
-    history and what was found, in the cache.
+    One component's error stops no other. With `every_commit` each is described, as a timeline
+    needs it. On disk: the history and what was found, in the cache.
     """
-    tools = _Tools(store, progress, to, bisect, every_state, every_commit)
+    tools = _Tools(store, progress, to, bisect, every_commit)
 
     def look(pair: tuple[Manifest, Component]) -> ComponentDrift:
         manifest, component = pair
@@ -154,7 +150,6 @@ class _Tools(Struct, frozen=True):
     progress: Progress
     to: str | None
     bisect: bool
-    every_state: bool
     every_commit: bool
 
 
@@ -197,19 +192,21 @@ class _Looking(Struct, frozen=True):
 
 def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     history, patches = looking.history, looking.series.patches
-    walk = _walk(looking)
+    walker, walk, forecasts = _walk(looking)
     told = tell(history, walk, patches)
     if looking.tools.bisect:
         told = tuple(replace(each, risk=None) for each in told)
     ends = landed_of(history, [walk.start, walk.tip])
-    forecasts = _forecasts(told, looking)
     suspicions = _suspicions(told, looking)
     listed = [patch.listed_at(looking.manifest.root) for patch in patches]
     told = tuple(
-        replace(_explained(each, number, looking), forecast=ahead, suspicions=odd, listed=at)
-        for number, (each, ahead, odd, at) in enumerate(
-            zip(told, forecasts, suspicions, listed, strict=True)
+        replace(
+            _explained(each, number, walker, looking),
+            forecast=forecasts[number] if forecasts is not None else None,
+            suspicions=odd,
+            listed=at,
         )
+        for number, (each, odd, at) in enumerate(zip(told, suspicions, listed, strict=True))
     )
     watched = Watched(looking.manifest, looking.component, patches)
     tools = looking.tools
@@ -239,54 +236,26 @@ def _line(looking: _Looking) -> tuple[Landed, ...]:
     return tuple(landed_of(looking.history, [line.start, *line.commits]))
 
 
-def _walk(looking: _Looking) -> Walk:
-    patches = looking.series.patches
+def _walk(looking: _Looking) -> tuple[Walker, Walk, tuple[PatchForecast, ...] | None]:
+    """The walk, ending in what carrying to the tip comes to; None where that cannot be said."""
+    store, history, patches = looking.tools.store, looking.history, looking.series.patches
     recipes = load_generator(patches).recipes
-    series = looking.series.series_patches
-    along = looking.along
-    judge = SeriesJudge(looking.reader, series)
-    carry = carry_of(judge, series, recipes, along)
-    if looking.tools.bisect:
-        judge.carry = carry
-        return bisect_history(along, judge)
-    if not looking.tools.every_state:
-        walk = _kept_walk(looking, judge, recipes)
-        judge.carry = carry
-        ended = with_last(walk, judge.update({}, walk.tip))
-        if all(changes[-1].carried is not Status.ABSORBED for changes in ended.changes):
-            return ended
-        # which commit it was that made a patch superfluous only the engine can say
-    judge.carry = carry
-    walk = _kept_walk(looking, judge, recipes)
-    return with_last(walk, judge.update({}, walk.tip))
-
-
-def _kept_walk(looking: _Looking, judge: SeriesJudge, recipes: Mapping[str, Recipe]) -> Walk:
-    """The walk as far as it was kept, gone on with; kept for the next time."""
-    history, patches = looking.history, looking.series.patches
-    cache, every_state = looking.tools.store.cache, judge.carry is not None
-    path = walk_path(cache, history, patches, recipes, every_state=every_state)
-    earlier = recall_walk(path)
-    if earlier is not None and not looking.along.has(earlier.tip):
-        earlier = None
-    walk = walk_history(looking.along, judge, earlier)
-    if walk != earlier:
-        remember_walk(path, walk)
-    return walk
-
-
-def _forecasts(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[Forecast | None]:
-    """What a bump would do; nobody asks where every patch fits."""
-    if not any(each.is_broken or each.status is Status.ABSORBED for each in told):
-        return [None] * len(told)
-    history, patches = looking.history, looking.series.patches
-    recipes = load_generator(patches).recipes
-    path = forecast_path(looking.tools.store.cache, history, patches, recipes)
-    kept = recall_forecasts(path)
-    if kept is None or len(kept) != len(told):
-        kept = forecast(history, looking.reader, patches, looking.bring)
-        remember_forecasts(path, kept)
-    return kept
+    entry = looking.component.series
+    home = Home(looking.manifest.root, entry, looking.component) if entry else None
+    remembered = load_resolutions(home) if home is not None else {}
+    verdicts = open_verdicts(store.cache, history, patches, remembered)
+    series = Series(looking.series.series_patches, recipes, remembered, verdicts)
+    walker = Walker(looking.along, series, quick=True)
+    walk = bisect_history(walker) if looking.tools.bisect else walk_history(walker)
+    trials = open_trials(store.cache, history, patches, recipes, remembered)
+    forecasts = Trial(looking.along, series, trials).carry_to(history.tip)
+    if forecasts is None:
+        return walker, walk, None
+    others = differing(walk, forecasts)
+    if others and not looking.tools.bisect:
+        walker = Walker(looking.along, series, quick=True, route=walker.route, thorough=others)
+        walk = walk_history(walker)
+    return walker, ended(walk, forecasts), forecasts
 
 
 def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple[Suspicion, ...]]:
@@ -297,17 +266,18 @@ def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple
         return [()] * len(told)
 
 
-def _explained(patch: PatchDrift, number: int, looking: _Looking) -> PatchDrift:
+def _explained(patch: PatchDrift, number: int, walker: Walker, looking: _Looking) -> PatchDrift:
+    """The patch with what clashes at the commit since which it is in its state."""
     if not patch.is_broken:
         return patch
-    commit = patch.broken_by.commit if patch.broken_by else looking.history.tip
+    position = patch.intervals[-1].first if patch.since else len(walker.route.line.commits)
     try:
         explanation = explain_clash(
             looking.history,
-            looking.reader,
-            looking.series.series_patches,
-            number,
-            commit=commit,
+            walker.forecaster,
+            looking.series.series_patches[number],
+            commit=walker.route.commit(position),
+            met=walker.met_at(position, number),
             bring=looking.bring,
         )
     except MissingObjectError:  # a file that no server gives
@@ -322,4 +292,10 @@ def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:
 
 def needs_attention(patch: PatchDrift) -> bool:
     """Whether the series must be touched to follow: not where a recipe gives the patch anew."""
-    return patch.status in (Status.CONFLICTED, Status.MERGED, Status.ABSORBED)
+    review = patch.forecast is not None and bool(patch.forecast.review)
+    return review or patch.status in (
+        Status.CONFLICTED,
+        Status.WAITING,
+        Status.MERGED,
+        Status.ABSORBED,
+    )

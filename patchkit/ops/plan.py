@@ -11,8 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.drift.along import Along
+from patchkit.drift.following import Route
+from patchkit.drift.remembering import open_trials, open_verdicts
 from patchkit.drift.telling import landed_of
+from patchkit.drift.trial import Trial
 from patchkit.drift.values import Landed
+from patchkit.drift.walking import Series
 from patchkit.errors import (
     ExitCode,
     PatchkitError,
@@ -33,11 +37,8 @@ from patchkit.manifest.values import (
 from patchkit.model.progress import Progress
 from patchkit.parallel import in_parallel
 from patchkit.planning.combining import Option, clashes, combine
-from patchkit.planning.following import Route
 from patchkit.planning.metadata import Metadata
-from patchkit.planning.profiling import reaches, walk_stack
-from patchkit.planning.remembering import verdicts_path
-from patchkit.planning.trying import Trial, tried
+from patchkit.planning.profiling import reaches, tried, walk_stack
 from patchkit.planning.values import (
     Choice,
     Clash,
@@ -192,31 +193,26 @@ class _Walked(Struct, frozen=True):
 def _walked(
     manifest: Manifest, component: Component, series: LoadedSeries, history: History, tools: _Tools
 ) -> _Walked:
-    store, patches = tools.store, series.series_patches
-    recipes = load_generator(series.patches).recipes
+    store, patches = tools.store, series.patches
+    recipes = load_generator(patches).recipes
     entry = component.series
     remembered = load_resolutions(Home(manifest.root, entry, component)) if entry else {}
-    memory = verdicts_path(store.cache, history, series.patches, remembered)
+    verdicts = open_verdicts(store.cache, history, patches, remembered)
+    trials = open_trials(store.cache, history, patches, recipes, remembered)
 
     def bring(blobs: Iterable[str]) -> None:
         bring_blobs(store, component, history, blobs, tools.progress)
 
     with ObjectReader(history.repository) as reader:
-        metadata = Metadata(history, reader, bring, component, partial(_tags, component, store))
-        route, stretches = walk_stack(
-            history,
-            reader,
-            patches,
-            bring,
-            recipes=recipes,
-            alone=metadata.paths,
-            memory=memory,
-            remembered=remembered,
+        along = Along(history, reader, bring)
+        metadata = Metadata(
+            along, component, series.series_patches, partial(_tags, component, store)
         )
-        declared = metadata.along(route)
+        told = Series(series.series_patches, recipes, remembered, verdicts, metadata.paths)
+        route, stretches = walk_stack(along, told, metadata)
+        declared = metadata.along(route.line)
         tools.progress.step(component.name, "carrying to where it may go", local=True)
-        trial = Trial(Along(history, reader, bring), patches, recipes, remembered, memory)
-        stretches = tried(stretches, route, trial)
+        stretches = tried(stretches, route, Trial(along, told, trials))
     return _Walked(route, stretches, declared, metadata.at_pin)
 
 

@@ -76,8 +76,7 @@ def _seen(component: ComponentDrift, now: datetime) -> Seen:
 
 
 def _seen_patch(patch: PatchDrift) -> SeenPatch:
-    by = patch.broken_by or patch.absorbed_by
-    return SeenPatch(patch.status, by.commit if by is not None else "")
+    return SeenPatch(patch.status, patch.event.commit if patch.event is not None else "")
 
 
 def _notes(component: ComponentDrift) -> Iterator[str]:
@@ -122,8 +121,9 @@ def _point(seen: Seen) -> TrendPoint:
     states = [patch.status for patch in seen.patches.values()]
     carried = states.count(Status.MERGED) + states.count(Status.REGENERATED)
     absorbed, conflicts = states.count(Status.ABSORBED), states.count(Status.CONFLICTED)
-    fits = len(states) - carried - absorbed - conflicts
-    return TrendPoint(seen.at, seen.tip, fits, carried, absorbed, conflicts)
+    waiting = states.count(Status.WAITING)
+    fits = len(states) - carried - absorbed - conflicts - waiting
+    return TrendPoint(seen.at, seen.tip, fits, carried, absorbed, conflicts, waiting)
 
 
 def _since(

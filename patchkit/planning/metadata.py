@@ -1,79 +1,95 @@
-"""A component's metadata along its branch: what it declares, and from which commit on."""
+"""A component's metadata along its branch, as its patches leave it: what it declares from where."""
 
 from __future__ import annotations
 
-from patchkit.drift.along import Bring
-from patchkit.gitcmd.firstparent import entries_at
-from patchkit.gitcmd.objects import ObjectReader
-from patchkit.histories import History
+from collections.abc import Sequence
+
+from patchkit.drift.along import Along, tree_of
+from patchkit.drift.forecasting import Forecaster
+from patchkit.gitcmd.firstparent import Line
+from patchkit.gitcmd.objects import MissingObjectError
 from patchkit.manifest.values import Component
 from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
+from patchkit.model.overlay import Overlay
+from patchkit.model.tree import ObjectSource, Tree
 from patchkit.planning.declaring import ReadFile, asked_for, declaration_of
-from patchkit.planning.following import Route
 from patchkit.planning.tagging import AskTags, TaggedVersions
 from patchkit.planning.values import Declaration
+from patchkit.stack import SeriesPatch, build_stack
 
 
 class Metadata:
     """The files with metadata of a component, those of its pin and of the tip.
 
-    `paths` are all that are looked at; `at_pin` is what the pin declares.
+    `paths` are all that are looked at; `at_pin` is what the patched pin declares.
     """
 
     def __init__(
         self,
-        history: History,
-        reader: ObjectReader,
-        bring: Bring,
+        along: Along,
         component: Component,
+        patches: Sequence[SeriesPatch],
         tags: AskTags | None = None,
     ) -> None:
-        self._history, self._reader, self._bring = history, reader, bring
-        self._component = component
-        ends = (history.pin, history.tip)
-        asked = [path for end in ends for path in asked_for(self._at(end), component.install)]
-        self.paths = tuple(dict.fromkeys(asked))
+        self._along, self._component = along, component
+        history = along.history
         self._tags = TaggedVersions(history.repository, tags or dict)
-        self.at_pin = self._tags.at(history.pin, self._declared(self._at(history.pin)))
+        self._found: list[tuple[int, Declaration]] = []
+        self._files: tuple[TreeEntry | None, ...] = ()
+        pin, tip = history.base(history.pin), tree_of(along.reader, history.tip)
+        at_pin = self._patched(patches)
+        asked = [
+            path
+            for read in (self._at(along.reader, pin.tree), at_pin, self._at(along.reader, tip))
+            for path in asked_for(read, component.install)
+        ]
+        self.paths = tuple(dict.fromkeys(asked))
+        self.at_pin = self._tags.at(history.pin, self._declared(at_pin))
 
-    def along(self, route: Route) -> tuple[tuple[int, Declaration], ...]:
-        """(position, what is declared from there on), from the start of the line to its tip.
+    def note(self, position: int, forecaster: Forecaster) -> None:
+        """Note what is declared from a position of the line on, which was judged last."""
+        files = tuple(map(forecaster.after, self.paths))
+        if self._found and files == self._files:
+            return
+        self._files = files
+        try:
+            declared = self._declared(forecaster.patched)
+        except MissingObjectError:  # a file that no server gives
+            return
+        if not self._found or declared != self._found[-1][1]:
+            self._found.append((position, declared))
 
-        The files' versions must have been brought.
-        """
-        state = {path: route.start.get(path) for path in self.paths}
-        found = [(0, self._of_state(state))]
-        for step in route.steps:
-            touched = {p: e for p, e in step.landing.touches.items() if p in state}
-            if touched:
-                state.update(touched)
-                declared = self._of_state(state)
-                if declared != found[-1][1]:
-                    found.append((step.position, declared))
-        return self._tags.along(route.line, found)
-
-    def _of_state(self, state: dict[str, TreeEntry | None]) -> Declaration:
-        def read(path: str) -> bytes | None:
-            entry = state.get(path)
-            return None if entry is None else self._contents(entry)
-
-        return self._declared(read)
+    def along(self, line: Line) -> tuple[tuple[int, Declaration], ...]:
+        """(position, what is declared from there on), from the start of the line to its tip."""
+        return self._tags.along(line, self._found)
 
     def _declared(self, read: ReadFile) -> Declaration:
         return declaration_of(read, self._component.install, self._component.name)
 
-    def _at(self, commit: str) -> ReadFile:
+    def _patched(self, patches: Sequence[SeriesPatch]) -> ReadFile:
+        """The files of the pin with the patches that apply there."""
+        history, reader = self._along.history, self._along.reader
+        try:
+            stack = build_stack(reader, history.base(history.pin), patches, stop_at_conflict=False)
+        except MissingObjectError:  # a file that no server gives
+            return self._at(reader, history.base(history.pin).tree)
+        return self._at(Overlay(reader, stack.objects), stack.tree)
+
+    def _at(self, source: ObjectSource, tree: str) -> ReadFile:
+        files = Tree(source, tree)
+
         def read(path: str) -> bytes | None:
-            entry = entries_at(self._history.repository, commit, [path]).get(path)
-            if entry is None:
+            entry = files.entry(path)
+            if entry is None or entry.mode == SUBMODULE_MODE:
                 return None
-            self._bring([entry.oid])
-            self._reader.close()  # a git that runs need not see new packs
-            return self._contents(entry)
+            try:
+                return source.read(entry.oid, "blob")
+            except MissingObjectError:
+                self._along.bring([entry.oid])
+                self._along.reader.close()  # a git that runs need not see new packs
+            try:
+                return source.read(entry.oid, "blob")
+            except MissingObjectError:
+                return None
 
         return read
-
-    def _contents(self, entry: TreeEntry) -> bytes | None:
-        if entry.mode == SUBMODULE_MODE:
-            return None
-        return self._reader.read_present([entry.oid]).get(entry.oid)

@@ -2,69 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from patchkit.drift.along import Along, Bring
+from msgspec.structs import replace
+
+from patchkit.drift.along import Along
+from patchkit.drift.following import Route
 from patchkit.drift.telling import landed_of
-from patchkit.drift.walking import with_contents
-from patchkit.gitcmd.firstparent import entries_at
-from patchkit.gitcmd.objects import ObjectReader
+from patchkit.drift.trial import Trial
+from patchkit.drift.values import PatchForecast
+from patchkit.drift.walking import Series, Walker
 from patchkit.histories import History
-from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
-from patchkit.model.resolution import Resolution
-from patchkit.planning.following import Route, RoutePast, follow
-from patchkit.planning.forecasting import Forecaster
-from patchkit.planning.remembering import recall_verdicts, remember_verdicts
-from patchkit.planning.values import PatchForecast, Reach, Stretch, effort_of, stays
-from patchkit.recipes.values import Recipe
-from patchkit.stack import SeriesPatch, patch_changes
+from patchkit.planning.metadata import Metadata
+from patchkit.planning.values import Reach, Stretch, effort_of, stays
+
+# So many commits are carried to for one component; what is said of others is the forecast.
+_MOST = 24
 
 
 def walk_stack(
-    history: History,
-    reader: ObjectReader,
-    patches: Sequence[SeriesPatch],
-    bring: Bring,
-    *,
-    recipes: Mapping[str, Recipe] | None = None,
-    alone: Sequence[str] = (),
-    memory: Path | None = None,
-    remembered: Mapping[str, Resolution] | None = None,
+    along: Along, series: Series, metadata: Metadata | None = None
 ) -> tuple[Route, tuple[Stretch, ...]]:
-    """Forecast every state of the files between the fork and the tip.
+    """Forecast every state of the files between the fork and the tip; `metadata` sees them, too."""
+    walker = Walker(along, series, quick=False)
+    names = [patch.name for patch in series.patches]
+    found: list[tuple[int, tuple[PatchForecast, ...]]] = []
+    for position, verdicts in walker.judge_all():
+        pairs = zip(names, verdicts, strict=True)
+        patches = tuple(verdict.forecast(name) for name, verdict in pairs)
+        if not found or patches != found[-1][1]:
+            found.append((position, patches))
+        if metadata is not None:
+            metadata.note(position, walker.forecaster)
+    return walker.route, _stretches(found, len(walker.route.line.commits))
 
-    `recipes` make some of the patches anew, by their names. `alone` are further files to watch.
-    `memory` is a file for verdicts, of this series on this pin, for the next time; `remembered` are
-    resolutions of conflicts that the project keeps.
+
+def tried(stretches: Sequence[Stretch], route: Route, trial: Trial) -> tuple[Stretch, ...]:
+    """The stretches, as carrying has those that reach farthest for some amount of work.
+
+    And those behind each of them, which are said to take more.
     """
-    changes = [change for patch in patches for change in patch_changes(patch)]
-    paths = sorted({p for c in changes for p in (c.old_path, c.new_path) if p is not None})
-    added = [str(c.new_path) for c in changes if c.old_path is None]
-    at_pin = entries_at(history.repository, history.pin, paths)
-    _supply(reader, at_pin.values(), bring)
-    known = recall_verdicts(memory) if memory is not None else {}
-    base = history.base(history.pin)
-    forecaster = Forecaster(
-        reader, base, patches, recipes=recipes, known=known, remembered=remembered
-    )
-    route = follow(history, paths, bring, added=added, alone=alone)
-    _supply(reader, route.start.values(), bring)
-    forecaster.update({**dict.fromkeys(paths), **route.start})
-    past = RoutePast(route, forecaster.state)
-    found = [(0, forecaster.judge(past))]
-    steps = iter(route.steps)
-    landings = [step.landing for step in route.steps]
-    along = Along(history, reader, bring)
-    for landing in with_contents(along, forecaster, landings):
-        past.position = next(steps).position
-        forecaster.update(landing.touches)
-        verdicts = forecaster.judge(past)
-        if verdicts != found[-1][1]:
-            found.append((past.position, verdicts))
-    if memory is not None and forecaster.verdicts.keys() - known.keys():
-        remember_verdicts(memory, forecaster.verdicts)
-    return route, _stretches(found, len(route.line.commits))
+    told = list(stretches)
+    for _ in range(_MOST):
+        stretch = _to_try(told)
+        if stretch is None:
+            break
+        patches = trial.carry_to(route.commit(stretch.last))
+        told[told.index(stretch)] = _as_found(stretch, patches)
+    return tuple(told)
+
+
+def _to_try(stretches: Sequence[Stretch]) -> Stretch | None:
+    """The next one to carry to, the newest first."""
+    best = farthest(stretches)
+    untried = [each for each in best if not each.tried]
+    if not untried:
+        ends = {each.last + 1 for each in best}
+        untried = [each for each in stretches if each.first in ends and not each.tried]
+    return untried[-1] if untried else None
+
+
+def _as_found(stretch: Stretch, patches: tuple[PatchForecast, ...] | None) -> Stretch:
+    if patches is None:
+        return replace(stretch, tried=True)
+    return replace(stretch, effort=effort_of(patches), patches=patches, tried=True)
 
 
 def reaches(history: History, route: Route, stretches: Sequence[Stretch]) -> tuple[Reach, ...]:
@@ -111,8 +112,3 @@ def _stretches(
         Stretch(first, last, effort_of(patches), patches)
         for (first, patches), last in zip(found, lasts, strict=True)
     )
-
-
-def _supply(reader: ObjectReader, entries: Iterable[TreeEntry], bring: Bring) -> None:
-    bring({entry.oid for entry in entries if entry.mode != SUBMODULE_MODE})
-    reader.close()  # a git that runs need not see new packs

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from typing import ClassVar
 
 from msgspec import Struct
 
-from patchkit.drift.values import Landed
-from patchkit.model.objects import TreeEntry
+from patchkit.drift.values import Landed, PatchForecast
 from patchkit.model.outcome import Status
 
 _AS_IT_IS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
@@ -22,24 +20,6 @@ class Grade(str, Enum):
     MERGED = "merged"  # some are merged, absorbed or generated anew, and nobody needs to look
     REVIEW = "review"  # merged files are flagged for review
     CONFLICTS = "conflicts"  # files are left in conflict
-
-
-class FileVerdict(Struct, frozen=True):
-    """What became of one change of a patch; `after` is what stands at its paths then."""
-
-    path: str
-    status: Status
-    review: bool
-    after: Mapping[str, TreeEntry | None]
-
-
-class PatchForecast(Struct, frozen=True):
-    """What carrying would make of a patch: files left in conflict, files to look at."""
-
-    name: str
-    status: Status
-    conflicts: tuple[str, ...] = ()
-    review: tuple[str, ...] = ()
 
 
 class Effort(Struct, frozen=True, order=True):

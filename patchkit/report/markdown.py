@@ -81,18 +81,23 @@ def _component_lines(component: ComponentDrift) -> Iterator[str]:
 
 
 def _row(patch: PatchDrift) -> str:
-    since = patch.broken_by or patch.absorbed_by
     reverted = sum(each.mended is not None for each in patch.breaks)
     note = f" ({counted(reverted, 'earlier break')} mended)" if reverted else ""
     risk = counted(patch.risk.commits, "commit") if patch.risk is not None else ""
     cells = (
         escaped(patch.name),
-        f"{_patch_sign(patch.status)} {patch.status.value}{note}",
-        _told(since),
+        f"{_patch_sign(patch.status)} {_state_words(patch)}{note}",
+        _told(patch.event),
         _commit(patch.last_good) if patch.last_good else "",
         risk,
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _state_words(patch: PatchDrift) -> str:
+    if patch.status is Status.WAITING:
+        return f"waits for {escaped(', '.join(patch.waits_for))}"
+    return str(patch.status.value)
 
 
 def _absorbed(patch: PatchDrift) -> Iterator[str]:
@@ -120,7 +125,10 @@ def _silent_lines(component: ComponentDrift) -> Iterator[str]:
 
 
 def _told(commit: Landed | None) -> str:
-    return f"{_commit(commit)} {escaped(commit.subject)}" if commit is not None else ""
+    if commit is None:
+        return ""
+    via = f", by way of {_commit(commit.via)}" if commit.via is not None else ""
+    return f"{_commit(commit)} {escaped(commit.subject)}{via}"
 
 
 def _commit(commit: Landed) -> str:
@@ -149,6 +157,7 @@ def _patch_sign(status: Status) -> str:
         Status.MERGED: "⚠️",
         Status.REGENERATED: "ℹ️",  # noqa: RUF001
         Status.ABSORBED: "⚠️",
+        Status.WAITING: "·",
         Status.SKIPPED: "·",
     }
     return signs.get(status, "✅")

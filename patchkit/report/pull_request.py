@@ -15,6 +15,7 @@ from patchkit.report.markdown import escaped
 
 _HEADINGS = {
     Attention.CONFLICTED: "In conflict",
+    Attention.WAITING: "Waiting for one in conflict",
     Attention.SKIPPED: "Not tried, behind one in conflict",
     Attention.RESOLVED: "Resolved by hand",
     Attention.REVIEW: "To review: the change itself was merged, or is another one now",
@@ -27,6 +28,7 @@ _HEADINGS = {
 }
 _SHORT = {
     Attention.CONFLICTED: "In conflict",
+    Attention.WAITING: "Waiting for another",
     Attention.SKIPPED: "Not tried",
     Attention.RESOLVED: "Resolved by hand",
     Attention.REVIEW: "Merged",

@@ -56,4 +56,5 @@ def landed_words(commit: Landed) -> str:
     """A commit in one line."""
     request = f" (#{commit.request})" if commit.request is not None else ""
     subject = f"{commit.subject}{request if request not in commit.subject else ''}"
-    return f"{short_id(commit.commit)} of {commit.day} by {commit.author}: {subject}"
+    via = f", by way of merge {short_id(commit.via.commit)}" if commit.via is not None else ""
+    return f"{short_id(commit.commit)} of {commit.day} by {commit.author}: {subject}{via}"

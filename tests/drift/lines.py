@@ -34,7 +34,6 @@ def look(
     to: str | None = None,
     offline: bool = False,
     bisect: bool = False,
-    every_state: bool = True,
 ) -> ComponentDrift:
     """What drift says about these patches; the cache is the project's own."""
     project.series("demo", patches)
@@ -43,6 +42,6 @@ def look(
     manifest: Manifest = manifest_of(component, root=project.root)
     store = Store(project.root / "cache", offline=offline)
     chosen = [(manifest, manifest.components)]
-    report = look_for_drift(chosen, store, Silent(), to=to, bisect=bisect, every_state=every_state)
+    report = look_for_drift(chosen, store, Silent(), to=to, bisect=bisect)
     (found,) = report.components
     return found

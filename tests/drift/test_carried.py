@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from patchkit.drift.parts import related, split_series
 from patchkit.drift.values import PatchDrift
-from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import Status
-from patchkit.stack import SeriesPatch
 from tests.drift.lines import edit, look, numbered
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.projects import Project
@@ -50,7 +44,8 @@ def test_a_patch_on_one_that_merges_is_carried_with_it(
 
     one, two = look(project, upstream, pin, {"1.patch": first, "2.patch": second}).patches
 
-    assert _states(one) == _states(two) == [("unchanged", 0), ("merged", 1), ("conflicted", 2)]
+    assert _states(one) == [("unchanged", 0), ("merged", 1), ("conflicted", 2)]
+    assert _states(two) == [("unchanged", 0), ("merged", 1), ("waiting", 2)]
 
 
 def test_one_file_in_conflict_is_enough(project: Project, upstream: Upstream) -> None:
@@ -69,8 +64,9 @@ def test_one_file_in_conflict_is_enough(project: Project, upstream: Upstream) ->
     assert [each.status for each in found] == [
         Status.CONFLICTED,
         Status.MERGED,
-        Status.CONFLICTED,
+        Status.WAITING,
     ]
+    assert found[2].waits_for == ("1.patch",)
 
 
 def test_a_recipe_makes_a_patch_anew_as_long_as_it_finds_something(
@@ -99,59 +95,3 @@ def test_a_recipe_makes_a_patch_anew_as_long_as_it_finds_something(
     assert _states(found) == [*states, ("conflicted", 6)]
     assert found.intervals[3].since is not None
     assert found.intervals[3].since.commit == gone
-
-
-def test_the_tip_alone_tells_the_same_of_the_tip(project: Project, upstream: Upstream) -> None:
-    pin = upstream.commit({"a.py": BASE, "b.py": BASE, "c.py": BASE})
-    upstream.commit({"a.py": numbered(l4="theirs"), "c.py": numbered(l6="theirs")}, "Near")
-    upstream.commit({"b.py": numbered(l6="theirs")}, "The same line")
-    upstream.commit({"b.py": BASE}, "Back")
-    taken = upstream.commit({"c.py": numbered(l6="ours", l8="theirs")}, "Taken")
-    upstream.commit({"c.py": numbered(l6="ours", l5="more", l8="theirs")}, "And on")
-    patches = {f"{n}.patch": edit(f"{n}.py", BASE, l6="ours") for n in "abc"}
-
-    fast = look(project, upstream, pin, patches, every_state=False).patches
-    slow = look(project, upstream, pin, patches).patches
-
-    names = ["merged", "unchanged", "absorbed"]
-    assert [each.status.value for each in fast] == [each.status.value for each in slow] == names
-    assert [each.breaks for each in fast] == [each.breaks for each in slow]
-    assert [each.forecast for each in fast] == [each.forecast for each in slow]
-    assert fast[2].absorbed_by == slow[2].absorbed_by
-    assert fast[2].absorbed_by is not None
-    assert fast[2].absorbed_by.commit == taken
-
-
-_names = st.lists(st.sampled_from(["a", "a/b", "a/b/c", "ab", "d", "d/e"]), min_size=1, max_size=3)
-
-
-@given(st.lists(_names, max_size=8))
-def test_groups_are_what_the_plain_rule_gives(sets: list[list[str]]) -> None:
-    groups = related(sets)
-
-    def touch(one: str, other: str) -> bool:
-        return one == other or one.startswith(other + "/") or other.startswith(one + "/")
-
-    known = list(range(len(sets)))
-    for one in range(len(sets)):
-        for other in range(one):
-            if any(touch(x, y) for x in sets[one] for y in sets[other]):
-                old, new = known[one], known[other]
-                known = [new if each == old else each for each in known]
-    for one in range(len(sets)):
-        for other in range(one):
-            assert (groups.find(one) == groups.find(other)) is (known[one] == known[other])
-
-
-def test_a_series_falls_into_parts() -> None:
-    both = make_patch({"a": "1\n", "b": "1\n"}, {"a": "2\n", "b": "2\n"})
-    only = make_patch({"b": "2\n"}, {"b": "3\n"})
-    patches = [
-        SeriesPatch(name, parse_patch(data, name=name))
-        for name, data in (("both", both), ("only", only))
-    ]
-    parts = {part.paths: sorted(part.patches) for part in split_series(patches)}
-    assert parts == {("a",): [0], ("b",): [0, 1]}
-    (whole,) = split_series(patches, {0})
-    assert whole.paths == ("a", "b")
-    assert [len(each.file.changes) for each in whole.patches.values()] == [2, 1]

@@ -28,11 +28,13 @@ def test_the_carry_engine_says_what_it_would_do(project: Project, upstream: Upst
     assert (same.forecast.status, same.forecast.conflicts) == (Status.CONFLICTED, ("b.py",))
 
 
-def test_nobody_asks_where_all_patches_fit(project: Project, upstream: Upstream) -> None:
+def test_a_patch_that_fits_is_carried_as_well(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"a.py": BASE})
     upstream.commit({"a.py": BASE + "more\n"}, "More")
     (patch,) = look(project, upstream, pin, {"p.patch": edit("a.py", BASE, l6="ours")}).patches
-    assert patch.forecast is None
+    assert patch.forecast is not None
+    (file,) = patch.forecast.files
+    assert (file.status, file.confidence, file.review) == (Status.UNCHANGED, 1.0, False)
 
 
 def test_a_patch_that_its_recipe_makes_anew_is_no_finding(
@@ -64,7 +66,7 @@ def test_a_forecast_is_kept_and_a_damaged_one_is_made_anew(
     upstream.commit({"a.py": numbered(l3="theirs")}, "Break")
     patches = {"near.patch": edit("a.py", BASE, l6="ours")}
     first = look(project, upstream, pin, patches)
-    (kept,) = (project.root / "cache" / "forecasts").iterdir()
+    (kept,) = (project.root / "cache" / "trials").iterdir()
     for harm in (b"", kept.read_bytes()[:-9], kept.read_bytes().replace(b"merged", b"mended")):
         kept.write_bytes(harm)
         assert look(project, upstream, pin, patches).patches == first.patches

@@ -45,7 +45,10 @@ def _suspicions(
     pin = upstream.commit({"engine.py": CODE})
     ids = [upstream.commit({"engine.py": code}, f"Version {n}") for n, code in enumerate(versions)]
     found = look(project, upstream, pin, {"ours.patch": PATCH})
-    assert found.exit_code is ExitCode.OK  # a suspicion is for reading, not for a red light
+    (patch,) = found.patches
+    assert patch.forecast is not None
+    # a suspicion is for reading; what a bump flags for review is a finding
+    assert found.exit_code is (ExitCode.FINDING if patch.forecast.review else ExitCode.OK)
     return found.patches[0].suspicions, ids
 
 

@@ -7,6 +7,8 @@ from random import Random
 import pytest
 
 from patchkit.carry import carry_stack
+from patchkit.drift.along import Along
+from patchkit.drift.walking import Series
 from patchkit.gitcmd.between import Between
 from patchkit.gitcmd.objects import ObjectReader
 from patchkit.gitcmd.repository import Repository
@@ -48,7 +50,8 @@ def history_of(upstream: Upstream, pin: str, tip: str, fork: str = "") -> Histor
 
 def walked(history: History, series: list[SeriesPatch]) -> tuple[Stretch, ...]:
     with ObjectReader(history.repository) as reader:
-        return walk_stack(history, reader, series, lambda blobs: None)[1]
+        along = Along(history, reader, lambda blobs: None)
+        return walk_stack(along, Series(series))[1]
 
 
 def stretch_at(stretches: tuple[Stretch, ...], position: int) -> Stretch:
@@ -69,7 +72,8 @@ def told(outcomes: tuple[PatchOutcome, ...]) -> list[tuple[object, ...]]:
         (
             each.name,
             each.status in (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY),
-            each.status in (Status.ABSORBED, Status.CONFLICTED) and each.status,
+            each.status in (Status.ABSORBED, Status.CONFLICTED, Status.WAITING) and each.status,
+            each.waits_for,
             {f.path for f in each.files if f.status is Status.CONFLICTED},
             # of a patch that is left out nobody looks at the rest
             {f.path for f in each.files if f.review},
@@ -83,7 +87,8 @@ def forecast(stretch: Stretch) -> list[tuple[object, ...]]:
         (
             each.name,
             each.status in (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY),
-            each.status in (Status.ABSORBED, Status.CONFLICTED) and each.status,
+            each.status in (Status.ABSORBED, Status.CONFLICTED, Status.WAITING) and each.status,
+            each.waits_for,
             set(each.conflicts),
             set(each.review),
         )
@@ -191,7 +196,8 @@ def test_a_conflict_that_is_remembered_is_none(upstream: Upstream) -> None:
             changes = parse_patch(data, name="x").changes
             entry = TreeEntry(0o100644, blob.oid)
             kept = {file.key: Resolution(file.key, file.sides[1], entry, changes, "kept")}
-            _, found = walk_stack(history, reader, series, lambda blobs: None, remembered=kept)
+            along = Along(history, reader, lambda blobs: None)
+            _, found = walk_stack(along, Series(series, remembered=kept))
             assert [each.effort.conflicts for each in found] == [0, conflicts, 1][: len(found)]
             assert len(found) == 3 - conflicts
 

@@ -75,6 +75,7 @@ def _patch(name: str, states: str, line: Sequence[Landed]) -> PatchDrift:
         where="patches/demo/a.patch",
         at_pin=runs[0].status,
         status=end.status,
+        since=end.since,
         last_good=line[end.first - 1] if broken is not None else None,
         broken_by=broken,
         days=None,

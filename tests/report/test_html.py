@@ -229,7 +229,7 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     drift = _Page(project.run("drift", "--format", "html").out)
     assert "The patch does not fit the tracked branches." in drift.text
     assert "<b>zwei</b>" in drift.text
-    assert drift.data["components"]["component-1"]["runs"] == [[[0, 1], [1, 6, ["a.py"]]]]
+    assert drift.data["components"]["component-1"]["runs"] == [[[0, 1], [1, 7, ["a.py"]]]]
     checked = project.run("check", "--format", "html", "--output", "out/check.html").ok()
     assert "out/check.html written" in checked.err
     page = _Page((project.root / "out" / "check.html").read_text(encoding="utf-8"))

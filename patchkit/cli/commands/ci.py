@@ -84,12 +84,10 @@ def ci(
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
     with showing_progress(terminal) as progress:
         checked = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
-        every_state = asked.form in (Format.HTML, Format.JSON)
         drifted = look_for_drift(
             tracking,
             store,
             progress,
-            every_state=every_state,
             every_commit=asked.form is Format.HTML,
         )
     report = CiReport(checked, drifted, allow_drift)

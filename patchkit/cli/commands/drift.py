@@ -111,7 +111,6 @@ def drift(
             progress,
             to=to,
             bisect=bisect,
-            every_state=asked.form in (Format.HTML, Format.JSON),
             every_commit=asked.form is Format.HTML,
             broken=broken,
         )

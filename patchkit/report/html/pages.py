@@ -141,8 +141,9 @@ def _components(report: DriftReport) -> tuple[ComponentView, ...]:
 def _patch(drift: PatchDrift) -> PatchView:
     clash = clash_of(drift.explanation) if drift.explanation is not None else None
     ahead = forecast_words(drift.forecast) if drift.forecast is not None else ""
-    since = drift.broken_by or drift.absorbed_by
-    return PatchView(drift, look_of(drift.status), since, ahead, clash, needs_attention(drift))
+    return PatchView(
+        drift, look_of(drift.status), drift.event, ahead, clash, needs_attention(drift)
+    )
 
 
 def _failures(check: CheckReport) -> tuple[CheckView, ...]:

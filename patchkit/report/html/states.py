@@ -27,10 +27,17 @@ class Look(Struct, frozen=True):
 _APPLIES = Look("applies", "applies", "✓", ((14, ROW),), "every hunk at its line")
 _OFFSETS = Look("offsets", "offsets", "≈", ((11, ROW),), "applies, at other lines")
 _MERGES = Look("merges", "merges", "~", ((7, ROW),), "a bump carries it by merging")
-_ANEW = Look("anew", "regenerates", "↻", ((4, 8), (11, ROW)), "its recipe makes it anew")
+_ANEW = Look("anew", "regenerates", "↻", ((4, 8), (11, ROW)), "its recipe regenerates it")
 _ABSORBED = Look("absorbed", "absorbed", "−", ((0, 4), (16, ROW)), "upstream has it")  # noqa: RUF001
 _EMPTY = Look("empty", "empty", "·", ((18, ROW),), "changes no file")
 _CONFLICTS = Look("conflicts", "conflicts", "✗", ((0, ROW),), "a hunk has no place")
+_WAITS = Look(
+    "empty",
+    "waits",
+    "◦",
+    ((2, 6), (9, 13), (16, ROW)),
+    "fails as an earlier patch conflicts",
+)
 _SKIPPED = Look("empty", "not tried", "·", ((18, ROW),), "an earlier patch does not apply")
 
 _LOOKS = {
@@ -41,11 +48,12 @@ _LOOKS = {
     Status.ABSORBED: _ABSORBED,
     Status.EMPTY: _EMPTY,
     Status.CONFLICTED: _CONFLICTS,
+    Status.WAITING: _WAITS,
     Status.SKIPPED: _SKIPPED,
 }
 
 #: In the order of a legend, and of drawing: what must be seen comes last.
-ORDER = (_EMPTY, _APPLIES, _OFFSETS, _ANEW, _MERGES, _ABSORBED, _CONFLICTS)
+ORDER = (_EMPTY, _APPLIES, _OFFSETS, _ANEW, _MERGES, _ABSORBED, _WAITS, _CONFLICTS)
 
 
 def look_of(status: Status) -> Look:

@@ -39,7 +39,9 @@ def trend_of(points: Sequence[TrendPoint]) -> Trend | None:
     drawn = tuple(points[-_DRAWN:])
     if len(drawn) < 2:
         return None
-    totals = [each.fits + each.carried + each.absorbed + each.conflicts for each in drawn]
+    totals = [
+        each.fits + each.carried + each.absorbed + each.conflicts + each.waiting for each in drawn
+    ]
     height = max(1, *totals)
     bands = tuple(band for band in _bands(drawn, height) if any(band.counts))
     return Trend(drawn, height, bands, "; ".join(_said(band) for band in bands))
@@ -49,6 +51,7 @@ def _bands(points: Sequence[TrendPoint], height: int) -> Iterator[Band]:
     below = [0] * len(points)
     for key, word, margin, counts in (
         ("conflicts", "conflict", 0.05, [each.conflicts for each in points]),
+        ("empty", "waiting", 0.05, [each.waiting for each in points]),
         ("merges", "carried by a bump", 0.25, [each.carried for each in points]),
         ("absorbed", "absorbed", 0.4, [each.absorbed for each in points]),
     ):

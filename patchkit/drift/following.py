@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from patchkit.drift.along import Bring
 from patchkit.gitcmd.firstparent import (
@@ -60,6 +61,10 @@ class Route(Struct, frozen=True):
     homes: Mapping[str, tuple[tuple[int, str], ...]]
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def commit(self, position: int) -> str:
+        """The commit at a position: 0 is where the line starts."""
+        return self.line.commits[position - 1] if position else self.line.start
+
 
 def follow(
     history: History,
@@ -100,6 +105,11 @@ class RoutePast(Struct):
     state: Mapping[str, TreeEntry | None]
     position: int = 0
 
+    @property
+    def commit(self) -> str:
+        """The commit of this state."""
+        return self.route.commit(self.position)
+
     def renamed(self, path: str) -> str | None:
         """See `carry.Past`: where the file is in this state, None if it was not renamed."""
         at = path
@@ -117,8 +127,7 @@ class RoutePast(Struct):
         files = self.route.folders.get(folder, ())
         if not files or any(self.state.get(path) is not None for path in files):
             return None
-        commit = (self.route.line.start, *self.route.line.commits)[self.position]
-        if self.route.repository.resolve(f"{commit}:{folder}") is not None:
+        if self.route.repository.resolve(f"{self.commit}:{folder}") is not None:
             return None  # other files are in there
         homes = Counter(
             home.rpartition("/")[0] for path in files if (home := self.renamed(path)) is not None
@@ -200,7 +209,7 @@ class _Follower(Struct):
     def _note(self, position: int, landing: Landing) -> None:
         known = self._landings.get(position)
         touches = {**known.touches, **landing.touches} if known is not None else landing.touches
-        self._landings[position] = Landing(landing.commit, landing.parent, touches)
+        self._landings[position] = replace(landing, touches=touches)
 
     def _moved(
         self, position: int, commit: str, gone: Sequence[str], since: str | None = None

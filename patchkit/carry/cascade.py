@@ -1,0 +1,195 @@
+"""What fails only because an earlier patch of the series fails.
+
+Beside the stack as it can be built, which leaves failing patches out, runs a second one: the stack
+as it would be once they are resolved: with each of their files that could be carried, and where
+lines conflict with those of the patch. A file that fails on the first and is carried on the second
+*waits* for those patches; so does one whose path they leave open, since nobody can say what will be
+there. What fails on both fails by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.carry.files import carry_file
+from patchkit.carry.ground import REGULAR, TYPE, Ground, doubted_as
+from patchkit.carry.values import CarriedFile
+from patchkit.model.apply import Blobs, apply_changes
+from patchkit.model.diff import split_lines
+from patchkit.model.merging.regions import compare_three
+from patchkit.model.objects import TreeEntry, make_object
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.patch import FileChange
+from patchkit.model.tree import ObstructedError, Tree
+
+#: The names of patches that must be resolved first.
+Names: TypeAlias = tuple[str, ...]
+
+
+class Ahead(Struct):
+    """The stack as it would be once every patch that failed is resolved.
+
+    `open` are paths that such a patch changes in a way that nobody knows yet, each with the patches
+    to resolve; `failed` are the patches that failed, each with its paths.
+    """
+
+    tree: Tree
+    open: dict[str, Names] = field(default_factory=dict)
+    failed: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+
+    def carry(
+        self, ground: Ground, change: FileChange, before: FileOutcome, file: CarriedFile
+    ) -> CarriedFile | Names:
+        """The change carried here, or the patches that leave its path open.
+
+        `before` is what it comes to on the old base, `file` on the stack as it is, `ground.here`.
+        """
+        paths = {*paths_of(change), file.path}
+        names = self.open_at(paths)
+        if names:
+            return names
+        if all(self.tree.entry(path) == ground.here.entry(path) for path in paths):
+            return file
+        exact = apply_changes(self.tree, ground.blobs, (change,)).files[0]
+        ground = replace(ground, here=self.tree, remembered={})
+        return carry_file(ground, change, doubted_as(exact, before))
+
+    def told(
+        self, told: FileOutcome, change: FileChange, file: CarriedFile, there: CarriedFile | Names
+    ) -> FileOutcome:
+        """What to say of a file that fails, knowing what it comes to `there`, see `carry`."""
+        if isinstance(there, tuple):
+            return waiting(told, there)
+        if there is file:
+            return told
+        if there.carried:
+            return waiting(told, self.failed_at({*paths_of(change), file.path}))
+        return there.outcome
+
+    def take(
+        self,
+        outcome: PatchOutcome,
+        changes: Sequence[FileChange],
+        files: Sequence[CarriedFile],
+        there: Sequence[CarriedFile | Names],
+        ground: Ground,
+    ) -> None:
+        """Be one patch further; `outcome` is what it came to on the stack as it is.
+
+        The blobs of `ground` learn what is there.
+        """
+        touched: set[str] = set()
+        for change, file, each in zip(changes, files, there, strict=True):
+            paths = {*paths_of(change), file.path}
+            touched |= paths
+            if isinstance(each, tuple):
+                self.open.update(dict.fromkeys(paths, each))
+            elif not self._put(supposed(each, ground.old_blobs, ground.blobs)):
+                self.open.update(dict.fromkeys(paths, (outcome.name,)))
+        if outcome.status.fails:
+            self.failed.append((outcome.name, frozenset(touched)))
+
+    def take_whole(
+        self, name: str, changes: Sequence[FileChange], blobs: Blobs, status: Status
+    ) -> Names:
+        """Be one patch further that is taken as a whole; what it waits for, if it only waits.
+
+        A patch that a person left out, or that upstream has, does nothing.
+        """
+        paths = frozenset(path for change in changes for path in paths_of(change))
+        if status is Status.ABSORBED or not changes:
+            return ()
+        names = self.open_at(paths)
+        applied = apply_changes(self.tree, blobs, changes)
+        if applied.tree is not None and not names:
+            self.tree = applied.tree
+            names = self.failed_at(paths) if status.fails and self.failed else ()
+        else:
+            self.open.update(dict.fromkeys(paths, names or (name,)))
+        if status.fails:
+            self.failed.append((name, paths))
+        return names if status.fails else ()
+
+    def open_at(self, paths: Collection[str]) -> Names:
+        """The patches that leave one of the paths open."""
+        return _once(name for path in sorted(paths) for name in self.open.get(path, ()))
+
+    def failed_at(self, paths: Collection[str]) -> Names:
+        """The patches that failed and change one of the paths; all of them if none does."""
+        names = [name for name, touched in self.failed if not touched.isdisjoint(paths)]
+        return _once(names or (name for name, _ in self.failed))
+
+    def _put(self, file: CarriedFile | None) -> bool:
+        """Put a carried file; whether there is one, and room for it."""
+        if file is None:
+            return False
+        try:
+            self.tree = edited(self.tree, (file,))
+        except ObstructedError:
+            return False
+        return True
+
+
+def supposed(file: CarriedFile, old_blobs: Blobs, blobs: Blobs) -> CarriedFile | None:
+    """The file, a conflict resolved as the patch has its lines; None where no lines can be merged.
+
+    `blobs` learns its contents.
+    """
+    if not file.carried:
+        before, here, after = file.sides
+        if before is None or here is None or after is None:
+            return None
+        if not all(each.mode & TYPE == REGULAR for each in (before, here, after)):
+            return None
+        base, ours = (old_blobs.contents(each.oid) for each in (before, after))
+        upstream = blobs.contents(here.oid)
+        if any(b"\0" in text for text in (base, upstream, ours)):
+            return None
+        three = compare_three(split_lines(base), split_lines(upstream), split_lines(ours))
+        taken = [r.patch if r.settled is None else r.settled for r in three.regions]
+        blob = make_object("blob", three.assemble(taken))
+        file = replace(file, entry=TreeEntry(here.mode, blob.oid), blob=blob)
+    for each in (file.blob, *(other.blob for other in file.besides)):
+        if each is not None:
+            blobs.add(each)
+    return file
+
+
+def edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
+    """The tree with carried files; ObstructedError if a file or a folder is in the way."""
+    for file in files:
+        gone = file.leaves if file.leaves is not None else file.path if not file.entry else None
+        if gone is not None and tree.entry(gone) is not None:
+            tree = tree.remove(gone)
+    for file in files:
+        if file.entry is not None:
+            tree = tree.put(file.path, file.entry)
+        for each in file.besides:
+            tree = tree.put(each.path, each.entry)
+    return tree
+
+
+def waiting(file: FileOutcome, names: Names) -> FileOutcome:
+    """The file as one that cannot be carried before these patches are."""
+    return replace(
+        file,
+        status=Status.WAITING,
+        clashes=(),
+        confidence=0.0,
+        reasons=(f"waits for {', '.join(names)}",),
+        review=False,
+        waits_for=names,
+    )
+
+
+def paths_of(change: FileChange) -> frozenset[str]:
+    """The paths that a change names."""
+    return frozenset(path for path in (change.old_path, change.new_path) if path is not None)
+
+
+def _once(names: Iterable[str]) -> Names:
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,127 @@
+"""Carry a series to one commit, with all that a bump to it knows: its answer ahead of time.
+
+It is the carry that `patchkit bump` makes: the same engine, resolutions, recipes and history of the
+upstream. What drift says of the tip, and plan of the commits that it names, is read off it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from patchkit.carry import carry_stack
+from patchkit.drift.along import Along, Bring, tree_of
+from patchkit.drift.remembering import Trials
+from patchkit.drift.values import PatchForecast, forecast_of
+from patchkit.drift.walking import Series
+from patchkit.errors import BadInputError
+from patchkit.explain.terrain import Terrain
+from patchkit.gitcmd.between import Between
+from patchkit.gitcmd.firstparent import entries_at
+from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
+from patchkit.model.objects import SUBMODULE_MODE
+from patchkit.recipes.generating import Generator
+
+
+class Trial(Struct, frozen=True):
+    """Carries `series` along a history; `trials` has what was carried before."""
+
+    along: Along
+    series: Series
+    trials: Trials
+
+    def carry_to(self, commit: str) -> tuple[PatchForecast, ...] | None:
+        """What a bump to the commit comes to; None where files for it cannot be had."""
+        found = self.trials.known(commit)
+        if found is None or [each.name for each in found] != self._names:
+            found = self._carried(commit)
+            if found is not None:
+                self.trials.note(commit, found)
+        return found
+
+    @property
+    def _names(self) -> list[str]:
+        return [each.name for each in self.series.patches]
+
+    def _carried(self, commit: str) -> tuple[PatchForecast, ...] | None:
+        along, series = self.along, self.series
+        history = along.history
+        generator = Generator(series.recipes)
+        repository = history.repository
+        between = Between(repository, history.pin, commit, lambda: repository, along.bring)
+        try:
+            if series.recipes:
+                tree = tree_of(along.reader, commit)
+                _bring_scope(along.reader, tree, generator, along.bring)
+            report = carry_stack(
+                along.reader,
+                history.base(history.pin),
+                history.base(commit),
+                series.patches,
+                generator,
+                past=_Bringing(between, along, commit),
+                remembered=series.remembered,
+            )
+        except (MissingObjectError, BadInputError):
+            return None
+        return tuple(map(forecast_of, report.outcomes))
+
+
+def _bring_scope(reader: ObjectReader, tree: str, generator: Generator, bring: Bring) -> None:
+    """Bring all files of a tree at which recipes look."""
+    files = Terrain(reader, tree).files()
+    bring(
+        entry.oid
+        for path, entry in files.items()
+        if entry.mode != SUBMODULE_MODE
+        and any(recipe.covers(path) for recipe in generator.recipes.values())
+    )
+    reader.close()  # a git that runs need not see new packs
+
+
+class _Bringing(Struct, frozen=True):
+    """A Past that brings the files that it names, before they are read."""
+
+    past: Between
+    along: Along
+    commit: str
+
+    def renamed(self, path: str) -> str | None:
+        """See `carry.Past`."""
+        there = self.past.renamed(path)
+        self._bring((there,) if there is not None else ())
+        return there
+
+    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
+        """See `carry.Past`."""
+        paths = self.past.written_by(commit, like)
+        self._bring(paths)
+        return paths
+
+    def folder_renamed(self, folder: str) -> str | None:
+        """See `carry.Past`."""
+        return self.past.folder_renamed(folder)
+
+    def deleted_by(self, path: str) -> str:
+        """See `carry.Past`."""
+        return self.past.deleted_by(path)
+
+    def removed_by(self, path: str, line: bytes) -> str:
+        """See `carry.Past`."""
+        return self.past.removed_by(path, line)
+
+    def brought_by(self, path: str, line: bytes) -> str:
+        """See `carry.Past`."""
+        return self.past.brought_by(path, line)
+
+    def changed_by(self, path: str) -> tuple[str, ...]:
+        """See `carry.Past`."""
+        return self.past.changed_by(path)
+
+    def _bring(self, paths: Sequence[str]) -> None:
+        if not paths:
+            return
+        history = self.along.history
+        there = (entries_at(history.repository, c, paths) for c in (history.pin, self.commit))
+        self.along.contents(entry for entries in there for entry in entries.values())
