@@ -16,12 +16,12 @@ from patchkit.model import diffnames
 from patchkit.model.objects import decode_path
 from patchkit.model.patch import BinaryHunk, FileChange, Hunk, Kind
 
-_INDEX = re.compile(rb"([^.\n]{0,40})\.\.([^ \r\n]{0,40})\r?(?: (.*))?\n", re.DOTALL)
+_INDEX = re.compile(rb"([^.\n]{0,40})\.\.([^ \n]{0,40})(?: (.*))?\n", re.DOTALL)
 # bytes that git wants of a "---" line and of what follows the "+++" line
 _SHORTEST = len(b"@@ -a,b +c,d @@\n") - 2
 _HEX = re.compile(rb"[0-9a-f]+")
 # as strtoul takes it
-_MODE = re.compile(rb"[ \t\v\f\r]*([+-]?[0-7]+)[ \t\n\v\f\r]")
+_MODE = re.compile(rb"[ \t\v\f\r]*([+-]?[0-7]+)[ \t\n\r]")
 
 
 class Offences(Struct):
@@ -260,8 +260,9 @@ class _Reader(Struct):
         match = _INDEX.fullmatch(text)
         if match is None:
             return
-        if _HEX.fullmatch(match[1]) and _HEX.fullmatch(match[2]):
-            self.draft.old_blob, self.draft.new_blob = match[1].decode(), match[2].decode()
+        old, new = match[1], match[2].rstrip(b"\r")
+        if _HEX.fullmatch(old) and _HEX.fullmatch(new):
+            self.draft.old_blob, self.draft.new_blob = old.decode(), new.decode()
         if match[3] is not None:
             self.draft.old_mode = self._mode(match[3] + b"\n")
 

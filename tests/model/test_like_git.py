@@ -63,6 +63,12 @@ _HUNK = b"@@ -1 +1,2 @@\n old\n+new\n"
         (b"old\n", _G + b"old mode 100644\nnew mode 0\n" + _H[len(_G) :] + _HUNK),
         (b"old\n", _G + b"index 1234..5678  100644\n" + _H[len(_G) :] + _HUNK),
         (b"old\n", _G + b"old mode 100644\nnew mode 1000000100644\n" + _H[len(_G) :] + _HUNK),
+        (b"old\n", _G + b"index 1234..56\r78 ++100644\n" + _H[len(_G) :] + _HUNK),
+        (
+            b"old\n",
+            _G + b"deleted file mode 100644\f\n" + _H[len(_G) :].replace(b"b/f", b"/dev/null"),
+        ),
+        (b"old\n", _G + b"index 1234..5678\r\n" + _H[len(_G) :] + _HUNK),
         (b"old\n", _H + _HUNK + b"diff --git a/g b/"),
         (b"old\n", _H + _HUNK + b"diff --git a/g b/g\nx\n"),
         (b"old\n", _H + _HUNK + b"--- a/g\n+++ b/g\n@@ -"),
