@@ -87,16 +87,19 @@ dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are bu
 simulate: $(VENV)/.runs .simenv  ## the stacks on a simulated NPU, an hour; STEPS="megatron bridge/train", DEVICE=npu
 	.simenv/bin/python -m simulate run $(STEPS) --device $(DEVICE) --report build/simulate-$(DEVICE).json
 
-simulate-quick: $(VENV)/.runs .simenv  ## the short form, some minutes
+simulate-quick: $(VENV)/.runs .simenv-quick  ## the short form, some minutes
 	.simenv/bin/python -m simulate run $(STEPS) --quick --device $(DEVICE) --report build/simulate-quick.json
 
 simulate-mutations: $(VENV)/.runs .simenv  ## each patch taken away: does the step that is about it fail?
 	.simenv/bin/python -m simulate mutations $(STEPS) --device $(DEVICE) --report build/simulate-mutations.json
 
 # torch for CPUs, and what the runs import; done again when requirements.txt changes
-.PHONY: .simenv
+.PHONY: .simenv .simenv-quick
 .simenv:
-	@$(PYTHON) -m simulate.environment $@
+	@$(PYTHON) -m simulate.environment .simenv
+
+.simenv-quick:
+	@$(PYTHON) -m simulate.environment --quick .simenv
 
 audit: $(VENV)/.runs  ## known holes in what we depend on; asks the network
 	$(BIN)/python -m pip check

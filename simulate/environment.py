@@ -1,11 +1,13 @@
-"""`python -m simulate.environment VENV`: a virtual environment that the runs can use.
+"""`python -m simulate.environment [--quick] VENV`: a virtual environment that the runs can use.
 
 Standard library alone: it is what makes the others importable. torch is a build without CUDA, from
 whatever index pip is configured with; where that has none, it is said and nothing is downloaded.
+--quick: what the short form needs, a fifth of the rest.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -20,34 +22,45 @@ class NoTorchError(RuntimeError):
     """pip found no build of torch for a CPU."""
 
 
-def make(folder: Path) -> None:
+def make(folder: Path, *, quick: bool = False) -> None:
     """The environment at `folder`, complete when this returns; what is there already is kept."""
-    python = folder / "bin" / "python"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _make(folder, quick)
+
+
+def _make(folder: Path, quick: bool) -> None:
     stamp = folder / ".simulates"
-    wanted = f"{TORCH}\n{(HERE / 'requirements.txt').read_text()}"
-    if stamp.exists() and stamp.read_text() == wanted:
+    names = ["requirements-quick.txt", "requirements.txt", "requirements-alone.txt"]
+    whole = "\n".join([TORCH, *((HERE / name).read_text() for name in names)])
+    wanted = f"{TORCH}\n{(HERE / names[0]).read_text()}" if quick else whole
+    if stamp.exists() and stamp.read_text() in (wanted, whole):
         return
-    if not python.exists():
+    if not (folder / "bin" / "python").exists():
         venv.create(folder, with_pip=True)
-    constraints = folder / "constraints.txt"
-    constraints.write_text(f"{TORCH}\n")
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    python = str(folder / "bin" / "python")
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     found = subprocess.run([*pip, TORCH], capture_output=True, text=True, check=False)
     if found.returncode:
-        last = found.stderr.strip().splitlines()[-1:] or ["pip failed"]
+        said = [line for line in found.stderr.splitlines() if line.startswith("ERROR")]
         raise NoTorchError(
-            f"{TORCH}: {last[0]}\n"
+            f"{TORCH}: {said[-1] if said else 'pip failed'}\n"
             "hint: set PIP_EXTRA_INDEX_URL to an index with PyTorch's builds for CPUs, or "
             "SIMULATE_TORCH to what your index calls one"
         )
-    requirements = str(HERE / "requirements.txt")
-    subprocess.run([*pip, "-c", str(constraints), "-r", requirements], check=True)
+    constraints = folder / "constraints.txt"
+    constraints.write_text(f"{TORCH}\n")
+    listed = str(HERE / (names[0] if quick else names[1]))
+    subprocess.run([*pip, "-c", str(constraints), "-r", listed], check=True)
+    if not quick:
+        subprocess.run([*pip, "--no-deps", "-r", str(HERE / names[2])], check=True)
     stamp.write_text(wanted)
 
 
 if __name__ == "__main__":
     try:
-        make(Path(sys.argv[1]))
+        make(Path(sys.argv[-1]), quick="--quick" in sys.argv[1:-1])
     except NoTorchError as error:
         print(f"simulate: {error}", file=sys.stderr)
         sys.exit(3)

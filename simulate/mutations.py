@@ -34,6 +34,51 @@ class Mutation:
 
 MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
+        "patches/mindspeed/repatch-takes-namespace.patch",
+        "mindspeed/tp1-fp32",
+        "'Namespace' object has no attribute",
+    ),
+    Mutation(
+        "patches/mindspeed/te-attention-packed-sequences.patch",
+        "mindspeed/tp1-fp32-packed",
+        "Error",
+    ),
+    Mutation(
+        "patches/mindspeed/fields-for-configs-with-own-init.patch",
+        "bridge/train",
+        "has no attribute 'moe_zero_memory_num_layers'",
+    ),
+    Mutation(
+        "patches/megatron-bridge/mindspeed-module-types.patch",
+        "bridge/train",
+        "Error",
+    ),
+    Mutation(
+        "patches/megatron-bridge/qwen3-vl-takes-loss-mask.patch",
+        "bridge/train",
+        "unexpected keyword argument 'loss_mask'",
+    ),
+    Mutation(
+        "patches/megatron-bridge/qwen3-vl-packed-positions.patch",
+        "bridge/train",
+        "is out of bounds for dimension 0 with size 1",
+    ),
+    Mutation(
+        "patches/megatron-bridge/deepstack-checkpoint-tensors.patch",
+        "bridge/train",
+        "Error",
+    ),
+    Mutation(
+        "patches/megatron-bridge/deepstack-gradients-sequence-parallel.patch",
+        "bridge/train-tp2-sequence-parallel",
+        "norm of the gradients",
+    ),
+    Mutation(
+        "patches/slime/recompute-flags-in-bridge-mode.patch",
+        "bridge/train",
+        "they are not recomputed",
+    ),
+    Mutation(
         "patches/sglang/rotary-embedding-without-vllm.patch",
         "sglang/prefill-and-decode",
         "No module named 'vllm'",

@@ -137,17 +137,23 @@ class Comparison:
 
 
 def compare(figures: Figures, other: Figures, how: Against) -> list[Comparison]:
-    """Figures of the same name, one by one."""
+    """Figures of the same name, one by one; words are for the reader."""
     return [
         Comparison(name, figures[name], other[name], *_equal(figures[name], other[name], how))
         for name in figures
-        if name in other
+        if name in other and not _words(figures[name])
     ]
+
+
+def _words(figure: Any) -> bool:
+    return isinstance(figure, str) or (
+        isinstance(figure, list) and all(isinstance(each, str) for each in figure)
+    )
 
 
 def _equal(found: Any, expected: Any, how: Against) -> tuple[bool, float]:
     pairs = list(_numbers(found, expected))
-    if pairs is None or not pairs:
+    if not pairs:
         return found == expected, 0.0
     if any(a is None or b is None for a, b in pairs):
         return False, float("inf")

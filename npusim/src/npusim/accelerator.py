@@ -110,13 +110,9 @@ def get_device_name(device: Any = None) -> str:
     return NAME
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int] | None:
-    """None, as torch_npu: an NPU has no compute capability.
-
-    torch itself gets (0, 0): newer releases than the stacks' look into it without asking for None.
-    """
-    caller = sys._getframe(1).f_globals.get("__name__", "")
-    return (0, 0) if caller.startswith("torch.") else None
+def get_device_capability(device: Any = None) -> None:
+    """None, as torch_npu: an NPU has no compute capability."""
+    return
 
 
 def get_device_properties(device: Any = None) -> types.SimpleNamespace:

@@ -16,9 +16,31 @@ from torch._C._distributed_c10d import ProcessGroup, ProcessGroupGloo, Work
 
 def register() -> None:
     """Make "hccl" known; torch_npu adds is_hccl_available, too."""
+    _without_capability()
     dist.Backend.register_backend("hccl", Hccl, devices=["npu"])
     dist.is_hccl_available = lambda: True  # type: ignore[attr-defined]
     dist.distributed_c10d.is_hccl_available = lambda: True  # type: ignore[attr-defined]
+
+
+class _Seen:
+    """A module as another one sees it, with some names of its own."""
+
+    def __init__(self, real: Any, **own: Any) -> None:
+        self._real = real
+        vars(self).update(own)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def _without_capability() -> None:
+    """Let torch's broadcast, since 2.9, not ask an NPU for its compute capability.
+
+    After transfer_to_npu a tensor says is_cuda, and what torch.cuda answers then is None, or what
+    else has been put there: releases that the stacks are for do not look at it.
+    """
+    cuda = _Seen(torch.cuda, get_device_capability=lambda *_: (0, 0))
+    dist.distributed_c10d.torch = _Seen(torch, cuda=cuda)  # type: ignore[attr-defined]
 
 
 class Done(Work):

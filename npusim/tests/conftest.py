@@ -1,0 +1,5 @@
+"""The device, once for all tests."""
+
+import npusim
+
+npusim.install()
