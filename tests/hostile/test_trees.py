@@ -73,17 +73,19 @@ def test_a_few_objects_that_stand_for_any_number_of_files(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_cache_of_another_user_says_how_to_share_it(project: Project, upstream: Upstream) -> None:
+def test_a_cache_of_another_user_says_how_to_share_it(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
     project.component("demo", upstream, upstream.commit({"a": "1\n"}), PATCH)
     project.run("fetch").ok()
     project.component("demo", upstream, upstream.commit({"a": "1\n", "b": ""}), PATCH)
-    for lock in (project.root / "cache" / "locks").iterdir():
+    for lock in (tmp_path / "home" / "cache" / "locks").iterdir():
         lock.chmod(0o444)
     ran = project.run("fetch")
     assert (ran.code, "chgrp -R GROUP" in ran.err) == (5, True)
 
 
-def test_where_the_system_gives_no_more_threads(tmp_path: Path) -> None:
+def test_where_the_system_gives_no_more_threads() -> None:
     before = threading.stack_size()
     threading.stack_size(1 << 46)  # more than any address space has room for twice
     try:
