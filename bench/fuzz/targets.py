@@ -34,6 +34,9 @@ from patchkit.recipes.load import parse_recipe
 from patchkit.sources.unpacking import Limits, unpack
 from patchkit.stack import SeriesPatch
 from patchkit.transaction import JOURNAL, recover
+from tests.contracts.test_examining import CALLS, LIB
+from tests.contracts.trees import agreed
+from tests.contracts.trees import contracts as declare
 from tests.model.oracle import Objects, git_diff, our_verdict
 from tests.model.test_like_git import OPTIONS, Files, hold_to_git, some_edits, some_files
 from tests.recipes.kitchen import DROP, recipe_text
@@ -43,6 +46,21 @@ from tests.support.repos import Symlink
 _ROOT = Path(__file__).parent.parent.parent
 _MANIFESTS = tuple(
     path.read_bytes() for path in sorted(_ROOT.glob("tests/data/manifests/*/*.yaml"))
+)
+#: Python that calls from one component into another: our test's own.
+_PYTHON = tuple(text.encode() for text in (*LIB.values(), *CALLS))
+_PYTHON_WORDS = (
+    *(
+        b"import lib",
+        b"from lib import *\n",
+        b"lib.ops.scale",
+        b"**d",
+        b"*a",
+        b"super()",
+        b"lambda x:",
+    ),
+    *(b"class A(A):", b"@dataclass\n", b"x = x(x)\n", b"async ", b"self.", b"\t", b"    ", b"\\\n"),
+    *(b"from . import lib\n", b"from ... import x\n", b"match x:\n case y: pass\n", b"(x := lib)"),
 )
 _YAML = (
     b"[",
@@ -268,6 +286,20 @@ def small_files(random: Random) -> None:
         assert (Path(name) / "kept").read_bytes() == b"kept"
 
 
+def contracts(random: Random) -> None:
+    """Two components of odd Python are looked at to the end, and twice with one answer."""
+    files = {
+        f"{tree}/{name}.py": damaged(random, random.choice(_PYTHON), _PYTHON_WORDS, _PYTHON)
+        for tree in ("lib", "app")
+        for name in ("__init__", "ops", "layer")
+    }
+    trees = [
+        (tree, {path: data for path, data in files.items() if path.startswith(tree)}, declared)
+        for tree, declared in (("lib", declare("lib")), ("app", declare("app lib.ops")))
+    ]
+    assert agreed(*trees) == agreed(*trees)
+
+
 def carry(random: Random) -> None:
     """A stack comes through to any base: the same base as it was, its result as absorbed."""
     old = _plain(some_files(random))
@@ -304,7 +336,7 @@ def archive(random: Random) -> None:
 TARGETS: dict[str, Callable[[Random], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
-        *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, carry, archive),
+        *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, contracts, carry, archive),
         *(recipe, text_rule, metadata, records),
     )
 }

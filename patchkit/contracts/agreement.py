@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -200,11 +201,12 @@ def _loaded(traversal: Traversal, modules: Modules, entries: Collection[str]) ->
         if module is None or not module.path:
             continue
         yield module
-        for statement in traversal.imports(module):
-            for each in loaded_by(module, statement):
-                if each not in seen and modules.path_of(each) is not None:
-                    seen[each] = None
-                    queue.append(each)
+        with suppress(RecursionError):  # the examiner tells it
+            for statement in traversal.imports(module):
+                for each in loaded_by(module, statement):
+                    if each not in seen and modules.path_of(each) is not None:
+                        seen[each] = None
+                        queue.append(each)
 
 
 def _assumed(declared: Contracts) -> Mapping[str, bool]:

@@ -52,14 +52,20 @@ class Examiner(Struct):
     def examine(self, module: Module) -> Examined:
         """Everything that a module uses of other components."""
         self._broken, self._open, self._bound, self._used = [], [], 0, set()
-        for found in self.traversal.walk(module):
-            match found.node:
-                case ast.Import() | ast.ImportFrom():
-                    self._import(module, found)
-                case ast.Call() as call:
-                    self._call(module, call, found.spot)
-                case ast.Attribute() as name:
-                    self._name(module, name, found.spot)
+        try:
+            for found in self.traversal.walk(module):
+                match found.node:
+                    case ast.Import() | ast.ImportFrom():
+                        self._import(module, found)
+                    case ast.Call() as call:
+                        self._call(module, call, found.spot)
+                    case ast.Attribute() as name:
+                        self._name(module, name, found.spot)
+        except RecursionError:
+            why = "what comes from here on is nested too deeply"
+            self._open.append(OpenCall(module.path, 1, "", module.name, why))
+        if module.problem:
+            self._open.append(OpenCall(module.path, 1, "", module.name, module.problem))
         return Examined(
             broken=tuple(self._broken),
             open=tuple(self._open),

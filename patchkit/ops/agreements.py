@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from patchkit.errors import BadInputError, Problem, SurroundingsError
+from patchkit.gitcmd.objects import ObjectReader
 from patchkit.manifest.environments import whole_environment
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.names import short_id
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
 from patchkit.store import Store
 
 if TYPE_CHECKING:
     from patchkit.contracts.agreement import Agreement, ComponentAgreement, Partner
+    from patchkit.drift.values import BrokenContract
 
 
 class Agreements:
@@ -49,6 +54,48 @@ class Agreements:
             partners, given = partners_of(manifest, self._store, self._progress, stack)
             self._progress.step(manifest.name, "binding calls between components", local=True)
             return agreement_of(self._store.cache, partners, given)
+
+
+def broken_by_moving(
+    manifest: Manifest, component: Component, commit: str, store: Store, progress: Progress
+) -> tuple[Problem, ...]:
+    """The calls between components that fit at the component's pin, and not at a commit of it.
+
+    Each with the upstream commit that broke it. Fetches the history between the two; what keeps
+    that from being told is told instead.
+    """
+    if component.contracts is None:
+        return ()
+    from patchkit.drift.along import Along  # noqa: PLC0415
+    from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
+    from patchkit.histories import bring_blobs, open_history  # noqa: PLC0415
+
+    try:
+        history = open_history(store, component, commit, progress)
+
+        def bring(blobs: Iterable[str]) -> None:
+            bring_blobs(store, component, history, blobs, progress)
+
+        progress.step(component.name, "binding calls between components", local=True)
+        with ExitStack() as stack:
+            partners, given = partners_of(manifest, store, progress, stack)
+            reader = stack.enter_context(ObjectReader(history.repository))
+            along = Along(history, reader, bring)
+            found = find_broken_contracts(along, component.name, partners, given, store.cache)
+    except (BadInputError, SurroundingsError) as error:
+        what = f"calls between components were not looked at: {error.problems[0].what}"
+        hint = f"patchkit contracts {manifest.options()}  once it has moved"
+        return (Problem(what, component.name, hint),)
+    return tuple(map(_told, found))
+
+
+def _told(broken: BrokenContract) -> Problem:
+    place = broken.place
+    text = place.what if place.target in place.what else f"{place.target} {place.what}"
+    by = ""
+    if broken.by is not None:
+        by = f"since {short_id(broken.by.commit)} {broken.by.subject}"
+    return Problem(f"upstream breaks a call: {text}", f"{place.component} {place.place}", by)
 
 
 def partners_of(

@@ -24,6 +24,7 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.objects import lines_of
 from patchkit.model.progress import Progress
+from patchkit.ops.agreements import broken_by_moving
 from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
 from patchkit.ops.bump_target import Target, compare_link, find_target
 from patchkit.ops.going_on import arrive, find_halt, is_written
@@ -158,6 +159,8 @@ class _Bumping(Struct, frozen=True):
         after = with_component(self.manifest, moved)
         _require_same_files(after, moved, store, self.progress)
         edit = _edit_of(self.manifest, component, target, old.commit)
+        commit = store.base(moved, self.progress).commit
+        calls = broken_by_moving(self.manifest, component, commit, store, self.progress)
         refreshed = refresh_components(
             after,
             [moved],
@@ -168,7 +171,8 @@ class _Bumping(Struct, frozen=True):
             pin=edit,
         )
         done = refreshed.components[0]
-        return _told(row, done, edit, self.manifest, partial=self.options.partial)
+        told = _told(row, done, edit, self.manifest, partial=self.options.partial)
+        return replace(told, notes=(*told.notes, *calls))
 
 
 def with_component(manifest: Manifest, component: Component) -> Manifest:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from patchkit.contracts.breaches import Breach, Examined
@@ -88,9 +90,7 @@ def looked_at(code: str, **more: object) -> Examined:
     return found.found["app"]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
+CALLS = (
         "import lib\nlib.scale(1)",
         "import lib.ops as o\no.scale(1, by=3)",
         "from lib import scale as s\ns(1, 2)",
@@ -123,8 +123,10 @@ def looked_at(code: str, **more: object) -> Examined:
         "from lib import scale\nlambda scale: scale(1, 2, 3)",
         "if x:\n    from lib import scale\nelse:\n    from app.own import scale\nscale(1)",
         "from app.own import scale\nscale(1, 2, 3)",  # the component's own affair
-    ],
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("code", CALLS)
 def test_what_fits(code: str) -> None:
     assert looked_at(code).broken == ()
 
@@ -286,3 +288,25 @@ def test_a_name_that_is_bound_from_itself_costs_no_more_than_its_lines() -> None
     lines = "".join(f"    x = lib.gone{n}(x).a or x\n    y = x(y) or y.b(x)\n" for n in range(40))
     found = looked_at(f"import lib\ndef f(x, y, z):\n    x = z\n    y = z\n{lines}")
     assert len(found.broken) == 40
+
+
+@pytest.mark.parametrize("deep", ["x = " + "a + " * 9000 + "a", "x = a" + ".b()" * 9000])
+def test_code_that_is_nested_too_deeply_is_told(deep: str) -> None:
+    (left,) = looked_at(f"import lib\n{deep}\n").open
+    assert left.why in ("what comes from here on is nested too deeply", "cannot be parsed")
+
+
+def test_the_stack_may_be_short() -> None:
+    """Wherever Python's own stack ends, the module is told as one that was not looked at whole."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(260)
+    try:
+        (left,) = looked_at("import lib\nx = " + "a + " * 300 + "a\n").open
+    finally:
+        sys.setrecursionlimit(limit)
+    assert "too deeply" in left.why or left.why == "cannot be parsed"
+
+
+def test_a_file_that_cannot_be_parsed_is_told() -> None:
+    (left,) = looked_at("import lib\ndef f(:\n").open
+    assert (left.path, left.why) == ("app/main.py", "cannot be parsed in line 2")

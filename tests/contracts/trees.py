@@ -16,12 +16,13 @@ WHERE = Location(Path("m.yaml"), 1)
 class TextTree(Terrain):
     """A tree whose files are given."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
+    def __init__(self, files: Mapping[str, str | bytes]) -> None:
         self._texts = files
 
     def data(self, path: str) -> bytes | None:
         """See Terrain."""
-        return self._texts[path].encode() if path in self._texts else None
+        text = self._texts.get(path)
+        return text.encode() if isinstance(text, str) else text
 
     def files(self) -> dict[str, TreeEntry]:
         """See Terrain."""
@@ -37,7 +38,7 @@ def declared(call: str, to: str, *files: str) -> DeclaredCall:
 
 
 def agreed(
-    *partners: tuple[str, Mapping[str, str], Contracts], given: frozenset[str] = frozenset()
+    *partners: tuple[str, Mapping[str, str | bytes], Contracts], given: frozenset[str] = frozenset()
 ) -> Agreement:
     """What is found in components given as (name, files, contracts)."""
     return examine_partners([Partner(n, TextTree(f), c) for n, f, c in partners], given)

@@ -122,3 +122,22 @@ def test_what_cannot_be_looked_at_is_said(pair: Project, upstream: Upstream) -> 
     found = drift(pair, "kernels")
     assert found["contracts"] == []
     assert "calls between components: " in found["unseen"][0]
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_bump_tells_what_breaks(pair: Project, kernels: Upstream, dry: bool) -> None:
+    kernels.commit({"kernels/norm.py": "def rms_norm():\n    return 1\n"}, "Nothing any more")
+    by = kernels.git("rev-parse", "main").decode().strip()
+    kernels.commit({"kernels/more.py": "x = 1\n"}, "More")
+    pair.run("apply").ok()
+    ran = pair.run("bump", "kernels", "--to", "main", *(["--dry-run"] if dry else []))
+    assert "takes 0 positional arguments, is given 3" in ran.out + ran.err
+    assert f"since {by[:10]} Nothing any more" in ran.out + ran.err
+    assert pair.run("check", "-c", "engine").code == (0 if dry else 1)
+
+
+def test_a_bump_that_breaks_nothing_says_nothing(pair: Project, kernels: Upstream) -> None:
+    kernels.commit({"kernels/norm.py": "# faster\n" + NORM}, "No matter")
+    pair.run("apply").ok()
+    ran = pair.run("bump", "kernels", "--to", "main").ok()
+    assert "breaks a call" not in ran.out + ran.err
