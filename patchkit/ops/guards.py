@@ -10,6 +10,7 @@ from datetime import date
 
 from msgspec import Struct
 
+from patchkit.errors import BadInputError
 from patchkit.explain.terrain import Overlay
 from patchkit.manifest.values import Component, Manifest, RunStep
 from patchkit.model.lint import Finding, Severity
@@ -109,7 +110,14 @@ def _contracts(guarded: Guarded) -> Iterator[Finding]:
     from patchkit.contracts.findings import contract_findings
 
     command = f"patchkit contracts {manifest.options(component.name)}"
-    yield from contract_findings(guarded.agreements.of(manifest, component), command)
+    try:
+        found = guarded.agreements.of(manifest, component)
+    except BadInputError as error:
+        # patches of another component do not apply: that one's own check says why
+        what = f"calls between components were not looked at: {error.problems[0].what}"
+        yield Finding(Severity.WARNING, "contracts-unseen", what, component.name)
+        return
+    yield from contract_findings(found, command)
 
 
 def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:

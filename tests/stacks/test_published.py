@@ -89,6 +89,8 @@ def test_the_dead_patch_is_found_out(folder: Path, surroundings: dict[str, str])
     assert ran.code == 1
     patch = patches_of(ran.json, "slime")["slime.patch"]
     assert patch["outcome"]["status"] == "conflicted"
+    found = {each["name"]: each["findings"] for each in ran.json["components"]}
+    assert {each["code"] for each in found["megatron-bridge"]} == {"contracts-unseen"}
     text = patchkit_text(folder, surroundings, "check", "--manifest", dead)
     assert "slime.patch" in text
     for clash in (c for f in patch["outcome"]["files"] for c in f["clashes"]):
