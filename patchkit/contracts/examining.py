@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
 
 from msgspec import Struct, field
 
@@ -34,8 +35,8 @@ _NO_FIT = frozenset({"TypeError"})
 class Examiner(Struct):
     """Looks at modules of the component `tree`.
 
-    `given` are first names of modules that come from elsewhere; None: imports of packages that no
-    component gives are not judged. `calls` are declared receivers.
+    `given` are globs of first names of modules that come from elsewhere; None: imports of packages
+    that no component gives are not judged. `calls` are declared receivers.
     """
 
     tree: str
@@ -115,8 +116,8 @@ class Examiner(Struct):
         first = name.partition(".")[0]
         if self.modules.path_of(first) is not None:  # a namespace of several distributions
             first = ".".join(name.split(".")[:2])
-        known = self.given is None or first in sys.stdlib_module_names or first in self.given
-        if not known:
+        known = self.given is None or first in sys.stdlib_module_names
+        if not known and not any(fnmatchcase(first, glob) for glob in self.given or ()):
             what = f"no component and no requirement gives {first}"
             self._tell(Breach.PACKAGE, module, found, first, what, "")
 

@@ -184,6 +184,7 @@ _MODULES = Text(
     rf"{_NAME_PART}(?:\.{_NAME_PART})*",
     example="sglang.srt.models.qwen3*",
 )
+_OUTSIDE = Text("a package's name, or a glob", _TARGET.pattern, example="torch_*")
 _VARIABLE = Text("a Python name", r"[A-Za-z_]\w*", example="is_npu", written=True)
 
 _DECLARED_CALL = Record(
@@ -255,9 +256,9 @@ _CONTRACTS = Record(
         ),
         Field(
             "outside",
-            ListOf(_MODULE, "package"),
-            "Python packages that come from elsewhere: with another package, or with the machine. "
-            "What the metadata and `environment.versions` name need not be listed.",
+            ListOf(_OUTSIDE, "package"),
+            "Python packages, or globs, that come from elsewhere: with another package, or with "
+            "the machine. What the metadata and `environment.versions` name need not be listed.",
             synonyms=("requires", "given", "provided"),
         ),
         Field(
