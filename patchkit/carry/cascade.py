@@ -3,8 +3,8 @@
 Beside the stack as it can be built, which leaves failing patches out, runs a second one: the stack
 as it would be once they are resolved: with each of their files that could be carried, and where
 lines conflict with those of the patch. A file that fails on the first and is carried on the second
-*waits* for those patches; so does one whose path they leave open, since nobody can say what will be
-there. What fails on both fails by itself.
+*waits* for those patches; so does one that applies as it is on the second only, and one whose path
+they leave open, since nobody can say what will be there. What fails on both fails by itself.
 """
 
 from __future__ import annotations
@@ -59,16 +59,17 @@ class Ahead(Struct):
         return carry_file(ground, change, doubted_as(exact, before))
 
     def told(
-        self, told: FileOutcome, change: FileChange, file: CarriedFile, there: CarriedFile | Names
+        self, change: FileChange, file: CarriedFile, there: CarriedFile | Names
     ) -> FileOutcome:
-        """What to say of a file that fails, knowing what it comes to `there`, see `carry`."""
-        if isinstance(there, tuple):
-            return waiting(told, there)
+        """What to say of a file, knowing what it comes to `there`, see `carry`."""
+        told = file.outcome
         if there is file:
             return told
-        if there.carried:
+        if isinstance(there, tuple):
+            return told if file.carried else waiting(told, there)
+        if waits(told.status, there.outcome.status):
             return waiting(told, self.failed_at({*paths_of(change), file.path}))
-        return there.outcome
+        return told if file.carried else there.outcome
 
     def take(
         self,
@@ -171,6 +172,15 @@ def edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
         for each in file.besides:
             tree = tree.put(each.path, each.entry)
     return tree
+
+
+def waits(here: Status, there: Status) -> bool:
+    """Whether a file waits that comes to `here` now, and to `there` without earlier conflicts.
+
+    So does one that applies as it is then, and now would have to be merged.
+    """
+    fails = here is Status.CONFLICTED and not there.fails
+    return fails or (here is Status.MERGED and there in (Status.UNCHANGED, Status.SHIFTED))
 
 
 def waiting(file: FileOutcome, names: Names) -> FileOutcome:

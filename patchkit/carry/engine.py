@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.cascade import Ahead, edited, waiting
+from patchkit.carry.cascade import Ahead, Names, edited, waiting
 from patchkit.carry.files import carry_file
 from patchkit.carry.ground import Ground, doubted_as
 from patchkit.carry.values import CarriedFile, CarryReport, Generate, NoPast, PartialResult, Past
@@ -135,11 +135,17 @@ class _Carrying(Struct):
             for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
         ]
         files = kept_apart(files)
+        outcomes = tuple(file.outcome for file in files)
+        there: list[CarriedFile | Names] = [*files]
+        if self.ahead is not None:
+            there, outcomes = self._cascade(patch, ground, files, old)
         self._note(patch, files)
-        outcome = self._land(patch, files)
+        outcome = self._land(patch, files, outcomes)
         if self.ahead is None and outcome.status is Status.CONFLICTED:
             self.ahead = Ahead(ground.here)
-        return self._cascade(patch, ground, files, old, outcome) if self.ahead else outcome
+        if self.ahead is not None:
+            self.ahead.take(outcome, changes, files, there, ground)
+        return outcome
 
     def put_ahead(self, patch: SeriesPatch, made: PatchOutcome) -> None:
         """Take along a patch that its recipe, or a person, has put onto the stack, or failed to."""
@@ -168,11 +174,10 @@ class _Carrying(Struct):
         ground: Ground,
         files: Sequence[CarriedFile],
         old: PatchOutcome,
-        outcome: PatchOutcome,
-    ) -> PatchOutcome:
-        """The outcome, where earlier patches failed: what fails for that reason only waits.
+    ) -> tuple[list[CarriedFile | Names], tuple[FileOutcome, ...]]:
+        """What becomes of each file where earlier patches that failed are resolved.
 
-        Each file that cannot be carried on the stack as it is, is carried where these are resolved.
+        And what there is to say of it: what fails for that reason only waits.
         """
         assert self.ahead is not None
         changes = patch_changes(patch)
@@ -180,14 +185,11 @@ class _Carrying(Struct):
             self.ahead.carry(ground, change, before, file)
             for change, before, file in zip(changes, old.files, files, strict=True)
         ]
-        rows = tuple(
-            told if not told.status.fails else self.ahead.told(told, change, file, ahead)
-            for told, change, file, ahead in zip(outcome.files, changes, files, there, strict=True)
+        told = tuple(
+            self.ahead.told(change, file, ahead)
+            for change, file, ahead in zip(changes, files, there, strict=True)
         )
-        self.ahead.take(outcome, changes, files, there, ground)
-        if outcome.status is not Status.CONFLICTED:
-            return outcome
-        return replace(outcome, status=joined(each.status for each in rows), files=rows)
+        return there, told
 
     def _after(self, old: PatchOutcome) -> Tree | None:
         if old.tree is None:
@@ -248,10 +250,14 @@ class _Carrying(Struct):
         blobs = self.builder.blobs if known == file.entry else self.old_blobs
         return blobs.contents(file.entry.oid)
 
-    def _land(self, patch: SeriesPatch, files: Sequence[CarriedFile]) -> PatchOutcome:
-        outcomes = tuple(file.outcome for file in files)
+    def _land(
+        self,
+        patch: SeriesPatch,
+        files: Sequence[CarriedFile],
+        outcomes: tuple[FileOutcome, ...],
+    ) -> PatchOutcome:
         status = joined(each.status for each in outcomes)
-        if status is Status.CONFLICTED:
+        if status.fails:
             return PatchOutcome(patch.name, status, outcomes)
         try:
             tree = edited(self.builder.tree, files)

@@ -13,11 +13,11 @@ carried to, see `trial`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from patchkit.carry.cascade import Names, paths_of, supposed
+from patchkit.carry.cascade import Names, paths_of, supposed, waits
 from patchkit.carry.engine import is_contained, joined, names_a_path_twice
 from patchkit.carry.files import carry_file
 from patchkit.carry.ground import Ground, doubted_as
@@ -257,8 +257,8 @@ class Forecaster:
         if self._quick:
             todo = self._without_fitting(number, layer, rows, faults)
         for index in todo:
-            row = self._file(number, index, self._met_by(number, index, self._met))
-            if row.status.fails and self._failed:
+            row = self._file(number, index, self._met_by(number, index))
+            if row.status in (Status.CONFLICTED, Status.MERGED) and self._failed:
                 row = self._with_cause(number, index, row)
             rows.append(row)
             if self._quick and row.status is Status.CONFLICTED:
@@ -280,7 +280,7 @@ class Forecaster:
             if (number, index) in self._thorough:
                 left.append(index)
                 continue
-            met = self._met_by(number, index, self._met)
+            met = self._met_by(number, index)
             verdict, after = self._exact(number, index, met)
             if verdict.status in FITS and not verdict.contained:
                 rows.append(FileVerdict(change.path, self._as_old(layer, index, verdict), after))
@@ -290,7 +290,7 @@ class Forecaster:
 
         def cost(index: int) -> tuple[bool, int]:
             # known ones cost nothing; files that change seldom give an answer that holds for long
-            met = self._met_by(number, index, self._met)
+            met = self._met_by(number, index)
             key = _key(number, index, self._moved(layer.changes[index]), met)
             return self._known.file(key) is None, self._tries[number, index]
 
@@ -316,11 +316,11 @@ class Forecaster:
         return PatchVerdict(status, (), review, faults=faults if status not in FITS else ())
 
     def _with_cause(self, number: int, index: int, row: FileVerdict) -> FileVerdict:
-        """A file that fails where earlier patches fail: for that reason only, or by itself."""
+        """A file that does not apply where earlier patches fail: for that reason, or by itself."""
         there = self._carried_ahead(number, index)
         if isinstance(there, tuple):
-            return row.waiting(there)
-        if there.status.fails:
+            return row.waiting(there) if row.status.fails else row
+        if not waits(row.status, there.status):
             return row
         paths = self._layers[number].places[index]
         touching = [n for n in self._failed if not paths.isdisjoint(self._layers[n].paths)]
@@ -331,14 +331,14 @@ class Forecaster:
         if (number, index) not in self._there:
             met: dict[str, TreeEntry | None] = {}
             answer: FileVerdict | Names | None = None
-            for path in sorted(self._layers[number].places[index]):
+            for path in self._met_by(number, index):
                 entry = self._ahead(path, number)
                 if isinstance(entry, tuple):
                     answer = entry
                     break
                 met[path] = entry
             if answer is None:
-                answer = self._file(number, index, self._met_by(number, index, met.__getitem__))
+                answer = self._file(number, index, met)
             self._there[number, index] = answer
         return self._there[number, index]
 
@@ -372,7 +372,7 @@ class Forecaster:
         earlier = (self._layers[n] for n in self._failed if n < number)
         return any(not paths.isdisjoint(each.paths) for each in earlier)
 
-    def _met(self, path: str, number: int | None = None) -> TreeEntry | None:
+    def _met(self, path: str, number: int) -> TreeEntry | None:
         """What patch `number` meets at a path: the patches that fail are left out."""
         for layer in reversed(self._layers[:number]):
             if path in layer.left:
@@ -386,9 +386,7 @@ class Forecaster:
         there = self.state.get(change.old_path) is not None
         return (None if there else self.past.renamed(change.old_path)), None
 
-    def _met_by(
-        self, number: int, index: int, met: Callable[..., TreeEntry | None]
-    ) -> dict[str, TreeEntry | None]:
+    def _met_by(self, number: int, index: int) -> dict[str, TreeEntry | None]:
         """What stands at all paths that the verdict on a change depends on."""
         change = self._layers[number].changes[index]
         paths = set(paths_of(change))
@@ -397,9 +395,7 @@ class Forecaster:
             paths.add(f"{folder}/{str(change.new_path).rpartition('/')[2]}")
         if renamed is not None:
             paths.add(renamed)
-        if met == self._met:
-            return {path: self._met(path, number) for path in sorted(paths)}
-        return {path: met(path) for path in sorted(paths)}
+        return {path: self._met(path, number) for path in sorted(paths)}
 
     def _file(self, number: int, index: int, met: State) -> FileVerdict:
         """The carry engine's verdict on a change, by what it meets."""

@@ -12,7 +12,7 @@ from tests.drift.lines import edit, numbered
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.golden import Golden
 from tests.support.projects import Project
-from tests.support.repos import Upstream
+from tests.support.repos import Upstream, make_patch
 
 BASE = numbered(20)
 needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="reads pyproject.toml")
@@ -184,6 +184,29 @@ def test_together_as_far_as_metadata_allows(
     assert report["clashes"] == []
     shown = project.run("plan").ok().out.partition("Together")[2].splitlines()
     assert [line.split()[-1] for line in shown if line.startswith("      ")][:2] == ["1.1", "7"]
+
+
+def test_what_a_patch_takes_out_of_the_metadata_is_not_asked_for(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    """The engine's 2.0 may come: the trainer's patch takes out `engine==1.*`, on each commit."""
+    trainer = Upstream.create(tmp_path / "trainer.git")
+    setup = 'from setuptools import setup\n\nsetup(\n    name="{}",\n    version="{}",\n    {})\n'
+    needs = 'install_requires=["engine==1.*"],\n'
+    pin = upstream.commit({"setup.py": setup.format("engine", "1.0", ""), "a.py": BASE})
+    upstream.commit({"setup.py": setup.format("engine", "2.0", "")}, "Release 2.0")
+    old = setup.format("trainer", "7", needs)
+    other = trainer.commit({"setup.py": old})
+    trainer.commit({"setup.py": "# A comment\n" + old}, "A line above")
+    patch = make_patch({"setup.py": old}, {"setup.py": setup.format("trainer", "7", "")})
+    one = edit("a.py", BASE, l9="ours")
+    project.component("engine", upstream, pin, {"one.patch": one}, track="main")
+    project.component("trainer", trainer, other, {"needs.patch": patch}, track="main")
+
+    (first, *more) = project.run("plan", "--json").ok().json["combinations"]
+
+    assert [c["version"] for c in first["choices"]] == ["2.0", "7"]
+    assert (first["days"], more) == (0, [])
 
 
 @needs_toml

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -202,6 +203,51 @@ def test_every_form_of_every_report(project: Project, upstream: Upstream, comman
     markdown = project.run(command, "--format", "markdown").out
     assert "count\\.patch" in markdown or "demo" in markdown
     assert json.loads(project.run(command, "--format", "json").out)["exit_code"] == code
+
+
+def test_each_form_has_one_finding_for_a_cause(project: Project, upstream: Upstream) -> None:
+    """The second patch builds on the first: alone it would be a finding, waiting it is none."""
+    texts = ["one\ntwo\nthree\n", "one\n2\nthree\n", "one\n2\n2b\nthree\n"]
+    pin = upstream.commit({"a.py": texts[0]})
+    patches = {
+        f"{number}.patch": make_patch({"a.py": old}, {"a.py": new}, subject="Count")
+        for number, (old, new) in enumerate(pairwise(texts), 1)
+    }
+    project.component("demo", upstream, pin, patches, track="main")
+    upstream.commit({"a.py": "one\nzwei\nthree\n"}, "Rework")
+    sarif = json.loads(project.run("drift", "--format", "sarif").out)
+    (result,) = sarif["runs"][0]["results"]
+    assert "1.patch" in result["message"]["text"]
+    github = project.run("drift", "--format", "github").out
+    assert github.count("::error") == 1
+    junit = ElementTree.fromstring(project.run("drift", "--format", "junit").out)
+    assert (junit.get("failures"), junit.get("skipped")) == ("1", "1")
+    assert "waits for 1.patch" in project.run("drift", "--format", "junit").out
+    assert "waits for 1\\.patch" in project.run("drift", "--format", "markdown").out
+    assert "1 broken at the tip, 1 waiting for it" in project.run("drift").out
+
+
+def test_each_form_tells_the_event_of_the_state(project: Project, upstream: Upstream) -> None:
+    """First stopped applying by one commit, in conflict by another: both, each as what it is."""
+    lines = [f"line {number}" for number in range(1, 13)]
+
+    def text(**other: str) -> str:
+        return "".join(f"{other.get(f'l{n}', line)}\n" for n, line in enumerate(lines, 1))
+
+    pin = upstream.commit({"a.py": text()})
+    patch = make_patch({"a.py": text()}, {"a.py": text(l6="ours")}, subject="Ours")
+    project.component("demo", upstream, pin, {"ours.patch": patch}, track="main")
+    near = upstream.commit({"a.py": text(l4="near")}, "Near")[:10]
+    same = upstream.commit({"a.py": text(l4="near", l6="theirs")}, "The same line")[:10]
+    for form in ("sarif", "junit", "github"):
+        told = project.run("drift", "--format", form).out
+        assert told.index(f"is broken by {same}") < told.index(f"it stopped applying by {near}")
+    shown = project.run("drift").out
+    assert f"clash     at {same}" in shown
+    assert f"conflicts {same}" in shown
+    assert f"broken    {near}" in shown
+    assert f"The clash at {same}" in project.run("drift", "--format", "html").out
+    assert same in project.run("drift", "--format", "markdown").out
 
 
 def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
