@@ -17,7 +17,7 @@ def qwen3_vl(folder: Path, *, seed: int = 0) -> Path:
     import torch
     from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
-    sections = {"rope_type": "default", "mrope_section": [6, 5, 5], "mrope_interleaved": True}
+    sections = {"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": True}
     config = Qwen3VLConfig(
         text_config={
             "vocab_size": VOCABULARY,
@@ -26,7 +26,7 @@ def qwen3_vl(folder: Path, *, seed: int = 0) -> Path:
             "num_hidden_layers": 2,
             "num_attention_heads": 4,
             "num_key_value_heads": 2,
-            "head_dim": 32,
+            "head_dim": 128,
             "max_position_embeddings": 512,
             "rope_theta": 5000000.0,
             "rope_scaling": sections,
@@ -101,3 +101,32 @@ def samples() -> list[Sample]:
         Sample([2, 4, 6, 8], [41, 43, 47, 53]),
         Sample([2, 4, 6, 8], [59, 61]),
     ]
+
+
+def qwen3(folder: Path, *, seed: int = 0) -> Path:
+    """Qwen3 without the rest: two layers; bf16."""
+    import torch
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    config = Qwen3Config(
+        vocab_size=VOCABULARY,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        max_position_embeddings=1024,
+        rope_theta=1000000.0,
+        tie_word_embeddings=False,
+        dtype="bfloat16",
+    )
+    torch.manual_seed(seed)
+    model = Qwen3ForCausalLM(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(std=parameter[0].numel() ** -0.5)
+    model.bfloat16().save_pretrained(folder)
+    _tokenizer().save_pretrained(folder)
+    return folder

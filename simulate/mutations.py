@@ -98,6 +98,11 @@ MUTATIONS: tuple[Mutation, ...] = (
         "sglang/prefill-and-decode",
         "log probabilities differ",
     ),
+    Mutation(
+        "patches/verl/mindspeed-before-megatron.patch",
+        "verl/fully-async-imports",
+        "imported in this order: ['megatron.core'",
+    ),
 )
 
 

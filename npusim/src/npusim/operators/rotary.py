@@ -2,6 +2,7 @@
 
 import torch
 
+from npusim.extensions import extension
 from npusim.operators.table import operator
 
 _MODES = {"half": 0, "interleave": 1}
@@ -31,11 +32,14 @@ def npu_rotary_mul(
     return _rotated(self, r1, r2, _MODES[rotary_mode])
 
 
+@extension("npu_rotary_position_embedding")
 @operator
 def npu_rotary_position_embedding(
     x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, mode: int = 0
 ) -> torch.Tensor:
-    """The same, with a number for the mode: 0 half, 1 interleave."""
+    """The same, with a number for the mode: 0 half, 1 interleave. MindSpeed's: four dimensions."""
+    if {x.dim(), cos.dim(), sin.dim()} != {4}:
+        raise ValueError(f"four dimensions expected, found {x.dim()}, {cos.dim()}, {sin.dim()}")
     return _rotated(x, cos, sin, mode)
 
 

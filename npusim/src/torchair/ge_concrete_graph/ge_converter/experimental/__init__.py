@@ -1,0 +1,1 @@
+"""A place that others import from; see torchair."""

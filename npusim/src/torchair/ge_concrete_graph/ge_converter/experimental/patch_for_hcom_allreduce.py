@@ -1,0 +1,1 @@
+"""Imported for what it does to collectives in a graph: nothing, without graphs."""

@@ -1,0 +1,139 @@
+"""SGLang without a server: its model runner, and the log probabilities that it gives to samples.
+
+All of it is SGLang's: server arguments, model runner, batches, paged cache, attention backend.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from simulate import absent, kernels, models
+from simulate.steps import Place
+
+
+def importable(place: Place) -> None:
+    """Provide what SGLang imports and a machine without its device cannot have."""
+    absent.stand_in("decord", "sgl_kernel", "soundfile", "timm", "torchao", "torchvision")
+    if place.device == "npu" and importlib.util.find_spec("sgl_kernel_npu") is None:
+        import npusim
+
+        kernels.install(
+            place.workspace / "sgl-kernel-npu/python/sgl_kernel_npu/sgl_kernel_npu", npusim.host
+        )
+
+
+class Engine:
+    """The model in a folder, on the place's device, in bfloat16."""
+
+    def __init__(self, place: Place, folder: Path) -> None:
+        from sglang.srt.configs.model_config import ModelConfig
+        from sglang.srt.entrypoints.engine import _set_envs_and_config
+        from sglang.srt.model_executor.model_runner import ModelRunner
+        from sglang.srt.server_args import PortArgs, ServerArgs
+
+        given = ServerArgs(
+            model_path=str(folder),
+            device=place.device,
+            dtype="bfloat16",
+            mem_fraction_static=0.5,
+            max_total_tokens=1024,
+            max_running_requests=4,
+            disable_cuda_graph=True,
+            skip_tokenizer_init=True,
+            log_level="warning",
+        )
+        _set_envs_and_config(given)
+        self.runner = ModelRunner(
+            model_config=ModelConfig.from_server_args(given),
+            mem_fraction_static=given.mem_fraction_static,
+            gpu_id=place.rank,
+            tp_rank=0,
+            tp_size=1,
+            moe_ep_rank=0,
+            moe_ep_size=1,
+            pp_rank=0,
+            pp_size=1,
+            nccl_port=PortArgs.init_new(given).nccl_port,
+            server_args=given,
+        )
+
+    def log_probs(self, samples: list[models.Sample]) -> list[list[float]]:
+        """Of each token of the responses: the first by a prefill, the others by decode steps."""
+        import torch
+        from sglang.bench_one_batch import decode, extend
+        from sglang.srt.managers.mm_utils import init_mm_embedding_cache
+
+        init_mm_embedding_cache(1 << 20)  # empty: weights may have changed
+        self.runner.req_to_token_pool.clear()
+        self.runner.token_to_kv_pool_allocator.clear()
+        # One batch: a response that has ended goes on with its last token, which does not count
+        longest = max(len(each.response) for each in samples)
+        ahead = torch.tensor(
+            [(each.response + each.response[-1:] * longest)[:longest] for each in samples]
+        ).to(self.runner.device)
+        requests = [_request(self.runner, number, each) for number, each in enumerate(samples)]
+        _, logits, batch = extend(requests, self.runner)
+        steps = []
+        for number in range(longest):
+            if number:
+                _, logits = decode(ahead[:, number - 1], batch, self.runner)
+            chosen = logits.float().log_softmax(-1).gather(1, ahead[:, number, None])
+            steps.append(chosen.flatten().tolist())
+        return [
+            [steps[number][row] for number in range(len(each.response))]
+            for row, each in enumerate(samples)
+        ]
+
+
+def _request(runner: Any, number: int, sample: models.Sample) -> Any:
+    """What the scheduler makes of a request of the tokenizer's; slime sends pixels the same way."""
+    import torch
+    from sglang.srt.layers.rotary_embedding import MRotaryEmbedding
+    from sglang.srt.managers.schedule_batch import (
+        Modality,
+        MultimodalDataItem,
+        MultimodalInputs,
+        Req,
+    )
+    from sglang.srt.sampling.sampling_params import SamplingParams
+
+    tokens, seen = list(sample.prompt), None
+    if sample.pixels is not None:
+        grid = torch.tensor([models.GRID])
+        positions, delta = MRotaryEmbedding.get_rope_index(
+            spatial_merge_size=2,
+            image_token_id=models.IMAGE,
+            video_token_id=models.VIDEO,
+            vision_start_token_id=models.START,
+            model_type="qwen3_vl",
+            input_ids=torch.tensor([tokens]),
+            image_grid_thw=grid,
+        )
+        start = tokens.index(models.IMAGE)
+        image = MultimodalDataItem(
+            modality=Modality.IMAGE,
+            feature=sample.pixels,
+            offsets=[(start, start + tokens.count(models.IMAGE) - 1)],
+            model_specific_data={"image_grid_thw": grid},
+        )
+        seen = MultimodalInputs.from_dict(
+            {
+                "mm_items": [image],
+                "im_token_id": models.IMAGE,
+                "im_start_id": models.START,
+                "im_end_id": models.END,
+                "video_token_id": models.VIDEO,
+                "mrope_positions": positions.squeeze(1),
+                "mrope_position_delta": delta,
+            }
+        )
+        tokens = runner.model.pad_input_ids(tokens, seen)
+    given = SamplingParams(temperature=0, max_new_tokens=len(sample.response))
+    request = Req(number, "", tokens, given)
+    request.multimodal_inputs = seen
+    request.fill_ids = request.origin_input_ids
+    request.logprob_start_len = -1
+    request.set_extend_input_len(len(tokens))
+    return request
