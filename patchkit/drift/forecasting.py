@@ -53,7 +53,8 @@ _Met = TreeEntry | Names | None
 class PatchVerdict(Struct, frozen=True):
     """What became of a patch on a commit; `faults` are the hunks that do not apply as they are.
 
-    Of a quick forecaster `conflicts` and `review` are not all.
+    Of a quick forecaster `conflicts` and `review` are not all. A WAITING one is `blocked` where an
+    earlier patch is in conflict in a file of its own, not just elsewhere.
     """
 
     status: Status
@@ -61,6 +62,7 @@ class PatchVerdict(Struct, frozen=True):
     review: tuple[str, ...] = ()
     waits_for: Names = ()
     faults: tuple[HunkFault, ...] = ()
+    blocked: bool = False
 
     def forecast(self, name: str) -> PatchForecast:
         """The same of the patch with that name."""
@@ -151,6 +153,7 @@ class Forecaster:
         self.past = RoutePast(route, self.state)
         self._failed: list[int] = []
         self._there: dict[tuple[int, int], FileVerdict | Names] = {}
+        self._open: set[str] = set()
 
     def supply(self, contents: Mapping[str, bytes]) -> None:
         """Take these blobs of the upstream as read; those of the last time are forgotten."""
@@ -168,7 +171,7 @@ class Forecaster:
 
     def judge(self) -> tuple[PatchVerdict, ...]:
         """What would become of each patch in the present state."""
-        self._failed, self._there = [], {}
+        self._failed, self._there, self._open = [], {}, set()
         told: list[PatchVerdict] = []
         for number, layer in enumerate(self._layers):
             key = self._state_key(number, told)
@@ -306,7 +309,8 @@ class Forecaster:
         if status.fails:
             names = dict.fromkeys(name for row in rows for name in row.waits_for)
             waits = tuple(names) if status is Status.WAITING else ()
-            return PatchVerdict(status, conflicts, review, waits, faults)
+            blocked = bool(waits) and not self._open.isdisjoint(layer.paths)
+            return PatchVerdict(status, conflicts, review, waits, faults, blocked)
         layer.left = {path: entry for row in rows for path, entry in row.after.items()}
         fits = any(not row.after for row in rows)  # as it is: it does something
         if not fits and all(self._met(path, number) == e for path, e in layer.left.items()):
@@ -361,6 +365,8 @@ class Forecaster:
                     there = self._carried_ahead(at, index)
                     if isinstance(there, tuple):
                         return there
+                    if there.status.fails:
+                        self._open.add(path)
                     if path in there.after:
                         return there.after[path]
                     if there.status.fails:

@@ -119,10 +119,13 @@ class _Teller(Struct):
             yield Break(self._at(start), None, False, start.faults)
 
     def _intervals(self, changes: Sequence[Change]) -> Iterable[Interval]:
-        """Runs of one state; what merely changes in which hunks do not fit makes no new one."""
+        """Runs of one state; what merely changes in which hunks do not fit makes no new one.
+
+        That a patch for which this one waits comes to be in conflict in this one's files does.
+        """
         runs: list[list[Change]] = []
         for change in changes:
-            if runs and runs[-1][0].status is change.status:
+            if runs and _kind(runs[-1][0]) == _kind(change):
                 runs[-1].append(change)
             else:
                 runs.append([change])
@@ -173,6 +176,10 @@ def _landed(commit: Commit, page: str | None) -> Landed:
         commit_page(page, commit.id),
         request_page(page, number),
     )
+
+
+def _kind(change: Change) -> tuple[Status, bool]:
+    return change.status, change.verdict.blocked
 
 
 def _is_broken(change: Change) -> bool:

@@ -307,7 +307,9 @@ def _opened(walker: Walker, patch: int, changes: Sequence[Change]) -> Iterator[C
     known: Change | None = None
     for change in changes:
         inside = None
-        news = known is not None and known.status is not change.status
+        news = known is not None and (
+            known.status is not change.status or known.verdict.blocked != change.verdict.blocked
+        )
         if known is not None and (news or _absorbed(change) - _absorbed(known)):
             inside = walker.opened(change.position, patch, partial(_is_like, change, news=news))
         yield replace(change, inside=inside)
@@ -316,7 +318,7 @@ def _opened(walker: Walker, patch: int, changes: Sequence[Change]) -> Iterator[C
 
 def _is_like(change: Change, verdict: PatchVerdict, *, news: bool) -> bool:
     """Whether a verdict has what a change brought: its status, if that was news, or its faults."""
-    same = verdict.status is change.status
+    same = (verdict.status, verdict.blocked) == (change.status, change.verdict.blocked)
     return same and (news or verdict.faults == change.faults)
 
 
