@@ -25,18 +25,17 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from patchkit.cli.main import collect_rarely
-from patchkit.drift.along import Along
-from patchkit.drift.walking import Series, Walk, Walker, walk_history
-from patchkit.gitcmd.objects import ObjectReader
-from patchkit.histories import History, bring_blobs, open_history
+from patchkit.drift.walk import Series, Walk, Walker, walk_history
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.load import load_manifest
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Silent
-from patchkit.recipes.generating import load_generator
-from patchkit.series import LoadedPatch, load_series
-from patchkit.sources.refs import LATEST
-from patchkit.stack import patch_changes
-from patchkit.store import Store
+from patchkit.recipes.generate import load_generator
+from patchkit.stack.build import patch_changes
+from patchkit.stack.series import LoadedPatch, load_series
+from patchkit.upstream.git import LATEST
+from patchkit.upstream.history import Along, History, bring_blobs, open_history
+from patchkit.upstream.store import Store
 
 _ROUNDS = 9
 

@@ -22,8 +22,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 
-from patchkit.drift.judging import HunkFault
-from patchkit.drift.values import (
+from patchkit.drift.drift_report import (
     Break,
     Interval,
     Landed,
@@ -32,8 +31,9 @@ from patchkit.drift.values import (
     Risk,
     TrendPoint,
 )
+from patchkit.drift.judge import HunkFault
 from patchkit.errors import ExitCode
-from patchkit.explain.values import (
+from patchkit.explain.explanation import (
     Cause,
     FileExplanation,
     HunkExplanation,
@@ -41,11 +41,11 @@ from patchkit.explain.values import (
     Origin,
     PatchExplanation,
 )
-from patchkit.model.alignment import Place
 from patchkit.model.outcome import Preimage, Reason, Status
+from patchkit.model.similarity import Place
 from patchkit.ops.drift import ComponentDrift, DriftReport
-from patchkit.report.html.pages import drift_page
-from patchkit.report.notices import drift_notices
+from patchkit.report.findings import drift_notices
+from patchkit.report.html.html_page import drift_page
 
 _ROUNDS = 5
 _START = datetime(2025, 11, 18, 9, tzinfo=timezone.utc)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.atomic import UNFINISHED, replace_file, sync_folder, write_beside, write_folder
+from patchkit.disk.files import UNFINISHED, replace_file, sync_folder, write_beside, write_folder
 from patchkit.errors import SurroundingsError
 from tests.workspace.killing import killed_at
 
@@ -110,7 +110,7 @@ def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
 _ENDLESS = """
 import sys
 from pathlib import Path
-from patchkit.atomic import replace_file
+from patchkit.disk.files import replace_file
 print("ready", flush=True)
 while True:
     for letter in b"ab":

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.export import (
+from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.mail import parse_patch
+from patchkit.model.objects import Base
+from patchkit.model.patch import Identity
+from patchkit.stack.build import SeriesPatch, build_stack, parse_commit
+from patchkit.stack.patch_files import (
     Deed,
     Layout,
     Original,
@@ -19,12 +25,6 @@ from patchkit.export import (
     export_patches,
     layout_of,
 )
-from patchkit.gitcmd.objects import reading, write_objects
-from patchkit.gitcmd.repository import Repository
-from patchkit.model.base import Base
-from patchkit.model.mail import parse_patch
-from patchkit.model.patch import Identity
-from patchkit.stack import SeriesPatch, build_stack, parse_commit
 from tests.support.nasty import hostile_attributes, nasty_stack
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

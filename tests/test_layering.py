@@ -132,11 +132,11 @@ def test_only_gitcmd_and_sources_spawn() -> None:
     # may take without end runs where it can be ended
     others = {m for m in spawners if not m.startswith("gitcmd/")}
     assert others <= {
-        "sources/configuration.py",
-        "sources/index.py",
-        "machine/programs.py",
+        "upstream/pip_config.py",
+        "upstream/index.py",
+        "machine/ascend.py",
         "recipes/regex.py",
-        "verify/running.py",
+        "guards/verify/steps.py",
     }
 
 

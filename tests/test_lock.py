@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import BadInputError
-from patchkit.lock import (
+from patchkit.manifest.values import LocalSeries
+from patchkit.model.objects import Base
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.patch import PatchFile
+from patchkit.stack.build import Stack
+from patchkit.stack.lockfile import (
     Lock,
     LockedComponent,
     LockedPatch,
@@ -21,12 +26,7 @@ from patchkit.lock import (
     recorded_in,
     write_lock,
 )
-from patchkit.manifest.values import LocalSeries
-from patchkit.model.base import Base
-from patchkit.model.outcome import PatchOutcome, Status
-from patchkit.model.patch import PatchFile
-from patchkit.series import LoadedPatch, LoadedSeries
-from patchkit.stack import Stack
+from patchkit.stack.series import LoadedPatch, LoadedSeries
 from tests.support.components import WHERE
 
 _ORIGIN = LocalSeries("patches/demo/series", WHERE)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.memory import memory_path, recall, remember
+from patchkit.disk.result_cache import memory_path, recall, remember
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:

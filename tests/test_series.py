@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
 from patchkit.model.progress import Silent
-from patchkit.series import LoadedSeries, load_series
-from patchkit.store import Store
+from patchkit.stack.series import LoadedSeries, load_series
+from patchkit.upstream.store import Store
 from tests.support.archives import digest
 from tests.support.components import WHERE, git_component, manifest_of
 from tests.support.projects import Project

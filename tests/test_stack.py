@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.process import sealed_environment
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.mail import parse_patch
+from patchkit.model.mail import add_patch_trailer, parse_patch, split_patch_trailer
 from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.outcome import Preimage, Reason, Status
-from patchkit.model.trailers import add_patch_trailer, split_patch_trailer
-from patchkit.stack import (
+from patchkit.stack.build import (
     Base,
     SeriesPatch,
     Stack,

@@ -17,10 +17,10 @@ import pytest
 
 from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
-from patchkit.model.base import Base
+from patchkit.model.objects import Base
 from patchkit.model.progress import Silent
-from patchkit.sources.identity import pin_ref
-from patchkit.store import Store, fetch_all
+from patchkit.upstream.identity import pin_ref
+from patchkit.upstream.store import Store, fetch_all
 from tests.support.archives import digest, make_tar
 from tests.support.components import (
     WHERE,
@@ -261,8 +261,8 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from patchkit.model.progress import Silent
-from patchkit.sources.identity import pin_ref
-from patchkit.store import Store
+from patchkit.upstream.identity import pin_ref
+from patchkit.upstream.store import Store
 from tests.support.components import git_component
 print("ready", flush=True)
 base = Store(Path(sys.argv[1])).base(git_component(sys.argv[2], sys.argv[3]), Silent())

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.disk.transaction import JOURNAL, recover, write_set
 from patchkit.errors import BadInputError, SurroundingsError
-from patchkit.transaction import JOURNAL, recover, write_set
 from tests.workspace.killing import failing_at, just_before, killed_at
 
 OLD = {"patches/a/one.patch": b"1\n", "patches/a/two.patch": b"2\n", "patches/a/series": b"s\n"}
@@ -205,7 +205,7 @@ def test_a_folder_that_is_left_empty_goes(root: Path) -> None:
 def test_a_full_disk_changes_nothing(root: Path) -> None:
     """A limit on the size of files stands in for the disk: the third file is too large for it."""
     program = (
-        "import sys; from pathlib import Path; from patchkit.transaction import write_set\n"
+        "import sys; from pathlib import Path; from patchkit.disk.transaction import write_set\n"
         "from patchkit.errors import SurroundingsError\n"
         "root = Path(sys.argv[1])\n"
         "writes = {root / 'patches/a/one.patch': b'x', root / 'n/e/w': b'x',"
@@ -383,7 +383,7 @@ def test_a_file_that_nobody_saw_must_not_be_there(root: Path) -> None:
 def test_folders_are_on_disk_before_the_journal_is(root: Path) -> None:
     """A power cut must not keep the journal and lose a file that it names."""
     program = (
-        "import os, sys; from pathlib import Path; from patchkit import transaction\n"
+        "import os, sys; from pathlib import Path; from patchkit.disk import transaction\n"
         "root = Path(sys.argv[1])\n"
         "def hook(event, arguments):\n"
         "    if event == 'open' and arguments[2] & os.O_ACCMODE == os.O_RDONLY"

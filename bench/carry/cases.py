@@ -14,12 +14,12 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
-from patchkit.gitcmd.objects import ObjectReader, write_objects
+from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository, init_repository
-from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
-from patchkit.stack import SeriesPatch, build_stack
+from patchkit.model.objects import Base
+from patchkit.stack.build import SeriesPatch, build_stack
 
 
 @dataclass(frozen=True)

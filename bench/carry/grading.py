@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from enum import Enum
 from itertools import accumulate
 
-from patchkit.model.diff import split_lines
-from patchkit.model.linediff import Edit, diff_lines
+from patchkit.model.diff_parse import split_lines
+from patchkit.model.line_diff import Edit, diff_lines
 
 # Brackets and blank lines stand everywhere: which of them is new is a matter of the comparison.
 _WORD = re.compile(rb"\w")

@@ -27,9 +27,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from patchkit.gitcmd.objects import ObjectReader
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.diff import split_lines
+from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.regions import compare_three
 
 _PICKED = re.compile(r"cherry[ -]picked from commit ([0-9a-f]{40})")

@@ -12,15 +12,14 @@ from pathlib import Path
 
 from bench.carry.cases import Case, Truth
 from patchkit.carry import carry_stack
-from patchkit.gitcmd.between import Between
-from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.process import git_version, sealed_environment
-from patchkit.model.diff import split_lines
+from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import FileOutcome
-from patchkit.model.overlay import Overlay
-from patchkit.model.tree import Tree
-from patchkit.stack import SeriesPatch, build_stack
+from patchkit.model.tree import Overlay, Tree
+from patchkit.stack.build import SeriesPatch, build_stack
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 from bench.corpora.judging import BOTH, NEITHER
 from bench.corpora.published import Clone, Set, published
 from patchkit.errors import BadInputError
-from patchkit.gitcmd.objects import MissingObjectError, reading
+from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import PatchOutcome, Preimage
-from patchkit.stack import Base, SeriesPatch, build_stack
+from patchkit.stack.build import Base, SeriesPatch, build_stack
 
 
 @dataclass(frozen=True)

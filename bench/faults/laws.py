@@ -13,8 +13,8 @@ from bench.faults.calls import REMOVES, Fault
 from bench.faults.sandbox import Sandbox
 from bench.faults.scene import Scene
 from bench.faults.tracing import Traced
-from patchkit.atomic import UNFINISHED
-from patchkit.transaction import JOURNAL
+from patchkit.disk.files import UNFINISHED
+from patchkit.disk.transaction import JOURNAL
 
 Kind = TypeVar("Kind")
 

@@ -11,14 +11,14 @@ from bench.fuzz.damage import damaged
 from patchkit.drift.record import read_record
 from patchkit.errors import PatchkitError
 from patchkit.manifest.values import InstallStep
-from patchkit.ops.undoing import read_undo, record_path
-from patchkit.planning.declaring import declaration_of
-from patchkit.report.reading import read_envelope
-from patchkit.sources.http import Page
-from patchkit.sources.listing import page_files
+from patchkit.ops.undo import read_undo, record_path
+from patchkit.planning.metadata import declaration_of
+from patchkit.report.json import read_envelope
+from patchkit.upstream.http import Page
+from patchkit.upstream.index import page_files
 from patchkit.workspace import Checkout
+from patchkit.workspace.checkout import read_purpose
 from patchkit.workspace.journal import journal_path, read_journal
-from patchkit.workspace.purpose import read_purpose
 
 _METADATA = {
     "pyproject.toml": b'[project]\nname = "demo"\nversion = "1.0"\ndependencies = ["a>=1; extra"]\n'

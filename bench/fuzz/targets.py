@@ -17,23 +17,22 @@ from random import Random
 from bench.fuzz.damage import damaged
 from bench.fuzz.foreign import metadata, records
 from bench.fuzz.recipes import recipe, text_rule
-from patchkit.adopt import Incoming, _readable
 from patchkit.carry import carry_stack
+from patchkit.disk.transaction import JOURNAL, recover
 from patchkit.errors import BadInputError, PatchkitError
 from patchkit.gitcmd.process import sealed_environment
-from patchkit.lock import load_lock
 from patchkit.manifest.load import load_manifest
-from patchkit.model.base import Base
 from patchkit.model.header import clean_message, format_header
 from patchkit.model.lint import lint_patch
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import FILE_MODE
+from patchkit.model.objects import FILE_MODE, Base
 from patchkit.model.outcome import Status
-from patchkit.model.series import parse_series
-from patchkit.recipes.load import parse_recipe
-from patchkit.sources.unpacking import Limits, unpack
-from patchkit.stack import SeriesPatch
-from patchkit.transaction import JOURNAL, recover
+from patchkit.model.series_file import parse_series
+from patchkit.recipes.recipe_file import parse_recipe
+from patchkit.stack.build import SeriesPatch
+from patchkit.stack.importing import Incoming, _readable
+from patchkit.stack.lockfile import load_lock
+from patchkit.upstream.archive import Limits, unpack
 from tests.contracts.test_examining import CALLS, LIB
 from tests.contracts.trees import agreed
 from tests.contracts.trees import contracts as declare

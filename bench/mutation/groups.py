@@ -58,24 +58,24 @@ GROUPS = (
     ),
     Group(
         "carry",
-        ("patchkit/carry/*.py", "patchkit/model/reverse.py"),
+        ("patchkit/carry/*.py", "patchkit/model/revision.py"),
         ("tests/carry", "tests/ops/test_carry.py", "tests/model/test_reverse.py"),
     ),
     Group(
         "stack",
-        ("patchkit/stack.py", "patchkit/export.py"),
+        ("patchkit/stack/build.py", "patchkit/stack/patch_files.py"),
         ("tests/test_stack.py", "tests/test_export.py"),
     ),
     Group(
         "workspace",
         ("patchkit/workspace/*.py",),
         ("tests/workspace",),
-        ("patchkit/workspace/halting.py",),
+        ("patchkit/workspace/waiting.py",),
     ),
-    Group("halting", ("patchkit/workspace/halting.py",), ("tests/ops/test_going_on.py",)),
+    Group("halting", ("patchkit/workspace/waiting.py",), ("tests/ops/test_going_on.py",)),
     Group(
         "transaction",
-        ("patchkit/transaction.py", "patchkit/atomic.py", "patchkit/lock.py"),
+        ("patchkit/disk/transaction.py", "patchkit/disk/files.py", "patchkit/stack/lockfile.py"),
         ("tests/test_transaction.py", "tests/test_atomic.py", "tests/test_lock.py"),
     ),
 )

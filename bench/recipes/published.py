@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchkit.explain.terrain import Overlay
-from patchkit.export import Layout, canonical_diffs
-from patchkit.gitcmd.objects import reading, write_objects
-from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.diff import parse_diff
+from patchkit.gitcmd.scratch import overlay
+from patchkit.gitcmd.tree_view import Overlay
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.patch import FileChange, Hunk
-from patchkit.recipes.load import load_recipe
-from patchkit.recipes.trees import rewrite
-from patchkit.stack import SeriesPatch, build_stack
+from patchkit.recipes.generate import rewrite
+from patchkit.recipes.recipe_file import load_recipe
+from patchkit.stack.build import SeriesPatch, build_stack
+from patchkit.stack.patch_files import Layout, canonical_diffs
 
 _MEGATRON = "3714d81d418c9f1bca4594fc35f9e8289f652862"
 #: The slime commit that holds the NPU patch, and the one whose base patch comes before it.

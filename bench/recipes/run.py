@@ -20,19 +20,19 @@ from pathlib import Path
 from bench.recipes.page import page
 from bench.recipes.published import Comparison, compare_published
 from bench.recipes.trial import Trial
-from patchkit.explain.terrain import Overlay
-from patchkit.export import Layout, canonical_diffs
-from patchkit.gitcmd.objects import ObjectReader, reading, write_objects
-from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.base import Base
+from patchkit.gitcmd.scratch import overlay
+from patchkit.gitcmd.tree_view import Overlay
 from patchkit.model.mail import parse_patch
-from patchkit.recipes.engine import run_recipe
-from patchkit.recipes.load import load_recipe
-from patchkit.recipes.trees import Rewritten, read_scope, rewrite
-from patchkit.recipes.values import Recipe
-from patchkit.stack import SeriesPatch, build_stack
+from patchkit.model.objects import Base
+from patchkit.recipes.generate import Rewritten, read_scope, rewrite
+from patchkit.recipes.recipe_file import load_recipe
+from patchkit.recipes.rule import Recipe
+from patchkit.recipes.run import run_recipe
+from patchkit.stack.build import SeriesPatch, build_stack
+from patchkit.stack.patch_files import Layout, canonical_diffs
 
 HERE = Path(__file__).parent
 PIN = "3714d81d418c9f1bca4594fc35f9e8289f652862"

@@ -5,7 +5,7 @@ three-way merge with the old file as the base; rules of our own for what that le
 each checked and flagged for review; else a conflict. docs/carry.md gives the reasons.
 """
 
+from patchkit.carry.carried import CarryReport, Generate, PartialResult, Past
 from patchkit.carry.engine import carry_stack, is_contained
-from patchkit.carry.values import CarryReport, Generate, PartialResult, Past
 
 __all__ = ["CarryReport", "Generate", "PartialResult", "Past", "carry_stack", "is_contained"]

@@ -15,11 +15,10 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.files import carry_file
-from patchkit.carry.ground import REGULAR, TYPE, Ground, doubted_as
-from patchkit.carry.values import CarriedFile
-from patchkit.model.apply import Blobs, apply_changes
-from patchkit.model.diff import split_lines
+from patchkit.carry.carried import REGULAR, TYPE, CarriedFile, Ground, doubted_as
+from patchkit.carry.carry_file import carry_file
+from patchkit.model.apply_changes import Blobs, apply_changes
+from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.regions import compare_three
 from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status

@@ -8,20 +8,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.carry.carried import (
+    CarriedFile,
+    CarryReport,
+    Generate,
+    Ground,
+    NoPast,
+    PartialResult,
+    Past,
+    doubted_as,
+)
+from patchkit.carry.carry_file import carry_file
 from patchkit.carry.cascade import Ahead, Names, edited, waiting
-from patchkit.carry.files import carry_file
-from patchkit.carry.ground import Ground, doubted_as
-from patchkit.carry.values import CarriedFile, CarryReport, Generate, NoPast, PartialResult, Past
-from patchkit.model.apply import Applied, Blobs, apply_changes
-from patchkit.model.merging.conflicts import Labels
+from patchkit.model.apply_changes import Applied, Blobs, apply_changes
+from patchkit.model.merging.markers import Labels
 from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Reason, Status
-from patchkit.model.overlay import Overlay
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
-from patchkit.model.reverse import reverse_changes
-from patchkit.model.tree import ObjectSource, ObstructedError, Tree
-from patchkit.stack import Base, SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
+from patchkit.model.revision import reverse_changes
+from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
+from patchkit.stack.build import Base, SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
 
 # What a file change may come to, from what weighs most in a patch to what weighs least.
 _WEIGHT = (

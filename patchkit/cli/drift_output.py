@@ -2,28 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from patchkit.cli.drift_silently import silent_lines
 from patchkit.cli.explanations import explanation_lines
-from patchkit.cli.since_output import print_changes
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Line, Paint, Painted, Piece, cut, width
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted, Piece, cut, width
-from patchkit.cli.words import word
-from patchkit.drift.saying import forecast_words
+from patchkit.drift.drift_report import forecast_words
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.drift.values import AbsorbedHunk, Break, Interval, Landed, PatchDrift
+    from patchkit.drift.drift_report import (
+        AbsorbedHunk,
+        Break,
+        BrokenContract,
+        Interval,
+        Landed,
+        MovedTarget,
+        NewSite,
+        PatchDrift,
+    )
+    from patchkit.drift.record import Change, Since
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
-# Files with their hunks, breaks, absorbed hunks: so many are worth reading in a terminal.
+
+# What drifted without a conflict, as a person reads it: the worst first, in short.
+
+
+# So many are worth reading in a terminal; --json has all.
 _SHOWN = 6
+
+
+def silent_lines(component: ComponentDrift) -> Iterator[Line]:
+    """New sites, functions that are replaced and changed, and what could not be looked at."""
+    yield from _site_lines(component.sites)
+    yield from _target_lines(component.targets)
+    yield from _contract_lines(component.contracts)
+    for each in component.unseen:
+        yield ""
+        yield ["  ", Painted("unseen", Paint.NOTICE), f"    {each}"]
+
+
+def _site_lines(sites: tuple[NewSite, ...]) -> Iterator[Line]:
+    if not sites:
+        return
+    yield ""
+    told = counted(len(sites), "new site")
+    yield ["  ", Painted(told, Paint.STRONG), " that rules name and nobody has reviewed"]
+    for site in sites[:_SHOWN]:
+        yield ["    ", Painted(site.rule, Paint.NOTICE), f"  {site.place}"]
+        if site.by is not None:
+            yield ["      ", *_commit(site.by)]
+    yield from _rest(sites)
+
+
+def _target_lines(targets: tuple[MovedTarget, ...]) -> Iterator[Line]:
+    for component in dict.fromkeys(each.component for each in targets):
+        order = {"gone": 0, "signature": 1, "body": 2}
+        own = [each for each in targets if each.component == component]
+        own.sort(key=lambda each: order.get(each.verdict.value, 3))
+        yield ""
+        many = counted(len(own), "function")
+        yield ["  ", Painted(many, Paint.STRONG), f" that {component} replaces changed upstream"]
+        for target in own[:_SHOWN]:
+            yield ["    ", Painted(target.verdict.value, Paint.NOTICE), f"  {target.name}"]
+            if target.by is not None:
+                yield ["      ", *_commit(target.by)]
+        yield from _rest(own)
+
+
+def _contract_lines(contracts: tuple[BrokenContract, ...]) -> Iterator[Line]:
+    if not contracts:
+        return
+    yield ""
+    many = counted(len(contracts), "call")
+    yield ["  ", Painted(many, Paint.STRONG), " between components that upstream broke"]
+    for each in contracts[:_SHOWN]:
+        place = each.place
+        at = f"  {place.component} {place.place}: {place.what}"
+        yield ["    ", Painted(place.target, Paint.NOTICE), at]
+        if each.by is not None:
+            yield ["      ", *_commit(each.by)]
+    yield from _rest(contracts)
+
+
+def _rest(found: Sequence[NewSite | MovedTarget | BrokenContract]) -> Iterator[Line]:
+    if len(found) > _SHOWN:
+        yield f"    and {len(found) - _SHOWN} more: --json has all"
+
+
+def _commit(commit: Landed) -> list[str | Painted]:
+    request = f" #{commit.request}" if commit.request is not None else ""
+    return [
+        Painted(short_id(commit.commit), Paint.PLACE),
+        f" {commit.day}{request} {commit.author[:40]}",
+    ]
+
+
+# What changed since the last report, as a person reads it.
+
+
+# So many findings of one kind are worth reading in a terminal.
+
+
+def print_changes(terminal: Terminal, component: ComponentDrift, since: Since) -> None:
+    """A line for each change, below a line that names the component."""
+    if not since.at:
+        terminal.product("  the first report on it: all that does not fit is new")
+    elif since.pin != component.pin:
+        terminal.product(f"  the pin was {short_id(since.pin)} and is {short_id(component.pin)}")
+    rows = [_since_row(change, first=not since.at) for change in since.changes]
+    terminal.table(rows, indent=2)
+    _print_notes(terminal, "new", since.new)
+    _print_notes(terminal, "settled", since.settled)
+
+
+def _print_notes(terminal: Terminal, kind: str, notes: Sequence[str]) -> None:
+    for note in notes[:_SHOWN]:
+        terminal.product(["  ", word(kind), f"  {note}"])
+    if len(notes) > _SHOWN:
+        terminal.product(["  ", word(kind), f"  {len(notes) - _SHOWN} more"])
+
+
+def _since_row(change: Change, *, first: bool) -> tuple[Line, Line, Line]:
+    return _now(change), change.patch, "" if first else _before(change)
+
+
+def _now(change: Change) -> Painted:
+    return word(change.status if change.status is not None else "dropped")
+
+
+def _before(change: Change) -> str:
+    if change.status is None:
+        return "is no longer in the series"
+    if change.again:
+        return "by another commit than before"
+    return f"was {change.was.value}" if change.was is not None else "is new in the series"
+
+
+# Files with their hunks, breaks, absorbed hunks: so many are worth reading in a terminal.
 _NARROW = 40
 
 #: Of a patch that does not fit: what a bump does about it by itself.

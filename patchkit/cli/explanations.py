@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from patchkit.cli.styled_text import Line, Paint, Painted, cut
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted, cut
-from patchkit.explain.saying import (
+from patchkit.explain.advice import (
     edited_files,
     file_words,
     hunk_words,
@@ -18,14 +18,13 @@ from patchkit.explain.saying import (
     place_words,
     renamed_words,
 )
-from patchkit.explain.values import Cause
-from patchkit.model.counting import counted
-from patchkit.model.harmless import shown
+from patchkit.explain.explanation import Cause
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
+from patchkit.model.text import counted, shown
 
 if TYPE_CHECKING:
-    from patchkit.explain.values import (
+    from patchkit.explain.explanation import (
         FileExplanation,
         HunkExplanation,
         Mismatch,

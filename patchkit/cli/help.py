@@ -54,7 +54,7 @@ def _page(name: str) -> str:
 
         return PAGES[name]
     except (ImportError, KeyError):
-        from patchkit.cli.pages import command_page, overview
+        from patchkit.cli.help_pages import command_page, overview
 
         return command_page(name) if name else overview()
 

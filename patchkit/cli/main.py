@@ -63,7 +63,7 @@ def _answer(argv: list[str]) -> int:
         print(f"patchkit {__version__}")
         return 0
     if argv[:1] == ["__complete"]:
-        from patchkit.cli.complete import complete
+        from patchkit.cli.completion import complete
 
         return complete(argv[1:])
     if asked := _help_asked(argv):

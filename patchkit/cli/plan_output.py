@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Line, Paint, Painted, Piece, cut
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted, Piece, cut
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
-from patchkit.planning.values import Grade
+from patchkit.model.text import counted
+from patchkit.planning.plan_report import Grade
 
 if TYPE_CHECKING:
-    from patchkit.drift.values import PatchForecast
+    from patchkit.drift.drift_report import PatchForecast
     from patchkit.ops.plan import ComponentPlan, PlanReport
-    from patchkit.planning.values import Clash, Combination, Effort, Reach
+    from patchkit.planning.plan_report import Clash, Combination, Effort, Reach
 
 _NARROW = 40
 # Amounts of work that are told in full: the first ones, and what the tip takes.

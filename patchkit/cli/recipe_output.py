@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from difflib import unified_diff
 
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Line, Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode, Problem
-from patchkit.model.counting import counted
 from patchkit.model.lint import Severity
 from patchkit.model.objects import lines_of
-from patchkit.ops.new_recipe import NewRecipe
+from patchkit.model.text import counted
 from patchkit.ops.recipe import (
     InducedRecipe,
+    NewRecipe,
     RecipeTest,
     RecipeTestReport,
     RecipeTrial,

@@ -12,15 +12,15 @@ from pprint import pformat
 
 from patchkit.cli.catalog import COMMANDS, GROUPS
 from patchkit.cli.command import about, is_written, load_command
-from patchkit.cli.pages import (
+from patchkit.cli.help_pages import (
     SHARED_EXITS,
     command_page,
     exits,
     overview,
     paragraphs,
+    parameters,
     summary,
 )
-from patchkit.cli.parameters import parameters
 from patchkit.cli.shapes import json_reference
 
 _ROOT = Path(__file__).parent.parent.parent

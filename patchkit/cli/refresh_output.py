@@ -2,19 +2,140 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from shutil import get_terminal_size
 
-from patchkit.cli.bump_output import print_halted
-from patchkit.cli.carried_output import print_carried, print_carried_file
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Line, Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
-from patchkit.cli.words import word
 from patchkit.errors import Problem
-from patchkit.model.counting import counted
+from patchkit.model.objects import lines_of
+from patchkit.model.outcome import FileOutcome, Status
 from patchkit.model.revision import Revision
-from patchkit.ops.refresh_report import RefreshedComponent, RefreshedPatch, RefreshReport, Result
-from patchkit.refresh.drafting import RoutedEdit
+from patchkit.model.text import counted
+from patchkit.ops.bump_report import Attention, BumpedComponent, BumpReport
+from patchkit.ops.carry import CarriedFileRow
+from patchkit.ops.refresh_values import (
+    Halted,
+    RefreshedComponent,
+    RefreshedPatch,
+    RefreshReport,
+    Result,
+)
+from patchkit.refresh.draft import RoutedEdit
+
+# What became of a patch that was carried, for people: each file that is worth a word, and why.
+
+
+_NARROW = 40
+_HANGING = 2
+
+
+def print_carried(
+    terminal: Terminal, name: str, status: Status, *, review: bool, indent: int = 0
+) -> None:
+    """The line of a patch."""
+    note = [Painted("  review", Paint.NOTICE)] if review else []
+    terminal.product(["  " * indent, word(status), "  ", name, *note])
+
+
+def print_carried_file(terminal: Terminal, file: FileOutcome | CarriedFileRow) -> None:
+    """A file with its reasons; nothing for one that there is nothing to say about."""
+    offset = file.offset if isinstance(file, CarriedFileRow) else 0
+    if not (file.reasons or file.review or offset or file.status is Status.CONFLICTED):
+        return
+    sure = f", {file.confidence:.0%} sure" if file.review else ""
+    shift = f", {offset:+} lines" if offset and file.status is Status.SHIFTED else ""
+    place = f" -> {file.carried_to}" if file.carried_to else ""
+    terminal.product(["    ", word(file.status), f"  {file.path}{place}{shift}{sure}"])
+    for reason in file.reasons:
+        for indent, line in wrapped(reason, 8):
+            terminal.product([indent, Painted(line, Paint.FAINT)])
+
+
+def wrapped(text: str, indent: int) -> list[tuple[str, str]]:
+    """(indent, text) of the lines for which the terminal has room; paths stay whole."""
+    width = max(_NARROW, get_terminal_size().columns) - indent - _HANGING
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return [(" " * (indent + _HANGING * bool(n)), line) for n, line in enumerate(lines)]
+
+
+# What bump and continue print: each component, by what a reviewer must look at, and conflicts.
+
+
+#: Patches of which each file is told, with the reasons.
+_EXPLAINED = (
+    Attention.RESOLVED,
+    Attention.REVIEW,
+    Attention.CONFLICTED,
+    Attention.WAITING,
+    Attention.ABSORBED,
+)
+
+
+def render_bump(terminal: Terminal, report: BumpReport) -> None:
+    """Each component, and what is left to do."""
+    for row in report.components:
+        _render_component(terminal, row, dry_run=report.dry_run)
+    for name in report.untracked:
+        terminal.product([word("skipped"), "  ", name, "  has no `track`"])
+    for note in report.notes:
+        terminal.warn(note)
+    # one that came out of a conflict is in its checkout already
+    moved = [each.name for each in report.components if each.moved and not each.arrived]
+    if moved and report.dry_run:
+        terminal.say("a dry run: nothing was written")
+    elif moved:
+        names = "".join(f" -c {name}" for name in moved)
+        checkouts = "checkout" if len(moved) == 1 else "checkouts"
+        terminal.hint(f"patchkit apply -m {report.manifest}{names}  moves the {checkouts}")
+
+
+def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool) -> None:
+    text = ("would bump" if dry_run else "bumped") if row.moved else ""
+    pins = f"{row.old} -> {row.new}"
+    if row.result is Result.UNCHANGED:
+        pins = f"is at {row.new} already"
+    terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
+    for patch in row.patches:
+        terminal.product(["  ", word(patch.attention), "  ", patch.name])
+        if patch.attention in _EXPLAINED:
+            for file in patch.files:
+                print_carried_file(terminal, file)
+        if patch.attention is Attention.REVIEW and not patch.told:
+            terminal.product(["        ", Painted("its change is another one now", Paint.FAINT)])
+    if row.halted is not None:
+        print_halted(terminal, row.halted)
+    if row.saved:
+        terminal.kept(row.name, "what was done to the conflict is", row.saved)
+    terminal.also_saved(row.name, row.also_saved)
+    for finding in row.findings:
+        terminal.warn(Problem(finding.what, finding.where, finding.hint))
+    for note in row.notes:
+        terminal.warn(note)
+    for problem in row.problems:
+        terminal.problem(problem)
+
+
+def print_halted(terminal: Terminal, halted: Halted) -> None:
+    """The conflict that a checkout holds: what the patch is for, where it is, what comes later."""
+    terminal.product("")
+    terminal.product([Painted(halted.patch, Paint.STRONG), f": {halted.subject}"])
+    for line in lines_of(halted.reason):
+        terminal.product(["  ", line])
+    for file in halted.files:
+        how = "" if file.marked else "  no markers: git add or git rm it"
+        terminal.product(["  in conflict: ", Painted(file.path, Paint.PLACE), how])
+        for commit in file.upstream:
+            for indent, line in wrapped(f"upstream: {commit}", 4):
+                terminal.product([indent, line])
+    if halted.unknown:
+        terminal.product(["  upstream's commits are not named: ", halted.unknown])
+    if halted.later:
+        terminal.product(["  later patches on these files: ", ", ".join(halted.later)])
+
 
 _SHOWN = 8
 

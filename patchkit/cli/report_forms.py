@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from patchkit.cli.formats import Format, Writers
-from patchkit.cli.places import moment
-from patchkit.report.annotations import annotation_lines
-from patchkit.report.json import envelope
-from patchkit.report.junit import junit_document
-from patchkit.report.markdown import check_markdown, drift_markdown
-from patchkit.report.notices import (
+from patchkit.cli.format_options import Format, Writers
+from patchkit.cli.locate import moment
+from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
+from patchkit.report.findings import (
     check_cases,
     check_notices,
     drift_cases,
     drift_notices,
 )
-from patchkit.report.sarif import sarif_document
-from patchkit.report.values import Case, Level, Notice, Verdict
+from patchkit.report.json import envelope
+from patchkit.report.markdown import check_markdown, drift_markdown
+from patchkit.report.notice import Case, Level, Notice, Verdict
 
 if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport
@@ -109,9 +107,9 @@ def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
 
 def _pages() -> ModuleType:
     """The module that makes pages; other forms need not wait for its templates to load."""
-    from patchkit.report.html import pages
+    from patchkit.report.html import html_page
 
-    return pages
+    return html_page
 
 
 def _now() -> str:

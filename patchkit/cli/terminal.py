@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from shutil import get_terminal_size
 from typing import TextIO, TypeVar
 
-from patchkit.cli.text import Line, Paint, Painted, Piece, columns, pieces, render, width
+from patchkit.cli.styled_text import Line, Paint, Painted, Piece, columns, pieces, render, width
 from patchkit.errors import ExitCode, PatchkitError, Problem
 
 _Result = TypeVar("_Result")
 
 _NARROW = 40  # columns; nobody reads a report in fewer
 
-#: For outputs whose encoding has no room for the symbols of `patchkit.cli.words`.
+#: For outputs whose encoding has no room for the symbols of `patchkit.cli.status_words`.
 _PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": ".", "→": ">", "…": "~"})
 
 

@@ -13,15 +13,15 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.contracts.agreement import Partner, agreement_of, examine_module
-from patchkit.contracts.breaches import BrokenCall
-from patchkit.drift.along import Along, tree_of
-from patchkit.drift.telling import landed
-from patchkit.drift.values import BrokenContract
-from patchkit.explain.terrain import Terrain
-from patchkit.gitcmd.firstparent import Landing, landings
+from patchkit.drift.describe import landed
+from patchkit.drift.drift_report import BrokenContract
+from patchkit.gitcmd.first_parent import Landing, landings
+from patchkit.gitcmd.tree_view import Terrain
+from patchkit.guards.contracts.agreement import Partner, agreement_of, examine_module
+from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.model.objects import TreeEntry
-from patchkit.python.sources import Modules
+from patchkit.python.modules import Modules
+from patchkit.upstream.history import Along, tree_of
 
 
 def find_broken_contracts(

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from patchkit.carry import carry_stack
-from patchkit.drift.along import Along, Bring, tree_of
-from patchkit.drift.remembering import Trials
-from patchkit.drift.values import PatchForecast, forecast_of
-from patchkit.drift.walking import Series
+from patchkit.drift.drift_report import PatchForecast, forecast_of
+from patchkit.drift.forecast_cache import Trials
+from patchkit.drift.walk import Series
 from patchkit.errors import BadInputError
-from patchkit.explain.terrain import Terrain
-from patchkit.gitcmd.between import Between
-from patchkit.gitcmd.firstparent import entries_at
-from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.first_parent import entries_at
+from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
+from patchkit.gitcmd.tree_view import Terrain
 from patchkit.model.objects import SUBMODULE_MODE
-from patchkit.recipes.generating import Generator
+from patchkit.recipes.generate import Generator
+from patchkit.upstream.history import Along, Bring, tree_of
 
 
 class Trial(Struct, frozen=True):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from itertools import pairwise
 
 from msgspec.structs import replace
 
-from patchkit.explain.terrain import Terrain
-from patchkit.explain.values import Origin, OtherBlob
-from patchkit.gitcmd.history import best_match
+from patchkit.explain.explanation import Origin, OtherBlob, PatchEdit
+from patchkit.gitcmd.commit_history import best_match
+from patchkit.gitcmd.first_parent import versions
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.tree_view import Terrain
 from patchkit.model.patch import FileChange
 
 #: path -> [(blob id as a patch's index line says, the patch's name)], of results
@@ -95,3 +99,41 @@ def _with_commit(
         commit_matches=match.matches,
         alone=match.commit == base and match.matches == origin.known,
     )
+
+
+# Which commit of its own repository changed a patch so that it fits no more.
+
+
+# So many versions back somebody may have pinned one that fits.
+_VERSIONS = 40
+
+
+def find_edit(
+    repository: Repository,
+    commit: str,
+    path: str,
+    fits: Callable[[bytes], bool],
+    bring: Callable[[Iterable[str]], object],
+) -> PatchEdit | None:
+    """The commit before which the file at `path` fits; None if none is known.
+
+    `bring` is asked for versions that are not here. The version at `commit` does not fit.
+    """
+    found = versions(repository, commit, path, _VERSIONS)
+    entries = [each.touches[path] for each in found]
+    blobs = [entry.oid for entry in entries if entry is not None]
+    if len(blobs) < 2:
+        return None
+    bring(blobs)
+    with ObjectReader(repository) as reader:
+        contents = reader.read_present(blobs)
+    for newer, older in pairwise(found):
+        entry = older.touches[path]
+        data = contents.get(entry.oid) if entry is not None else None
+        if data is None:
+            return None
+        if fits(data):
+            by = newer.commit
+            digest = sha256(data).hexdigest()
+            return PatchEdit(by.id, by.date, by.author, by.subject, older.commit.id, digest)
+    return None

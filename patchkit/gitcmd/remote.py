@@ -8,6 +8,7 @@ first fetch: it costs more than most commands of ours take.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -21,11 +22,44 @@ from urllib.parse import urlsplit
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import git_program, network_environment, require_git
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.urls import readable_url
-from patchkit.model.stop import Stop
+from patchkit.model.progress import Stop
 
 if TYPE_CHECKING:
     from git.util import RemoteProgress
+
+
+# URLs of upstreams: when two spellings mean one, what may be shown, what to call its folder.
+#
+# Which URLs are taken at all is the manifest's business (manifest/urls.py).
+
+
+_SCP = re.compile(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")
+_PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
+
+
+def normal_url(url: str) -> str:
+    """Host and path, the same for every spelling of one repository; no scheme, no credentials."""
+    scp = _SCP.fullmatch(url) if "://" not in url else None
+    if scp:
+        host, path = scp["host"], scp["path"]
+    else:
+        parts = urlsplit(url)
+        host, path = parts.netloc.rpartition("@")[2], parts.path
+        host = host.removesuffix(f":{_PORTS.get(parts.scheme)}")
+    path = re.sub(r"/+", "/", path).strip("/").removesuffix(".git").rstrip("/")
+    return f"{host.lower() or 'file:'}/{path}"
+
+
+def readable_url(url: str) -> str:
+    """The URL without user and password."""
+    return re.sub(r"(?<=://)[^/@]*@", "", url)
+
+
+def folder_name(key: str) -> str:
+    """A folder name for `key`: the readable end of it and 12 digits of its hash."""
+    words = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
+    return f"{words[-48:].lstrip('-')}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
 
 #: Called with (done, total) of the step that git names; the total may be unknown.
 Listener = Callable[[str, int, int | None], None]

@@ -16,8 +16,7 @@ from typing import Any
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
 
-from patchkit.manifest.environments import normal_name
-from patchkit.manifest.values import InstallStep
+from patchkit.manifest.values import InstallStep, normal_name
 from patchkit.model.objects import lines_of
 
 #: A file of the component's tree by its path; None if there is none.

@@ -14,9 +14,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.manifest.nodes import Items, Node, Reading, Scalar, Table, decode, parse, reading_of
-from patchkit.manifest.render import flow_mapping
 from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, Pin
+from patchkit.manifest.write import flow_mapping
+from patchkit.manifest.yaml_nodes import (
+    Items,
+    Node,
+    Reading,
+    Scalar,
+    Table,
+    decode,
+    parse,
+    reading_of,
+)
 
 _BOM = b"\xef\xbb\xbf"
 

@@ -5,13 +5,16 @@ A text that "may have site values" has them as `${name}` (model/references.py).
 
 from __future__ import annotations
 
-from patchkit.manifest.shapes import ByForm, Field, ListOf, MapOf, Record, Text
-from patchkit.manifest.texts import COMPONENT, INNER_FOLDER, LINE, PACKAGE, PROSE
-from patchkit.manifest.words import (
+from patchkit.manifest.scalars import (
     ARGUMENT_PATTERN,
+    COMPONENT,
     GROUP_PATTERN,
     IMAGE_PATTERN,
+    INNER_FOLDER,
+    LINE,
+    PACKAGE,
     PACKAGE_PATTERN,
+    PROSE,
     SPECIFIER_PATTERN,
     SYSTEM_PACKAGE_PATTERN,
     VALUE_PATTERN,
@@ -19,6 +22,7 @@ from patchkit.manifest.words import (
     check_specifier,
     check_value_name,
 )
+from patchkit.manifest.types import ByForm, Field, ListOf, MapOf, Record, Text
 
 _TEXT = Text("text on one line", r"[^\n\r]+")
 _VARIABLE = Text("a variable's name", VARIABLE_PATTERN, example="HCCL_PORT")

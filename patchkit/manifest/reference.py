@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from patchkit.atomic import replace_file
-from patchkit.manifest.fields import MANIFEST
-from patchkit.manifest.schema import describe, schema_text
-from patchkit.manifest.shapes import (
+from patchkit.disk.files import replace_file
+from patchkit.manifest.format import MANIFEST
+from patchkit.manifest.json_schema import describe, schema_text
+from patchkit.manifest.types import (
     ByForm,
     Choice,
     Later,

@@ -12,12 +12,167 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from patchkit.errors import Problem
-from patchkit.manifest.guard_rules import check_guards
-from patchkit.manifest.machine_rules import check_machine
-from patchkit.manifest.nodes import Items, Node, Scalar, Table
-from patchkit.manifest.urls import holds_secret, is_local
-from patchkit.manifest.words import check_inner_path
-from patchkit.model.names import is_patch_name
+from patchkit.manifest.scalars import check_inner_path, holds_secret, is_local
+from patchkit.manifest.validate import near, shown
+from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
+from patchkit.model.names import ALWAYS_THERE, VALUE_NAME, is_patch_name, referred
+
+# What must hold between the keys by which patchkit guards patches; see rules.py.
+
+
+def check_guards(manifest: Table) -> Iterator[Problem]:
+    """What is wrong with overrides, as a target that is none, and with what contracts say."""
+    components = manifest.get("components")
+    entries = components.entries if isinstance(components, Table) else ()
+    names = [key.text for key, _ in entries]
+    for key, table in entries:
+        if isinstance(table, Table):
+            yield from _targets(key.text, table.get("overrides"), names)
+    tables = [(key.text, table) for key, table in entries if isinstance(table, Table)]
+    yield from _guard_packages([(name, table.get("contracts")) for name, table in tables])
+
+
+def _guard_packages(declared: list[tuple[str, Node | None]]) -> Iterator[Problem]:
+    """Packages that two components give, and names that are both true and false."""
+    givers: dict[str, str] = {}
+    for name, node in declared:
+        if not isinstance(node, Table):
+            continue
+        for package in _guard_scalars(node, "packages"):
+            if package.text in givers:
+                other = givers[package.text]
+                hint = "name what lies in each: megatron.core, megatron.bridge"
+                what = f"{package.text} is given by {other}, too"
+                yield Problem(what, str(package.where), hint)
+            givers.setdefault(package.text, name)
+        holding = {each.text for each in _guard_scalars(node, "holds")}
+        for each in _guard_scalars(node, "fails"):
+            if each.text in holding:
+                hint = "what is neither for certain belongs into none of them"
+                yield Problem(f"{each.text} is under `holds`, too", str(each.where), hint)
+
+
+def _guard_scalars(table: Table, key: str) -> list[Scalar]:
+    node = table.get(key)
+    return [n for n in node.items if isinstance(n, Scalar)] if isinstance(node, Items) else []
+
+
+def _targets(name: str, node: Node | None, names: list[str]) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for table in node.items if isinstance(node, Items) else ():
+        target = table.get("target") if isinstance(table, Table) else None
+        if not isinstance(target, Scalar):
+            continue
+        where = str(target.where)
+        if target.text == name:
+            yield Problem(f"{name} overrides itself", where, "name another component")
+        elif target.text not in names:
+            close = near(target.text, names)
+            hint = f"did you mean {close}?" if close else f"components here: {', '.join(names)}"
+            yield Problem(f"{target.text} is no component of this manifest", where, hint)
+        elif target.text in seen:
+            hint = "put the rules into one file"
+            yield Problem(f"{name} overrides {target.text} twice", where, hint)
+        seen.add(target.text)
+
+
+# What must hold between the keys from which the files for a machine are made.
+#
+# As rules.py: on nodes, for the lines; what is malformed in itself has been told already.
+
+
+def check_machine(manifest: Table) -> Iterator[Problem]:
+    """What is wrong between environment, values, image, launches and components."""
+    yield from _references(manifest)
+    for owner in (manifest, *_tables(manifest.get("components"))):
+        yield from _set_twice(owner)
+    for launch in _tables(manifest.get("launch")):
+        yield from _place(launch, manifest)
+        yield from _lists(launch)
+
+
+def _references(manifest: Table) -> Iterator[Problem]:
+    """`${name}` that is the name of no value."""
+    declared = [key.text for key, _ in _machine_entries(manifest.get("values"))]
+    known = [*declared, *ALWAYS_THERE]
+    for scalar in _texts_with_values(manifest):
+        for name in referred(scalar.text):
+            if name in known:
+                continue
+            if VALUE_NAME.fullmatch(name):
+                close = near(name, known)
+                hint = f"did you mean {close}?" if close else f"declare it: `values: {{{name}: ...`"
+                yield Problem(f"${{{name}}} is no site value", str(scalar.where), hint)
+            else:
+                hint = "site values are lower-case words in braces; `$${` is a plain `${`"
+                what = f"{shown(scalar.text)} has a ${{ that begins no site value"
+                yield Problem(what, str(scalar.where), hint)
+
+
+def _texts_with_values(manifest: Table) -> Iterator[Scalar]:
+    for owner in (manifest, *_tables(manifest.get("components"))):
+        environment = owner.get("environment")
+        if isinstance(environment, Table):
+            for key in ("scripts", "variables", "paths"):
+                yield from _machine_scalars(environment.get(key))
+    image = manifest.get("image")
+    if isinstance(image, Table):
+        yield from _machine_scalars(image.get("base"))
+    for launch in _tables(manifest.get("launch")):
+        yield from _machine_scalars(launch.get("variables"))
+        yield from _machine_scalars(launch.get("arguments"))
+
+
+def _set_twice(owner: Table) -> Iterator[Problem]:
+    environment = owner.get("environment")
+    if not isinstance(environment, Table):
+        return
+    variables = {key.text for key, _ in _machine_entries(environment.get("variables"))}
+    for key, _ in _machine_entries(environment.get("paths")):
+        if key.text in variables:
+            yield Problem(
+                f"{key.text} is in variables and in paths",
+                str(key.where),
+                "variables replace what is there, paths go before it: keep one",
+            )
+
+
+def _place(launch: Table, manifest: Table) -> Iterator[Problem]:
+    node = launch.get("component")
+    components = [key.text for key, _ in _machine_entries(manifest.get("components"))]
+    if isinstance(node, Scalar) and node.text not in components:
+        hint = f"components here: {', '.join(components)}"
+        yield Problem(f"{shown(node.text)} is no component of this manifest", str(node.where), hint)
+
+
+def _lists(launch: Table) -> Iterator[Problem]:
+    for group in _tables(launch.get("arguments")):
+        for key, value in group.entries:
+            if isinstance(value, Items) and not key.text.startswith("-"):
+                yield Problem(
+                    f"{shown(key.text)} has a list of values",
+                    str(value.where),
+                    "only a name that begins with - can; write the whole text after the =",
+                )
+
+
+def _machine_entries(node: Node | None) -> tuple[tuple[Scalar, Node], ...]:
+    return node.entries if isinstance(node, Table) else ()
+
+
+def _tables(node: Node | None) -> list[Table]:
+    return [value for _, value in _machine_entries(node) if isinstance(value, Table)]
+
+
+def _machine_scalars(node: Node | None) -> Iterator[Scalar]:
+    if isinstance(node, Scalar):
+        yield node
+    elif isinstance(node, Items):
+        for item in node.items:
+            yield from _machine_scalars(item)
+    else:
+        for _, value in _machine_entries(node):
+            yield from _machine_scalars(value)
 
 
 def check_rules(manifest: Table, root: Path) -> Iterator[Problem]:

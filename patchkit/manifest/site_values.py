@@ -12,13 +12,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.disk.files import read_plain
 from patchkit.errors import BadInputError, Problem, UsageError
-from patchkit.manifest.checking import check_shape, near, shown
-from patchkit.manifest.nodes import Scalar, Table, decode, parse
-from patchkit.manifest.shapes import MapOf, Text
+from patchkit.manifest.types import MapOf, Text
+from patchkit.manifest.validate import check_shape, near, shown
 from patchkit.manifest.values import Manifest
-from patchkit.model.references import ALWAYS_THERE
-from patchkit.reading import read_plain
+from patchkit.manifest.yaml_nodes import Scalar, Table, decode, parse
+from patchkit.model.names import ALWAYS_THERE
 
 _FILE = MapOf(Text("a value's name"), Text("text", r"[^\n\r]*", empty=True, written=True))
 

@@ -20,15 +20,17 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.dates import format_date
-from patchkit.model.encoded_words import decode_words, encode_words, needs_words
 from patchkit.model.mailinfo import (
     BLANKS,
     BREAK,
     MailField,
     clean_subject,
     decode_lines,
+    decode_words,
+    encode_words,
     format_author,
+    format_date,
+    needs_words,
     read_author,
     read_fields,
     read_in_body,

@@ -14,10 +14,10 @@ from enum import Enum
 
 from msgspec import Struct
 
-from patchkit.model.counting import counted
 from patchkit.model.header import is_trailers
+from patchkit.model.names import unsafe_path
 from patchkit.model.patch import FileChange, Header, HeaderForm, Hunk, Kind, PatchFile
-from patchkit.model.paths import unsafe_path
+from patchkit.model.text import counted
 
 SUBJECT_LENGTH = 72
 CONTEXT = 3

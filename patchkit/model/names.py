@@ -7,7 +7,12 @@ case-insensitive file system treats specially. Patch names end in `.patch`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from patchkit.model.objects import SYMLINK_MODE
 
 COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 # `git format-patch` cuts a long subject anywhere, so that a name may end in a dash or a dot
@@ -62,3 +67,125 @@ def recipe_name(patch: str) -> str:
 
 def _is_safe(text: str) -> bool:
     return ".." not in text and not text.endswith(".lock") and not _RESERVED.fullmatch(text)
+
+
+# Which paths a patch must not name: those that leave the tree or enter git's own folder.
+#
+# The rules are those of git's index (`verify_path`), with core.protectNTFS and core.protectHFS on
+# everywhere: a stack that can be applied on one machine can be on every other.
+
+
+# Nearly all paths, told at one glance: no dot at the start of a name, no "~", no odd character.
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)*")
+# HFS+ ignores these in names: ".g\u200cit" opens ".git".
+_IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+# NTFS drops dots and blanks at the end of a name, has short names, and streams after a colon.
+_GIT_ON_NTFS = re.compile(r"(?:\.git|git~1)[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
+_GITMODULES_ON_NTFS = re.compile(
+    r"(?:\.gitmodules|gitmod~[1-4]|gi7eba~[1-9]|gi7eb~[1-9][0-9]|gi7e~[1-9][0-9]{2}"
+    r"|gi7~[1-9][0-9]{3}|gi~[1-9][0-9]{4}|g~[1-9][0-9]{5})[ .]*(?::.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+_LONGEST_NAME = 255  # bytes, on all file systems that we know
+#: So many folders may lie in each other: no path of more fits a system call, nor our recursion.
+DEEPEST = 500
+
+
+def unsafe_path(path: str, mode: int | None = None) -> str | None:
+    """Why `path` must not be written, None if it may be; `mode` is what would be put there."""
+    if path.count("/") > DEEPEST:
+        return f"path of more than {DEEPEST} folders"
+    if _PLAIN.fullmatch(path):
+        return None
+    if path.startswith("/"):
+        return "absolute path"
+    if "\x00" in path:
+        return "path with a NUL byte"
+    faults = (unsafe_name(part, mode) for part in path.split("/"))
+    return next((fault for fault in faults if fault is not None), None)
+
+
+def can_be_a_file(path: str) -> bool:
+    """Whether a path that a record names leads to a place below, by names that a file can have.
+
+    As from a file system: bytes that are no UTF-8 are surrogates.
+    """
+    try:
+        parts = path.encode("utf-8", "surrogateescape").split(b"/")
+    except UnicodeEncodeError:
+        return False
+    return max(map(len, parts)) <= _LONGEST_NAME and unsafe_path(path) is None
+
+
+def unsafe_name(part: str, mode: int | None) -> str | None:
+    """Why one name in a path must not be written, None if it may be."""
+    if part in ("", "."):
+        return "path with an empty or '.' component"
+    if part == "..":
+        return "path that leaves the tree"
+    # a backslash separates folders on Windows
+    pieces = [_IGNORED_BY_HFS.sub("", piece) for piece in part.split("\\")]
+    if any(_GIT_ON_NTFS.fullmatch(piece) for piece in pieces):
+        return "path inside a .git folder"
+    if mode == SYMLINK_MODE and any(_GITMODULES_ON_NTFS.fullmatch(piece) for piece in pieces):
+        return "symlink in the place of .gitmodules"
+    return None
+
+
+# `${name}` in a text of the manifest: a site value; all the rest of the text is itself.
+#
+# `$${` stands for `${`. A `$` without a brace is an ordinary character.
+
+
+#: Values that no manifest needs to declare.
+ALWAYS_THERE = ("workspace",)
+
+VALUE_NAME = re.compile("[a-z][a-z0-9_]*")
+_TOKEN = re.compile(r"\$\$\{|\$\{(?P<name>[^{}]*)\}?")
+
+
+class Reference(Struct, frozen=True):
+    """A place where a site value goes."""
+
+    name: str
+
+
+Piece: TypeAlias = str | Reference
+
+
+def split_references(text: str) -> tuple[Piece, ...]:
+    """Literal texts and references in turn, none of the texts empty.
+
+    A reference that is malformed (`${}`, `${A}`, an open `${a`) comes with what stands there as its
+    name, which is then the name of no value.
+    """
+    pieces: list[Piece] = []
+    literal, end = "", 0
+    for token in _TOKEN.finditer(text):
+        literal += text[end : token.start()]
+        end = token.end()
+        if token["name"] is None:
+            literal += "${"
+            continue
+        if literal:
+            pieces.append(literal)
+        literal = ""
+        closed = token.group().endswith("}")
+        pieces.append(Reference(token["name"] if closed else token["name"] + " (open)"))
+    literal += text[end:]
+    return (*pieces, literal) if literal else tuple(pieces)
+
+
+def referred(text: str) -> tuple[str, ...]:
+    """The names in a text, in order."""
+    return tuple(each.name for each in split_references(text) if isinstance(each, Reference))
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """The text with the values in their places."""
+    return "".join(
+        values[each.name] if isinstance(each, Reference) else each
+        for each in split_references(text)
+    )

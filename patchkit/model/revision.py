@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
 from enum import Enum
 
+from msgspec.structs import replace
+
+from patchkit.model.diff_parse import split_lines
 from patchkit.model.objects import FILE_MODE
 from patchkit.model.patch import FileChange, Hunk, Kind, PatchFile
 
@@ -94,3 +99,77 @@ def _place(hunk: Hunk) -> tuple[int, int, int, int]:
 
 def _agrees(short: str | None, full: str | None) -> bool:
     return short is None or full is None or full.startswith(short)
+
+
+# The difference between two versions of a patch, without the numbers that always change.
+
+
+_NUMBERS = re.compile(rb"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
+_INDEX = re.compile(rb"^(?:dis)?similarity index |^index ")
+
+
+def interdiff(old: PatchFile | None, new: PatchFile | None, name: str) -> bytes:
+    """A unified diff of the patch files, `@@` numbers and blob ids left out; b"" if it is empty."""
+    before, after = (list(_lines(each)) if each is not None else [] for each in (old, new))
+    sides = (f"old/{name}" if old else "/dev/null", f"new/{name}" if new else "/dev/null")
+    # difflib knows text only; latin-1 takes any byte there and back
+    rows = unified_diff(_text(before), _text(after), *sides, lineterm="\n")
+    return "".join(row if row.endswith("\n") else row + "\n" for row in rows).encode("latin-1")
+
+
+def _lines(file: PatchFile) -> Iterator[bytes]:
+    yield from split_lines(file.preamble)
+    for line in split_lines(file.diff):
+        if not _INDEX.match(line):
+            yield _NUMBERS.sub(b"@@", line)
+
+
+def _text(lines: list[bytes]) -> list[str]:
+    return [line.decode("latin-1") for line in lines]
+
+
+# Turn a patch round: the changes that undo it.
+
+
+_OPPOSITE = {Kind.ADD: Kind.DELETE, Kind.DELETE: Kind.ADD}
+_SWAPPED_MARK = {b"+": b"-", b"-": b"+"}
+
+
+def reverse_changes(changes: Sequence[FileChange]) -> tuple[FileChange, ...]:
+    """The changes that take the tree after `changes` back to the one before, last first.
+
+    As with git, a copy cannot be undone (its source would have to be made a second time), and a
+    binary change without its reverse direction carries no contents any more.
+    """
+    return tuple(_reverse_change(change) for change in reversed(changes))
+
+
+def _reverse_change(change: FileChange) -> FileChange:
+    forward, backward = change.binary or (None, None)
+    turned = None if forward is None or backward is None else (backward, forward)
+    same_mode = change.kind is not Kind.ADD and change.new_mode is None
+    return replace(
+        change,
+        kind=_OPPOSITE.get(change.kind, change.kind),
+        old_path=change.new_path,
+        new_path=change.old_path,
+        hunks=tuple(_reverse_hunk(hunk) for hunk in change.hunks),
+        old_mode=change.old_mode if same_mode else change.new_mode,
+        new_mode=None if same_mode and change.kind is not Kind.DELETE else change.old_mode,
+        old_blob=change.new_blob,
+        new_blob=change.old_blob,
+        binary=turned,
+        binary_differs=change.binary_differs or (forward is not None and backward is None),
+    )
+
+
+def _reverse_hunk(hunk: Hunk) -> Hunk:
+    return Hunk(
+        old_start=hunk.new_start,
+        old_count=hunk.new_count,
+        new_start=hunk.old_start,
+        new_count=hunk.old_count,
+        section=hunk.section,
+        lines=tuple(_SWAPPED_MARK.get(text[:1], b" ") + text[1:] for text in hunk.lines),
+        line=hunk.line,
+    )

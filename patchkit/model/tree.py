@@ -7,11 +7,13 @@ fails half-way costs nothing. Folders are read from the object store when a path
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Protocol
 
 from msgspec import Struct
 
+from patchkit.model.names import DEEPEST, unsafe_name
 from patchkit.model.objects import (
     EMPTY_TREE,
     SYMLINK_MODE,
@@ -21,7 +23,6 @@ from patchkit.model.objects import (
     encode_path,
     make_object,
 )
-from patchkit.model.paths import DEEPEST, unsafe_name
 
 #: More files than any upstream has; a few small objects may stand for more than fit a disk.
 MOST_FILES = 2_000_000
@@ -272,3 +273,81 @@ def _order(item: tuple[bytes, bytes]) -> bytes:
 
 def _entry(row: bytes) -> TreeEntry:
     return TreeEntry(int(row[: row.index(b" ")], 8), row[-20:].hex())
+
+
+# A tree of a few files, held flat: for many small questions, each about a handful of paths.
+
+
+class FewFiles(Tree):
+    """Answers as a Tree of these files does; none stands in the way of another."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self, source: ObjectSource, files: Mapping[str, TreeEntry]) -> None:
+        self._source = source
+        self._files = files
+
+    def entry(self, path: str) -> TreeEntry | None:
+        """See Tree."""
+        return self._files.get(path)
+
+    def leaf_above(self, path: str) -> tuple[str, TreeEntry] | None:
+        """See Tree."""
+        for folder in accumulate(path.split("/")[:-1], "{}/{}".format):
+            if folder in self._files:
+                return folder, self._files[folder]
+        return None
+
+    def put(self, path: str, entry: TreeEntry) -> FewFiles:
+        """See Tree."""
+        above = self.leaf_above(path)
+        if above is not None:
+            raise ObstructedError(path, above[0])
+        if any(each.startswith(path + "/") for each in self._files):
+            raise ObstructedError(path, path + "/")
+        return FewFiles(self._source, {**self._files, path: entry})
+
+    def remove(self, path: str) -> FewFiles:
+        """See Tree."""
+        rest = {each: entry for each, entry in self._files.items() if each != path}
+        return FewFiles(self._source, rest)
+
+    def write(self, written: list[GitObject]) -> str:
+        """See Tree; this is the time for folders."""
+        tree = Tree(self._source, EMPTY_TREE)
+        for path, entry in self._files.items():
+            tree = tree.put(path, entry)
+        return tree.write(written)
+
+
+def few_files(source: ObjectSource, state: Mapping[str, TreeEntry | None]) -> FewFiles:
+    """The tree of what stands at some paths; ObstructedError if a file stands for a folder."""
+    files = {path: entry for path, entry in state.items() if entry is not None}
+    if len(files) < 2:
+        return FewFiles(source, files)
+    tree = FewFiles(source, {})
+    for path, entry in files.items():
+        tree = tree.put(path, entry)
+    return tree
+
+
+# Objects that exist in memory only, in front of those of a repository.
+
+
+class Overlay:
+    """An ObjectSource of `objects`, and behind them of `source`."""
+
+    def __init__(self, source: ObjectSource, objects: Iterable[GitObject]) -> None:
+        self._source = source
+        self._objects = {each.oid: each.payload for each in objects}
+
+    def read(self, oid: str, kind: str) -> bytes:
+        """See ObjectSource."""
+        payload = self._objects.get(oid)
+        return self._source.read(oid, kind) if payload is None else payload
+
+    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
+        """See ObjectSource."""
+        behind = dict(self._source.read_many([o for o in oids if o not in self._objects], kind))
+        for oid in oids:
+            yield oid, self._objects[oid] if oid in self._objects else behind[oid]

@@ -7,25 +7,30 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.adopt import Found, Incoming, with_free_names
+from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, Problem
-from patchkit.explain.explaining import explain_stack
-from patchkit.explain.values import PatchExplanation
-from patchkit.gitcmd.objects import reading
-from patchkit.lock import LockedComponent, load_lock, lock_bytes, lock_component, merge_lock
+from patchkit.explain.diagnose import explain_stack
+from patchkit.explain.explanation import PatchExplanation
+from patchkit.gitcmd.object_reader import reading
 from patchkit.manifest.edit import add_patch
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
-from patchkit.model.series import Series, parse_series
-from patchkit.refresh.files import Project, files_of, patch_names_in
-from patchkit.refresh.planning import Home
-from patchkit.refresh.sharing import foresee, other_uses
-from patchkit.series import LoadedPatch, LoadedSeries, load_series
-from patchkit.stack import Stack, build_stack
-from patchkit.store import Store
-from patchkit.transaction import write_set
+from patchkit.model.series_file import Series, parse_series
+from patchkit.refresh.patch_plan import Home
+from patchkit.refresh.project_files import Project, files_of, foresee, other_uses, patch_names_in
+from patchkit.stack.build import Stack, build_stack
+from patchkit.stack.importing import Found, Incoming, with_free_names
+from patchkit.stack.lockfile import (
+    LockedComponent,
+    load_lock,
+    lock_bytes,
+    lock_component,
+    merge_lock,
+)
+from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.upstream.store import Store
 
 
 class AdoptOptions(Struct, frozen=True):

@@ -9,17 +9,16 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from patchkit.errors import BadInputError, Problem, SurroundingsError
-from patchkit.gitcmd.objects import ObjectReader
-from patchkit.manifest.environments import whole_environment
-from patchkit.manifest.values import Component, Manifest
+from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.manifest.values import Component, Manifest, whole_environment
 from patchkit.model.names import short_id
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
-from patchkit.store import Store
+from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
-    from patchkit.contracts.agreement import Agreement, ComponentAgreement, Partner
-    from patchkit.drift.values import BrokenContract
+    from patchkit.drift.drift_report import BrokenContract
+    from patchkit.guards.contracts.agreement import Agreement, ComponentAgreement, Partner
 
 
 class Agreements:
@@ -41,14 +40,14 @@ class Agreements:
             if manifest.path not in self._known:
                 self._known[manifest.path] = self._look(manifest)
         # most manifests have no contracts, and a check should feel instant
-        from patchkit.contracts.agreement import explain  # noqa: PLC0415
+        from patchkit.guards.contracts.agreement import explain  # noqa: PLC0415
 
         found = self._known[manifest.path]
         name = component.name
         return explain(component.contracts, found.found[name], found.modules[name], manifest.path)
 
     def _look(self, manifest: Manifest) -> Agreement:
-        from patchkit.contracts.agreement import agreement_of  # noqa: PLC0415
+        from patchkit.guards.contracts.agreement import agreement_of  # noqa: PLC0415
 
         with ExitStack() as stack:
             partners, given = partners_of(manifest, self._store, self._progress, stack)
@@ -66,9 +65,12 @@ def broken_by_moving(
     """
     if component.contracts is None:
         return ()
-    from patchkit.drift.along import Along  # noqa: PLC0415
     from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
-    from patchkit.histories import bring_blobs, open_history  # noqa: PLC0415
+    from patchkit.upstream.history import (  # noqa: PLC0415
+        Along,
+        bring_blobs,
+        open_history,
+    )
 
     try:
         history = open_history(store, component, commit, progress)
@@ -105,8 +107,8 @@ def partners_of(
 
     Their objects can be read until `stack` is closed. BadInputError if a stack is broken.
     """
-    from patchkit.contracts.agreement import Partner  # noqa: PLC0415
-    from patchkit.contracts.requirements import modules_asked_for, modules_of  # noqa: PLC0415
+    from patchkit.guards.contracts.agreement import Partner  # noqa: PLC0415
+    from patchkit.guards.contracts.declared_packages import modules_asked_for, modules_of  # noqa: PLC0415
 
     given = set(modules_of(whole_environment(manifest).versions))
     partners: list[Partner] = []

@@ -15,9 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError, worst
-from patchkit.explain.values import PatchExplanation
-from patchkit.gitcmd.objects import ObjectReader, reading
-from patchkit.lock import (
+from patchkit.explain.explanation import PatchExplanation
+from patchkit.gitcmd.object_reader import ObjectReader, reading
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.outcome import PatchOutcome
+from patchkit.model.progress import Progress
+from patchkit.ops.hints import in_columns, ways_out
+from patchkit.parallel import in_parallel
+from patchkit.stack.build import Stack, build_stack
+from patchkit.stack.lockfile import (
     Lock,
     LockedComponent,
     compare,
@@ -27,14 +33,8 @@ from patchkit.lock import (
     recorded_in,
     write_lock,
 )
-from patchkit.manifest.values import Component, Manifest
-from patchkit.model.outcome import PatchOutcome
-from patchkit.model.progress import Progress
-from patchkit.ops.ways_out import in_columns, ways_out
-from patchkit.parallel import in_parallel
-from patchkit.series import LoadedSeries, load_series
-from patchkit.stack import Stack, build_stack
-from patchkit.store import Store
+from patchkit.stack.series import LoadedSeries, load_series
+from patchkit.upstream.store import Store
 from patchkit.workspace import Snapshot, checkout_of
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.enter import (
@@ -267,7 +267,7 @@ class _Applying(Struct, frozen=True):
     ) -> tuple[Failure, ...]:
         # a stack that applies should feel instant
         from patchkit.explain.advice import next_steps  # noqa: PLC0415
-        from patchkit.explain.explaining import explain_stack  # noqa: PLC0415
+        from patchkit.explain.diagnose import explain_stack  # noqa: PLC0415
 
         history = self.store.repository(component)
         patches = {patch.name: patch for patch in series.patches}

@@ -12,7 +12,7 @@ from patchkit.errors import UsageError
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import BuiltStack, built_stack
-from patchkit.store import Store
+from patchkit.upstream.store import Store
 from patchkit.workspace import checkout_of
 
 

@@ -13,29 +13,102 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, worst
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
 from patchkit.manifest.edit import set_pin
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
+from patchkit.manifest.scalars import check_version
 from patchkit.manifest.values import (
     Component,
+    GitPin,
+    GitSource,
+    IndexPin,
+    IndexSource,
     Location,
     Manifest,
+    Pin,
+    Source,
 )
 from patchkit.model.objects import lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import broken_by_moving
 from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
-from patchkit.ops.bump_target import Target, compare_link, find_target
-from patchkit.ops.going_on import arrive, find_halt, is_written
-from patchkit.ops.halting import Step, waiting_of
+from patchkit.ops.conflict_report import Step, waiting_of
+from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_options import PinEdit, RefreshOptions
-from patchkit.ops.refresh_report import RefreshedComponent, Result
-from patchkit.ops.ways_out import in_columns
-from patchkit.sources.refs import LATEST
-from patchkit.store import Store
+from patchkit.ops.refresh_values import RefreshedComponent, Result
+from patchkit.ops.resume import arrive, find_halt, is_written
+from patchkit.upstream.git import LATEST
+from patchkit.upstream.history import find_commit
+from patchkit.upstream.store import Store
 from patchkit.workspace import checkout_of
+
+# What a component is to be moved to: a name, looked up at its source, and the pin it means.
+
+
+_GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+
+
+class Target(Struct, frozen=True):
+    """The pin to move to, with the names by which both pins are known."""
+
+    pin: Pin
+    old: NamedPin
+    new: NamedPin
+
+
+def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> Target:
+    """What `wanted` is at the component's source now: a version, or what `find_commit` takes.
+
+    UsageError if there is no such thing.
+    """
+    match component.source, component.pin:
+        case GitSource(), GitPin(old):
+            return _git_target(component, old, wanted, store, progress)
+        case IndexSource(project), IndexPin() as pin:
+            lacking = "what the package index has is not in the cache"
+            store.require_network(component.name, lacking, "run it without --offline")
+            progress.step(component.name, "asking the package index")
+            found = _index_pin(project, wanted)
+            return Target(found, NamedPin(pin.version), NamedPin(found.version))
+    hint = "write its new URL and sha256 into the manifest, then patchkit refresh"
+    what = "is an archive: there is nothing to look a new one up in"
+    raise UsageError(Problem(what, component.name, hint))
+
+
+def compare_link(source: Source, old: Pin, new: Pin) -> str:
+    """Where upstream shows what is between two commits; "" where that is not plain."""
+    found = _GITHUB.fullmatch(source.url) if isinstance(source, GitSource) else None
+    return f"https://github.com/{found[1]}/compare/{old}...{new}" if found else ""
+
+
+def _git_target(
+    component: Component, old: str, wanted: str, store: Store, progress: Progress
+) -> Target:
+    meaning = find_commit(store, component, wanted, progress)
+    named, refs = meaning.named, meaning.refs
+    if refs is None:
+        return Target(GitPin(named.commit), NamedPin(old), NamedPin(named.commit))
+    tag = named.tag or (refs.tag_at(named.commit) if named.branch else "")
+    before = refs.tag_at(old)
+    return Target(
+        GitPin(named.commit),
+        NamedPin(old, before, lasting=bool(before)),
+        NamedPin(named.commit, tag or named.branch, lasting=bool(tag)),
+    )
+
+
+def _index_pin(project: str, wanted: str) -> IndexPin:
+    # imported here: it needs libraries that the others can do without
+    from patchkit.upstream.index import newest_version, sdist_hash  # noqa: PLC0415
+
+    version = newest_version(project) if wanted == LATEST else wanted
+    complaint = check_version(version)
+    if complaint is not None:
+        hint = complaint.hint or "an index has versions only"
+        raise UsageError(Problem(f"--to {version} {complaint.what}", hint=hint))
+    return IndexPin(version, sdist_hash(project, version))
 
 
 def bump_components(

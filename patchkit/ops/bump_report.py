@@ -11,7 +11,7 @@ from patchkit.model.lint import Finding
 from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.revision import Revision
-from patchkit.ops.refresh_report import Halted, RefreshedComponent, Result
+from patchkit.ops.refresh_values import Halted, RefreshedComponent, Result
 
 
 class Attention(str, Enum):

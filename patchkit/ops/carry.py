@@ -11,8 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.atomic import write_folder
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.disk.files import LARGEST_PATCH, read_plain, write_folder
 from patchkit.errors import (
     BadInputError,
     ExitCode,
@@ -20,23 +20,21 @@ from patchkit.errors import (
     Problem,
     UsageError,
 )
-from patchkit.export import Deed, Original, Wanted, export_patches, layout_of
-from patchkit.gitcmd.between import Between
-from patchkit.gitcmd.objects import reading, write_objects
-from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.worktree import git_folder
-from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import encode_path
+from patchkit.model.names import unsafe_path
+from patchkit.model.objects import Base, encode_path
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.patch import Identity
-from patchkit.model.paths import unsafe_path
-from patchkit.model.series import parse_series
-from patchkit.reading import LARGEST_PATCH, read_plain
-from patchkit.stack import SeriesPatch, Stack, build_stack
+from patchkit.model.series_file import parse_series
+from patchkit.stack.build import SeriesPatch, Stack, build_stack
+from patchkit.stack.patch_files import Deed, Original, Wanted, export_patches, layout_of
 
 
 class CarriedFileRow(Struct, frozen=True):

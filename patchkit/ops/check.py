@@ -7,32 +7,83 @@ manifests share. Components are checked at once; one's trouble stops no other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError
-from patchkit.explain.origin import Results, find_origin, results_of
-from patchkit.explain.terrain import Overlay, Terrain
-from patchkit.explain.values import Origin, PatchExplanation
-from patchkit.gitcmd.objects import ObjectReader
+from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
+from patchkit.explain.origin import Results, find_edit, find_origin, results_of
+from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
-from patchkit.lock import compare, load_lock, lock_component, recorded_in
+from patchkit.gitcmd.tree_view import Overlay, Terrain
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
+from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.lint import Finding, Severity, lint_patch
+from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import PatchOutcome, Status
-from patchkit.model.progress import Progress
+from patchkit.model.progress import Progress, Silent
+from patchkit.model.tree import ObjectSource, Tree
 from patchkit.ops.agreements import Agreements
-from patchkit.ops.check_report import BrokenManifest, CheckReport, ComponentCheck, PatchCheck
+from patchkit.ops.check_report import (
+    BrokenManifest,
+    CheckReport,
+    ComponentCheck,
+    PatchCheck,
+    PatchUse,
+    find_shared,
+)
 from patchkit.ops.guards import Guarded, guard_findings
-from patchkit.ops.patch_edits import Met, edit_of
-from patchkit.ops.sharing import PatchUse, find_shared
 from patchkit.parallel import in_parallel
-from patchkit.series import LoadedPatch, LoadedSeries, load_series, named_recipe
-from patchkit.stack import Stack, build_stack, patch_changes
-from patchkit.store import Store
+from patchkit.stack.build import Stack, build_stack, patch_changes
+from patchkit.stack.lockfile import compare, load_lock, lock_component, recorded_in
+from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series, named_recipe
+from patchkit.upstream.history import bring_blobs, known_history
+from patchkit.upstream.store import Store, home_of
+
+# Who, in the repository that a pinned patch comes from, changed it so that it fits no more.
+
+
+class Met(Struct, frozen=True):
+    """The tree that a patch meets, and where its objects are."""
+
+    source: ObjectSource
+    tree: str
+
+
+def edit_of(
+    manifest: Manifest, component: Component, patch: LoadedPatch, met: Met, store: Store
+) -> PatchEdit | None:
+    """The commit that changed the patch's file; None where its repository's history is not here.
+
+    Of that history only the file's versions are fetched, if they are not here.
+    """
+    entry = patch.origin
+    if not isinstance(entry, PinnedPatch):
+        return None
+    source, commit = home_of(manifest, entry)
+    history = known_history(store, source, commit)
+    if history is None:
+        return None
+
+    def fits(data: bytes) -> bool:
+        try:
+            file = parse_patch(data, name=patch.name, strip=patch.strip)
+            changes = patch_changes(replace(patch.series_patch, file=file))
+            applied = apply_changes(Tree(met.source, met.tree), Blobs(met.source), changes)
+        except (PatchkitError, MissingObjectError):
+            return False
+        return applied.tree is not None
+
+    def bring(blobs: Iterable[str]) -> None:
+        bring_blobs(store, component, history, blobs, Silent())
+
+    try:
+        return find_edit(history.repository, commit, entry.path, fits, bring)
+    except PatchkitError:  # without a network nobody can tell
+        return None
 
 
 class _Task(Struct, frozen=True):
@@ -199,7 +250,7 @@ def _explanations(
     tools: _Tools,
 ) -> dict[str, PatchExplanation]:
     # a stack that applies should feel instant
-    from patchkit.explain.explaining import explain_stack  # noqa: PLC0415
+    from patchkit.explain.diagnose import explain_stack  # noqa: PLC0415
 
     explained = explain_stack(
         reader, stack, series.series_patches, history=history, results=tools.results
@@ -219,7 +270,7 @@ def _generated(  # noqa: PLR0917
     if not patch.has_recipe:
         return ()
     # most stacks have no recipe, and a check should feel instant
-    from patchkit.recipes.checking import Place, check_generated  # noqa: PLC0415
+    from patchkit.recipes.generate import Place, check_generated  # noqa: PLC0415
 
     return check_generated(patch, outcome, Place(overlay, tree, history, stack.objects))
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from patchkit.contracts.agreement import ComponentAgreement, Explained
-from patchkit.contracts.breaches import BrokenCall, OpenCall
 from patchkit.errors import ExitCode, UsageError
+from patchkit.guards.contracts.agreement import ComponentAgreement, Explained
+from patchkit.guards.contracts.breaches import BrokenCall, OpenCall
 from patchkit.manifest.values import AbsentTarget, Component, DeclaredCall, Manifest
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import Agreements
-from patchkit.store import Store
+from patchkit.upstream.store import Store
 
 
 class ComponentContracts(Struct, frozen=True):

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.gitcmd.diffs import diff_trees
-from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.worktree import tracked_tree
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.diff import parse_diff
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.patch import FileChange, Kind
 from patchkit.workspace import (
     Checkout,

@@ -11,10 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
-from patchkit.explain.terrain import Overlay, Terrain
-from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.process import MINIMUM_GIT, require_git
-from patchkit.machine.advice import (
+from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.machine.ascend import DEFAULT_HOME, AscendHost, TargetPython, ask_python
+from patchkit.machine.compatibility import (
     Offer,
     diagnose_component,
     diagnose_packages,
@@ -23,18 +24,24 @@ from patchkit.machine.advice import (
     diagnose_software,
     diagnose_variables,
 )
-from patchkit.machine.ascend import DEFAULT_HOME, AscendHost
 from patchkit.machine.diagnosis import FINDINGS, Diagnosis, Topic, Verdict
-from patchkit.machine.programs import TargetPython, ask_python
 from patchkit.machine.requirements import read_wishes, taken_off
-from patchkit.manifest.environments import SYSTEM_SOFTWARE, normal_name, whole_environment
 from patchkit.manifest.site_values import GivenValue, resolve_site
-from patchkit.manifest.values import Component, Environment, IndexPin, IndexSource, Manifest
+from patchkit.manifest.values import (
+    SYSTEM_SOFTWARE,
+    Component,
+    Environment,
+    IndexPin,
+    IndexSource,
+    Manifest,
+    normal_name,
+    whole_environment,
+)
+from patchkit.model.names import filled, referred
 from patchkit.model.progress import Progress
-from patchkit.model.references import filled, referred
-from patchkit.series import load_series
-from patchkit.stack import build_stack
-from patchkit.store import Store
+from patchkit.stack.build import build_stack
+from patchkit.stack.series import load_series
+from patchkit.upstream.store import Store
 
 
 class MachineView(Struct, frozen=True):

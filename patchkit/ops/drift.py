@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import date
 from typing import ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.drift.along import Along, Bring
-from patchkit.drift.changes import Since
-from patchkit.drift.clashes import explain_clash
-from patchkit.drift.remembering import open_trials, open_verdicts
-from patchkit.drift.silent import find_suspicions
-from patchkit.drift.telling import landed_of, tell
-from patchkit.drift.trial import Trial
-from patchkit.drift.values import (
+from patchkit.drift.describe import explain_clash, landed_of, tell
+from patchkit.drift.drift_report import (
     BrokenContract,
     Landed,
     MovedTarget,
@@ -25,7 +21,13 @@ from patchkit.drift.values import (
     Suspicion,
     TrendPoint,
 )
-from patchkit.drift.walking import (
+from patchkit.drift.forecast_cache import open_trials, open_verdicts
+from patchkit.drift.new_sites import FoundSite, find_new_sites, made_by
+from patchkit.drift.override_targets import find_moved_targets
+from patchkit.drift.record import Since
+from patchkit.drift.silent_changes import find_suspicions
+from patchkit.drift.trial import Trial
+from patchkit.drift.walk import (
     Series,
     Walk,
     Walker,
@@ -34,21 +36,138 @@ from patchkit.drift.walking import (
     ended,
     walk_history,
 )
-from patchkit.errors import ExitCode, PatchkitError, Problem, worst
-from patchkit.gitcmd.objects import MissingObjectError, ObjectReader
-from patchkit.histories import History, bring_blobs, open_history
-from patchkit.manifest.values import Component, GitSource, Manifest
+from patchkit.errors import (
+    BadInputError,
+    ExitCode,
+    PatchkitError,
+    Problem,
+    SurroundingsError,
+    worst,
+)
+from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
+from patchkit.guards.overrides.calls import Replacements
+from patchkit.guards.overrides.override_review import TreeAt, read_replacements
+from patchkit.guards.residual.baseline import fingerprint, load_baseline
+from patchkit.guards.residual.review import State, review_sites
+from patchkit.guards.residual.scan import lint_rules
+from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
+from patchkit.ops.agreements import partners_of
 from patchkit.ops.check_report import BrokenManifest
-from patchkit.ops.drift_silently import Watched, find_silent_drift, is_watched
+from patchkit.ops.residual import baseline_path
+from patchkit.ops.stacks import built_stack
 from patchkit.parallel import in_parallel
-from patchkit.recipes.generating import load_generator
-from patchkit.refresh.planning import Home
-from patchkit.refresh.remembering import load_resolutions
-from patchkit.series import LoadedSeries, load_series
-from patchkit.sources.refs import LATEST
-from patchkit.store import Store
+from patchkit.recipes.generate import load_generator
+from patchkit.refresh.conflict import load_resolutions
+from patchkit.refresh.patch_plan import Home
+from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.upstream.git import LATEST
+from patchkit.upstream.history import Along, Bring, History, bring_blobs, open_history
+from patchkit.upstream.store import Store
+
+# What drifts without a conflict: code that patches should cover, functions that are replaced.
+
+
+class SilentDrift(Struct, frozen=True):
+    """What changed upstream without a conflict; `unseen` says what could not be looked at."""
+
+    sites: tuple[NewSite, ...] = ()
+    targets: tuple[MovedTarget, ...] = ()
+    contracts: tuple[BrokenContract, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+
+class Watched(Struct, frozen=True):
+    """A component and its patches."""
+
+    manifest: Manifest
+    component: Component
+    patches: Sequence[LoadedPatch]
+
+
+def is_watched(manifest: Manifest, component: Component) -> bool:
+    """Whether something is looked for in the component, whatever its patches."""
+    has_own = bool(component.residual.rules) or component.contracts is not None
+    return has_own or any(_overriding(manifest, component))
+
+
+def find_silent_drift(
+    watched: Watched, along: Along, store: Store, progress: Progress
+) -> SilentDrift:
+    """Compare the tip with the pin; fetches components that replace code of this one."""
+    unseen: list[str] = []
+    targets: list[MovedTarget] = []
+    try:
+        sites = _sites(watched, along, store)
+    except SurroundingsError as error:
+        sites = ()
+        unseen.append(f"new sites: {error.problems[0]}")
+    for other, declared in _overriding(watched.manifest, watched.component):
+        try:
+            calls = _calls(watched.manifest, other, declared, store, progress)
+            targets += find_moved_targets(along, other.name, declared, calls, store.cache)
+        except SurroundingsError as error:
+            unseen.append(f"what {other.name} replaces: {error.problems[0]}")
+    try:
+        contracts = _contracts(watched, along, store, progress)
+    except (BadInputError, SurroundingsError) as error:
+        contracts = ()
+        unseen.append(f"calls between components: {error.problems[0]}")
+    return SilentDrift(sites, tuple(targets), contracts, tuple(unseen))
+
+
+def _contracts(
+    watched: Watched, along: Along, store: Store, progress: Progress
+) -> tuple[BrokenContract, ...]:
+    if watched.component.contracts is None:
+        return ()
+    from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
+
+    name = watched.component.name
+    with ExitStack() as stack:
+        partners, given = partners_of(watched.manifest, store, progress, stack)
+        return find_broken_contracts(along, name, partners, given, store.cache)
+
+
+def _sites(watched: Watched, along: Along, store: Store) -> tuple[NewSite, ...]:
+    """The new sites that nobody has reviewed and no recipe takes care of."""
+    manifest, component, patches = watched.manifest, watched.component, watched.patches
+    rules = lint_rules(manifest.root, component.residual.rules, patches)
+    if not rules:
+        return ()
+    recipes = list(load_generator(patches).recipes.values())
+    found = [f for f in find_new_sites(along, rules, store.cache) if not made_by(f.site, recipes)]
+    name = baseline_path(component)
+    baseline = load_baseline(manifest.root / name, name)
+    states = review_sites([each.site for each in found], baseline, date.min).sites
+    unseen = [f for f, s in zip(found, states, strict=True) if f.is_new and s.state is State.NEW]
+    return tuple(_told(unseen, along))
+
+
+def _told(found: Sequence[FoundSite], along: Along) -> Iterator[NewSite]:
+    ids = list(dict.fromkeys(each.by for each in found if each.by))
+    by: dict[str, Landed] = dict(zip(ids, landed_of(along.history, ids), strict=True))
+    for each in found:
+        known_by, site = fingerprint(each.site), each.site
+        where = (site.rule, site.path, site.line, known_by.within, known_by.text)
+        yield NewSite(*where, by.get(each.by))
+
+
+def _overriding(manifest: Manifest, component: Component) -> Iterator[tuple[Component, Overrides]]:
+    for other in manifest.components:
+        for declared in other.overrides:
+            if declared.target == component.name:
+                yield other, declared
+
+
+def _calls(
+    manifest: Manifest, other: Component, declared: Overrides, store: Store, progress: Progress
+) -> Replacements:
+    with built_stack(manifest, other, store, progress) as built:
+        own = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+        return read_replacements(declared, manifest.root, own)
+
 
 # They wait for git and for the network; the judging itself is one at a time in any case.
 _JOBS = 2

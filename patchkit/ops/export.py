@@ -13,20 +13,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from patchkit.atomic import replace_file, write_folder
+from patchkit.disk.files import replace_file, write_folder
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
-from patchkit.export import canonical_diffs, plain_diffs
-from patchkit.gitcmd.objects import reading, write_objects
-from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.header import format_header
 from patchkit.model.mailinfo import format_author
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
-from patchkit.refresh.planning import deeds_of
-from patchkit.series import load_series
-from patchkit.stack import build_stack
-from patchkit.store import Store
+from patchkit.refresh.patch_plan import deeds_of
+from patchkit.stack.build import build_stack
+from patchkit.stack.patch_files import canonical_diffs, plain_diffs
+from patchkit.stack.series import load_series
+from patchkit.upstream.store import Store
 
 # The line above a mail, as git mailsplit knows it.
 _FROM_LINE = re.compile(rb"^From .*\d:\d\d.* \d{2,4}[^\n]*\n", re.MULTILINE)

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.base import Base
+from patchkit.model.objects import Base
 from patchkit.model.progress import Progress
-from patchkit.store import JOBS, Store, cached_whole, fetch_all
+from patchkit.upstream.store import JOBS, Store, cached_whole, fetch_all
 
 
 class FetchStatus(str, Enum):

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.attribution import Need
+from patchkit.model.line_history import Need
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
-from patchkit.store import Store
+from patchkit.upstream.store import Store
 
 
 class Dependency(Struct, frozen=True):

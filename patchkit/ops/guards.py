@@ -11,15 +11,15 @@ from datetime import date
 from msgspec import Struct
 
 from patchkit.errors import BadInputError
-from patchkit.explain.terrain import Overlay
+from patchkit.gitcmd.tree_view import Overlay
+from patchkit.guards.verify.syntax import parse_findings, well_formed_files
 from patchkit.manifest.values import Component, Manifest, RunStep
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import Agreements
-from patchkit.series import LoadedPatch
-from patchkit.stack import Stack
-from patchkit.store import Store
-from patchkit.verify.parsing import parse_findings, well_formed_files
+from patchkit.stack.build import Stack
+from patchkit.stack.series import LoadedPatch
+from patchkit.upstream.store import Store
 
 
 class Guarded(Struct, frozen=True):
@@ -69,8 +69,12 @@ def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding
     steps = guarded.component.verify
     if not steps:
         return
-    from patchkit.verify.running import not_run_findings, run_findings
-    from patchkit.verify.steps import Verifying, step_findings
+    from patchkit.guards.verify.steps import (
+        Verifying,
+        not_run_findings,
+        run_findings,
+        step_findings,
+    )
 
     verifying = Verifying(guarded.manifest.root, guarded.stack, guarded.source)
     yield from step_findings(verifying, steps)
@@ -86,12 +90,10 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     manifest, component = guarded.manifest, guarded.component
     if not component.residual.rules and not any(each.has_recipe for each in guarded.generated):
         return
+    from patchkit.guards.residual.baseline import load_baseline
+    from patchkit.guards.residual.review import residual_findings, review_sites
+    from patchkit.guards.residual.scan import lint_rules, scan_once
     from patchkit.ops.residual import baseline_path
-    from patchkit.residual.baseline import load_baseline
-    from patchkit.residual.findings import residual_findings
-    from patchkit.residual.remembering import scan_once
-    from patchkit.residual.reviewing import review_sites
-    from patchkit.residual.scanning import lint_rules
 
     rules = lint_rules(manifest.root, component.residual.rules, guarded.generated)
     if not rules:
@@ -107,7 +109,7 @@ def _contracts(guarded: Guarded) -> Iterator[Finding]:
     manifest, component = guarded.manifest, guarded.component
     if component.contracts is None:
         return
-    from patchkit.contracts.findings import contract_findings
+    from patchkit.guards.contracts.agreement import contract_findings
 
     command = f"patchkit contracts {manifest.options(component.name)}"
     try:
@@ -124,10 +126,15 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
     manifest, component = guarded.manifest, guarded.component
     if not component.overrides:
         return
-    from patchkit.lock import Lock, load_lock
+    from patchkit.guards.overrides.override_review import (
+        TreeAt,
+        override_findings,
+        read_replacements,
+        resolver_of,
+        survey,
+    )
     from patchkit.ops.stacks import built_stack
-    from patchkit.overrides.findings import override_findings
-    from patchkit.overrides.survey import TreeAt, read_replacements, resolver_of, survey
+    from patchkit.stack.lockfile import Lock, load_lock
 
     lock = load_lock(manifest.lock_path) or Lock({})
     own = TreeAt(guarded.source, guarded.stack.tree, guarded.stack.base.commit)

@@ -9,15 +9,23 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, Problem, UsageError
-from patchkit.manifest.checking import check_shape, shown
-from patchkit.manifest.fields import MANIFEST
 from patchkit.manifest.find import FOLDER
-from patchkit.manifest.nodes import parse
-from patchkit.manifest.render import component_data
-from patchkit.manifest.schema import schema_text
-from patchkit.manifest.shapes import Complaint
-from patchkit.manifest.urls import check_url, resolve_url
+from patchkit.manifest.format import MANIFEST
+from patchkit.manifest.json_schema import schema_text
+from patchkit.manifest.scalars import (
+    check_commit,
+    check_component_name,
+    check_package,
+    check_sha256,
+    check_track,
+    check_url,
+    check_version,
+    resolve_url,
+)
+from patchkit.manifest.types import Complaint
+from patchkit.manifest.validate import check_shape, shown
 from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
@@ -31,19 +39,12 @@ from patchkit.manifest.values import (
     Pin,
     Source,
 )
-from patchkit.manifest.words import (
-    check_commit,
-    check_component_name,
-    check_package,
-    check_sha256,
-    check_track,
-    check_version,
-)
+from patchkit.manifest.write import component_data
+from patchkit.manifest.yaml_nodes import parse
 from patchkit.model.names import is_component_name
-from patchkit.sources.index import sdist_hash
-from patchkit.sources.refs import LATEST, Named, Refs, find_ref, is_pattern, list_refs
 from patchkit.templates import render_template
-from patchkit.transaction import recover, write_set
+from patchkit.upstream.git import LATEST, Named, Refs, find_ref, is_pattern, list_refs
+from patchkit.upstream.index import sdist_hash
 
 _SCHEMA = "manifest.schema.json"
 

@@ -13,9 +13,9 @@ from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import BuiltStack, built_stack
-from patchkit.series import LoadedPatch
-from patchkit.stack import StackCommit, read_stack
-from patchkit.store import Store
+from patchkit.stack.build import StackCommit, read_stack
+from patchkit.stack.series import LoadedPatch
+from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
 
 

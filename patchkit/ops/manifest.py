@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from patchkit.disk.files import read_plain
 from patchkit.errors import BadInputError, ExitCode, Problem
 from patchkit.manifest.load import inspect_manifest
-from patchkit.manifest.render import manifest_data, yaml_text
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
-from patchkit.model.series import parse_series
-from patchkit.reading import read_plain
+from patchkit.manifest.write import manifest_data, yaml_text
+from patchkit.model.series_file import parse_series
 
 
 class LintedManifest(Struct, frozen=True):

@@ -10,20 +10,30 @@ from typing import ClassVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
-from patchkit.gitcmd.objects import reading
-from patchkit.lock import Lock, Reviewed, load_lock, lock_bytes
+from patchkit.gitcmd.object_reader import reading
+from patchkit.guards.overrides.calls import CallSite, source_lines
+from patchkit.guards.overrides.definitions import source_of
+from patchkit.guards.overrides.override_review import (
+    Target,
+    TreeAt,
+    Verdict,
+    accepted,
+    as_it_was,
+    count_verdicts,
+    is_chosen,
+    read_replacements,
+    resolver_of,
+    survey,
+)
 from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, Overrides
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
-from patchkit.overrides.calls import CallSite, source_lines
-from patchkit.overrides.review import Target, Verdict, accepted, count_verdicts, is_chosen
-from patchkit.overrides.standing import source_of
-from patchkit.overrides.survey import TreeAt, as_it_was, read_replacements, resolver_of, survey
-from patchkit.python.resolving import Resolver
-from patchkit.store import Store
-from patchkit.transaction import write_set
+from patchkit.python.resolve import Resolver
+from patchkit.stack.lockfile import Lock, Reviewed, load_lock, lock_bytes
+from patchkit.upstream.store import Store
 
 
 class OverridesOptions(Struct, frozen=True):

@@ -10,13 +10,12 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.drift.along import Along
-from patchkit.drift.following import Route
-from patchkit.drift.remembering import open_trials, open_verdicts
-from patchkit.drift.telling import landed_of
+from patchkit.drift.describe import landed_of
+from patchkit.drift.drift_report import Landed
+from patchkit.drift.follow import Route
+from patchkit.drift.forecast_cache import open_trials, open_verdicts
 from patchkit.drift.trial import Trial
-from patchkit.drift.values import Landed
-from patchkit.drift.walking import Series
+from patchkit.drift.walk import Series
 from patchkit.errors import (
     ExitCode,
     PatchkitError,
@@ -24,22 +23,21 @@ from patchkit.errors import (
     SurroundingsError,
     worst,
 )
-from patchkit.gitcmd.objects import ObjectReader
-from patchkit.histories import History, bring_blobs, open_history
-from patchkit.manifest.environments import normal_name
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import (
     Component,
     GitSource,
     IndexPin,
     IndexSource,
     Manifest,
+    normal_name,
 )
 from patchkit.model.progress import Progress
 from patchkit.parallel import in_parallel
-from patchkit.planning.combining import Option, clashes, combine
+from patchkit.planning.combine import Option, clashes, combine
+from patchkit.planning.effort import reaches, tried, walk_stack
 from patchkit.planning.metadata import Metadata
-from patchkit.planning.profiling import reaches, tried, walk_stack
-from patchkit.planning.values import (
+from patchkit.planning.plan_report import (
     Choice,
     Clash,
     Combination,
@@ -49,12 +47,13 @@ from patchkit.planning.values import (
     Reach,
     Stretch,
 )
-from patchkit.recipes.generating import load_generator
-from patchkit.refresh.planning import Home
-from patchkit.refresh.remembering import load_resolutions
-from patchkit.series import LoadedSeries, load_series
-from patchkit.sources.refs import LATEST, list_refs
-from patchkit.store import Store
+from patchkit.recipes.generate import load_generator
+from patchkit.refresh.conflict import load_resolutions
+from patchkit.refresh.patch_plan import Home
+from patchkit.stack.series import LoadedSeries, load_series
+from patchkit.upstream.git import LATEST, list_refs
+from patchkit.upstream.history import Along, History, bring_blobs, open_history
+from patchkit.upstream.store import Store
 
 # They wait for the network; what remains is one at a time in any case.
 _JOBS = 2

@@ -15,16 +15,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.gitcmd.identity import user_identity
-from patchkit.gitcmd.objects import reading, write_objects
-from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.gitcmd.process import user_identity
+from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.worktree import tracked_tree
-from patchkit.lock import Lock, LockedComponent, load_lock, lock_component, recorded_in
 from patchkit.manifest.values import Component, Manifest, path_below
-from patchkit.model.interdiff import interdiff
 from patchkit.model.progress import Progress
-from patchkit.ops.halting import CannotGoOnError, still_waits, waits
-from patchkit.ops.refresh_carrying import Carried, Carry, carry_patches, regenerate_patches
+from patchkit.model.revision import interdiff
+from patchkit.ops.conflict_report import CannotGoOnError, still_waits, waits
+from patchkit.ops.refresh_carry import Carried, Carry, carry_patches, regenerate_patches
 from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_refusals import (
     Found,
@@ -37,23 +36,25 @@ from patchkit.ops.refresh_refusals import (
     refused,
     stale,
 )
-from patchkit.ops.refresh_report import RefreshedComponent, RefreshedPatch, RefreshReport, Result
-from patchkit.ops.refresh_writing import Move, Thought, carry_out
-from patchkit.recipes.generating import load_generator, with_headers
-from patchkit.refresh.carrying import edited_recipes
-from patchkit.refresh.drafting import Draft, Start, draft_refresh
-from patchkit.refresh.files import (
+from patchkit.ops.refresh_values import RefreshedComponent, RefreshedPatch, RefreshReport, Result
+from patchkit.ops.refresh_write import Move, Thought, carry_out
+from patchkit.recipes.generate import load_generator, with_headers
+from patchkit.refresh.carry_onto import edited_recipes
+from patchkit.refresh.draft import Draft, Start, draft_refresh
+from patchkit.refresh.patch_plan import Revised
+from patchkit.refresh.project_files import (
     Project,
     changed_files,
     files_of,
+    foresee,
     forked_files,
+    other_uses,
     patch_names_in,
 )
-from patchkit.refresh.planning import Revised
-from patchkit.refresh.sharing import foresee, other_uses
-from patchkit.series import LoadedSeries, load_series
-from patchkit.stack import Stack, build_stack, read_stack
-from patchkit.store import Store
+from patchkit.stack.build import Stack, build_stack, read_stack
+from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_component, recorded_in
+from patchkit.stack.series import LoadedSeries, load_series
+from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, State, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
@@ -336,3 +337,44 @@ def _row(revised: Revised) -> RefreshedPatch:
     same = revised.old is revised.new
     diff = b"" if same else interdiff(old, new, revised.name)
     return RefreshedPatch(revised.name, patch.where, revised.revision, diff)
+
+
+# Record the edits of a checkout as a patch of their own.
+
+
+def new_patch(
+    manifest: Manifest,
+    component: Component,
+    *,
+    store: Store,
+    workspace: Path,
+    options: RefreshOptions,
+    progress: Progress,
+) -> RefreshReport:
+    """Refresh with all edits sent to the new patch that `options.request` names.
+
+    Nothing to record is a finding.
+    """
+    report = refresh_components(
+        manifest,
+        [component],
+        store=store,
+        workspace=workspace,
+        options=options,
+        progress=progress,
+    )
+    return replace(report, components=tuple(_judged(each) for each in report.components))
+
+
+def _judged(component: RefreshedComponent) -> RefreshedComponent:
+    if component.problems:
+        return component
+    empty = component.result in (Result.UNCHANGED, Result.ABSENT)
+    if not empty and not (component.result is Result.REFRESHED and not component.edits):
+        return component
+    problem = Problem(
+        "there are no edits to record",
+        component.name,
+        f"edit files in {component.checkout} (git add new ones) and run this again",
+    )
+    return replace(component, exit_code=ExitCode.FINDING, problems=(problem,))

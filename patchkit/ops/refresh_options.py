@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from patchkit.manifest.values import Pin
 from patchkit.ops.bump_report import NamedPin
-from patchkit.ops.halting import Step
-from patchkit.refresh.drafting import Request
+from patchkit.ops.conflict_report import Step
+from patchkit.refresh.draft import Request
 
 
 class RefreshOptions(Struct, frozen=True):

@@ -9,16 +9,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem
-from patchkit.lock import LockedComponent
-from patchkit.model.base import Base
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
-from patchkit.ops.refresh_report import Halted, RefreshedComponent, Result
-from patchkit.ops.ways_out import in_columns
-from patchkit.recipes.generating import Generator
-from patchkit.refresh.files import Project
-from patchkit.series import LoadedSeries
-from patchkit.stack import Stack
+from patchkit.model.objects import Base
+from patchkit.ops.hints import in_columns
+from patchkit.ops.refresh_values import Halted, RefreshedComponent, Result
+from patchkit.recipes.generate import Generator
+from patchkit.refresh.project_files import Project
+from patchkit.stack.build import Stack
+from patchkit.stack.lockfile import LockedComponent
+from patchkit.stack.series import LoadedSeries
 from patchkit.workspace import Checkout, Snapshot, State
 
 

@@ -8,18 +8,22 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
-from patchkit.manifest.environments import whole_environment
 from patchkit.manifest.find import absolute
 from patchkit.manifest.rules import is_inside
 from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
-from patchkit.manifest.values import Manifest
-from patchkit.rendering.blocks import replaced
-from patchkit.rendering.documents import Kind, Place, kinds_of, plan_documents, with_needed
-from patchkit.rendering.marking import Condition, condition, is_intact, is_marked
-from patchkit.rendering.text import document_text, templates_of
-from patchkit.rendering.versions import version_table
-from patchkit.transaction import recover, write_set
+from patchkit.manifest.values import Manifest, whole_environment
+from patchkit.rendering.documents import (
+    Kind,
+    Place,
+    kinds_of,
+    plan_documents,
+    version_table,
+    with_needed,
+)
+from patchkit.rendering.marking import Condition, condition, is_intact, is_marked, replaced
+from patchkit.rendering.template_text import document_text, templates_of
 
 #: The site's values beside the files that are made of them.
 VALUES_FILE = "values.yaml"

@@ -9,19 +9,15 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
-from patchkit.manifest.values import Component, Manifest
-from patchkit.model.progress import Progress
-from patchkit.ops.stacks import built_stack, require_clean
-from patchkit.recipes.scope import Scope, check_glob
-from patchkit.residual.baseline import (
+from patchkit.guards.residual.baseline import (
     Baseline,
     ReviewedArea,
     baseline_bytes,
     load_baseline,
 )
-from patchkit.residual.remembering import scan_once
-from patchkit.residual.reviewing import (
+from patchkit.guards.residual.review import (
     ResidualSite,
     Review,
     State,
@@ -29,9 +25,12 @@ from patchkit.residual.reviewing import (
     with_reviewed,
     without,
 )
-from patchkit.residual.scanning import Scan, lint_rules
-from patchkit.store import Store
-from patchkit.transaction import write_set
+from patchkit.guards.residual.scan import Scan, lint_rules, scan_once
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.progress import Progress
+from patchkit.ops.stacks import built_stack, require_clean
+from patchkit.recipes.rule import Scope, check_glob
+from patchkit.upstream.store import Store
 
 
 class ResidualOptions(Struct, frozen=True):

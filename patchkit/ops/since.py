@@ -10,9 +10,17 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.drift.changes import Since, compare
-from patchkit.drift.record import KEPT, Line, Seen, SeenPatch, append_seen, read_record
-from patchkit.drift.values import BrokenContract, MovedTarget, NewSite, PatchDrift, TrendPoint
+from patchkit.drift.drift_report import BrokenContract, MovedTarget, NewSite, PatchDrift, TrendPoint
+from patchkit.drift.record import (
+    KEPT,
+    Line,
+    Seen,
+    SeenPatch,
+    Since,
+    append_seen,
+    compare,
+    read_record,
+)
 from patchkit.errors import ExitCode, SurroundingsError
 from patchkit.model.outcome import Status
 from patchkit.ops.drift import ComponentDrift, DriftReport

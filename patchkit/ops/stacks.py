@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.explain.terrain import Overlay, Terrain
-from patchkit.gitcmd.objects import ObjectReader
+from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.gitcmd.tree_view import Overlay, Terrain
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.attribution import Attribution, Need
+from patchkit.model.line_history import Attribution, Need
 from patchkit.model.progress import Progress
-from patchkit.series import LoadedSeries, load_series
-from patchkit.stack import Stack, build_stack, patch_changes
-from patchkit.store import Store
+from patchkit.stack.build import Stack, build_stack, patch_changes
+from patchkit.stack.series import LoadedSeries, load_series
+from patchkit.upstream.store import Store
 
 
 class BuiltStack(Struct, frozen=True):

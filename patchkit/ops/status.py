@@ -9,13 +9,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.disk.files import LARGEST_PATCH, read_plain
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
-from patchkit.lock import Lock, LockedComponent, load_lock, recorded_in
 from patchkit.manifest.values import Component, GitPin, LocalPatch, LocalSeries, Manifest
 from patchkit.model.names import short_id
-from patchkit.model.series import parse_series
+from patchkit.model.series_file import parse_series
 from patchkit.parallel import in_parallel
-from patchkit.reading import LARGEST_PATCH, read_plain
+from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, recorded_in
 from patchkit.workspace import Snapshot, State, checkout_of, inspect
 
 # How many checkouts are looked at at once: git mostly waits for the disk.

@@ -11,25 +11,24 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
-from patchkit.gitcmd.objects import reading
-from patchkit.gitcmd.urls import readable_url
-from patchkit.lock import load_lock, lock_bytes, lock_component, merge_lock, recorded_in
+from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.remote import readable_url
 from patchkit.manifest.edit import fold_patches
 from patchkit.manifest.values import (
     Component,
     Manifest,
     PinnedPatch,
 )
-from patchkit.model.mail import parse_patch
+from patchkit.model.mail import parse_patch, subject_from, with_trailer
 from patchkit.model.progress import Progress
-from patchkit.model.series import Series, parse_series
-from patchkit.model.trailers import subject_from, with_trailer
-from patchkit.refresh.files import Project, files_of, patch_names_in
-from patchkit.series import LoadedPatch, LoadedSeries, load_series
-from patchkit.stack import build_stack
-from patchkit.store import Store, home_of
-from patchkit.transaction import write_set
+from patchkit.model.series_file import Series, parse_series
+from patchkit.refresh.project_files import Project, files_of, patch_names_in
+from patchkit.stack.build import build_stack
+from patchkit.stack.lockfile import load_lock, lock_bytes, lock_component, merge_lock, recorded_in
+from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.upstream.store import Store, home_of
 
 
 class TakenPatch(Struct, frozen=True):

@@ -2,20 +2,385 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import configparser
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from email.parser import HeaderParser
+from importlib import import_module
+from typing import Any, TypeAlias
 
-from patchkit.drift.along import Along, tree_of
-from patchkit.drift.forecasting import Forecaster
-from patchkit.gitcmd.firstparent import Line
-from patchkit.gitcmd.objects import MissingObjectError
-from patchkit.manifest.values import Component
-from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
-from patchkit.model.overlay import Overlay
-from patchkit.model.tree import ObjectSource, Tree
-from patchkit.planning.declaring import ReadFile, asked_for, declaration_of
-from patchkit.planning.tagging import AskTags, TaggedVersions
-from patchkit.planning.values import Declaration
-from patchkit.stack import SeriesPatch, build_stack
+from msgspec.structs import replace
+from packaging.version import Version
+
+from patchkit.drift.forecast import Forecaster
+from patchkit.gitcmd.first_parent import Line
+from patchkit.gitcmd.object_reader import MissingObjectError
+from patchkit.gitcmd.repository import RefChange, Repository
+from patchkit.machine.requirements import read_wishes
+from patchkit.manifest.values import Component, InstallStep, normal_name
+from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, lines_of
+from patchkit.model.tree import ObjectSource, Overlay, Tree
+from patchkit.planning.plan_report import Declaration, Need
+from patchkit.stack.build import SeriesPatch, build_stack
+from patchkit.upstream.history import Along, tree_of
+
+# What a component's metadata says: its distribution, its version, what it asks others for.
+#
+# Read from the files of a commit, never run. A version that only tags know is unknown here: see
+# `tagging`.
+
+
+#: A file of the component's tree by its path; None if there is none.
+ReadFile: TypeAlias = Callable[[str], "bytes | None"]
+
+_ATTRIBUTE = re.compile(r"[\w.]+")
+_FROM_TAGS = re.compile(rb"setuptools[-_]scm|hatch[-_]vcs|versioningit|vcs[-_]versioning|pbr\b")
+_KEYWORDS = ("name", "version")
+#: Characters of a name or version; adding a text to itself doubles it.
+_LONGEST = 1000
+
+
+def declaration_of(read: ReadFile, steps: Sequence[InstallStep], otherwise: str) -> Declaration:
+    """What the metadata says that the install steps install; `otherwise` is a name to go by."""
+    folders = dict.fromkeys([*(step.directory for step in steps), ""])
+    name = version = ""
+    for folder in folders:
+        found = _identity(read, f"{folder}/" if folder else "")
+        name, version = name or found[0], version or found[1]
+    needs = (
+        Need(normal_name(wish.requirement.name), str(wish.requirement.specifier), wish.file)
+        for wish in read_wishes(read, steps).wishes
+        if wish.requirement.marker is None or "extra" not in str(wish.requirement.marker)
+    )
+    known = tuple(dict.fromkeys(need for need in needs if need.specifier))
+    by_tags = not version and any(_asks_git(read, f"{each}/" if each else "") for each in folders)
+    return Declaration(normal_name(name or otherwise), version, known, by_tags)
+
+
+def _asks_git(read: ReadFile, prefix: str) -> bool:
+    """Whether the build takes the version from git's tags."""
+    files = (read(f"{prefix}{name}") for name in ("pyproject.toml", "setup.cfg", "setup.py"))
+    return any(_FROM_TAGS.search(data) for data in files if data is not None)
+
+
+def _identity(read: ReadFile, prefix: str) -> tuple[str, str]:
+    name = version = ""
+    for file, parse in (
+        ("pyproject.toml", _pyproject),
+        ("setup.cfg", _setup_cfg),
+        ("setup.py", _setup_py),
+        ("PKG-INFO", _pkg_info),
+    ):
+        data = read(prefix + file)
+        if data is not None:
+            with suppress(RecursionError, MemoryError):  # nested without end
+                found = parse(data.decode("utf-8", "replace"), read, prefix)
+                name, version = name or found[0], version or found[1]
+    return name[:_LONGEST], version[:_LONGEST]
+
+
+def _pyproject(text: str, read: ReadFile, prefix: str) -> tuple[str, str]:
+    try:
+        told = import_module("tomllib").loads(text)
+    except (ImportError, ValueError):
+        return "", ""
+    project = _table(told, "project")
+    version = project.get("version", "")
+    if not version:
+        dynamic = _table(told, "tool", "setuptools", "dynamic").get("version")
+        version = _dynamic(dynamic, read, prefix) if isinstance(dynamic, dict) else ""
+    return _text(project.get("name")), _text(version)
+
+
+def _dynamic(told: Mapping[str, Any], read: ReadFile, prefix: str) -> str:
+    files = told.get("file", [])
+    for file in [files] if isinstance(files, str) else files if isinstance(files, list) else []:
+        data = read(f"{prefix}{file}")
+        if data is not None:
+            return data.decode("utf-8", "replace").strip()
+    return _attribute(str(told.get("attr", "")), read, prefix)
+
+
+def _attribute(dotted: str, read: ReadFile, prefix: str) -> str:
+    """The value of a.b.NAME, of the file a/b.py or a/b/__init__.py."""
+    module, _, name = dotted.rpartition(".")
+    if not module or not _ATTRIBUTE.fullmatch(dotted):
+        return ""
+    path = module.replace(".", "/")
+    for root in (prefix, f"{prefix}src/"):
+        for file in (f"{root}{path}.py", f"{root}{path}/__init__.py"):
+            data = read(file)
+            if data is not None:
+                return _constants(data.decode("utf-8", "replace")).get(name, "")
+    return ""
+
+
+def _setup_cfg(text: str, read: ReadFile, prefix: str) -> tuple[str, str]:
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return "", ""
+    version = parser.get("metadata", "version", fallback="").strip()
+    kind, _, where = version.partition(":")
+    if kind in ("attr", "file"):
+        version = _dynamic({kind: where.strip()}, read, prefix)
+    return parser.get("metadata", "name", fallback="").strip(), version
+
+
+def _setup_py(text: str, _read: ReadFile, _prefix: str) -> tuple[str, str]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return "", ""
+    known = _values(tree)
+    found = dict.fromkeys(_KEYWORDS, "")
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and _called(call) == "setup":
+            for keyword in call.keywords:
+                if keyword.arg in found:
+                    found[keyword.arg] = _text(_value(keyword.value, known))
+    return found["name"], found["version"]
+
+
+def _pkg_info(text: str, _read: ReadFile, _prefix: str) -> tuple[str, str]:
+    headers = HeaderParser().parsestr(text)
+    return headers.get("Name", ""), headers.get("Version", "")
+
+
+# --- what assignments of a module come to, without running it
+
+
+def _constants(text: str) -> dict[str, str]:
+    try:
+        known = _values(ast.parse(text))
+    except (SyntaxError, ValueError):
+        return {}
+    return {name: _text(value) for name, value in known.items()}
+
+
+def _values(tree: ast.Module) -> dict[str, object]:
+    known: dict[str, object] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    known[target.id] = _value(node.value, known)
+    return known
+
+
+def _value(node: ast.expr, known: Mapping[str, object]) -> object:
+    """The value of an expression of constants, names, slices, `+` and joins; None if unknown."""
+    value: object = None
+    match node:
+        case ast.Constant():
+            value = node.value
+        case ast.Name():
+            value = known.get(node.id)
+        case ast.Tuple() | ast.List():
+            value = tuple(_value(each, known) for each in node.elts)
+        case ast.Subscript():
+            value = _sliced(_value(node.value, known), node.slice)
+        case ast.BinOp(op=ast.Add()):
+            value = _joined("", [_value(node.left, known), _value(node.right, known)])
+        case ast.JoinedStr():
+            value = _joined("", [_value(each, known) for each in node.values])
+        case ast.FormattedValue():
+            value = _text(_value(node.value, known)) or None
+        case ast.Call():
+            value = _call(node, known)
+    return value
+
+
+def _call(node: ast.Call, known: Mapping[str, object]) -> object:
+    """`str(x)`, `map(str, xs)` and `"".join(xs)`."""
+    arguments = [_value(each, known) for each in node.args]
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "join" and len(arguments) == 1:
+        between, parts = _value(node.func.value, known), arguments[0]
+        if isinstance(between, str) and isinstance(parts, tuple):
+            return _joined(between, parts)
+    name = _called(node)
+    if name == "str" and len(arguments) == 1:
+        return _text(arguments[0]) or None
+    return arguments[1] if name == "map" and len(arguments) == 2 else None
+
+
+def _joined(between: str, parts: Sequence[object]) -> str | None:
+    texts = [_text(part) for part in parts if isinstance(part, str | int)]
+    length = sum(map(len, texts)) + len(between) * len(texts)
+    return between.join(texts) if len(texts) == len(parts) and length <= _LONGEST else None
+
+
+def _sliced(value: object, part: ast.expr) -> object:
+    if not isinstance(value, tuple | str):
+        return None
+    try:
+        if isinstance(part, ast.Slice):
+            bounds = [ast.literal_eval(e) if e else None for e in (part.lower, part.upper)]
+            return value[bounds[0] : bounds[1]]
+        return value[ast.literal_eval(part)]
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 999:  # thousands of digits are no text
+        return ""
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def _called(call: ast.Call) -> str:
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def _table(told: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    for name in names:
+        below = told.get(name)
+        told = below if isinstance(below, dict) else {}
+    return told
+
+
+def asked_for(read: ReadFile, steps: Sequence[InstallStep]) -> Iterator[str]:
+    """The paths that `declaration_of` reads, whether or not they are there."""
+    asked: list[str] = []
+
+    def recording(path: str) -> bytes | None:
+        asked.append(path)
+        return read(path)
+
+    declaration_of(recording, steps, "")
+    yield from dict.fromkeys(asked)
+
+
+# The versions of a component whose build takes them from git's tags, as setuptools-scm does.
+#
+# A tagged commit has its version; one behind it is on its way to the next, `1.2` to `1.3.dev0`.
+# Tags are kept as refs of the history, so that a plan offline knows them, too.
+
+
+#: Asks the upstream for its tags: name -> commit.
+AskTags: TypeAlias = Callable[[], Mapping[str, str]]
+
+_BEHIND = ".dev0"
+_REFS = "refs/patchkit/tags/"
+# Of a release; another product's of the same repository begins with its name.
+_TAG = re.compile(r"v?([0-9]+(?:\.[0-9]+)+(?:\.?(?:a|b|rc|post|dev)\.?[0-9]+)*)")
+
+
+class TaggedVersions:
+    """Versions by the tags of a history; these are asked for when one is first wanted."""
+
+    def __init__(self, repository: Repository, ask: AskTags) -> None:
+        self._repository = repository
+        self._ask: AskTags | None = ask
+
+    def at(self, commit: str, declared: Declaration) -> Declaration:
+        """The declaration with the version that tags give a commit, if they do."""
+        if not declared.by_tags:
+            return declared
+        self._bring()
+        return _tagged(declared, self._version(commit))
+
+    def along(
+        self, line: Line, declared: Sequence[tuple[int, Declaration]]
+    ) -> tuple[tuple[int, Declaration], ...]:
+        """(position, what is declared from there on), the versions of tags with it."""
+        if not any(each.by_tags for _, each in declared):
+            return tuple(declared)
+        self._bring()
+        versions = list(self._along(line))
+        found: list[tuple[int, Declaration]] = []
+        for position in sorted({each for each, _ in (*declared, *versions)}):
+            said = [each for first, each in declared if first <= position][-1]
+            version = [each for first, each in versions if first <= position][-1]
+            now = _tagged(said, version) if said.by_tags else said
+            if not found or found[-1][1] != now:
+                found.append((position, now))
+        return tuple(found)
+
+    def _along(self, line: Line) -> Iterable[tuple[int, str]]:
+        """(position, version from there on), from the line's start."""
+        ids = (line.start, *line.commits)
+        places = {commit: number for number, commit in enumerate(ids)}
+        landed: dict[int, tuple[Version, bool]] = {}
+        for name, commit in self._names(ids[-1]).items() - self._names(line.start).items():
+            position = places.get(commit) or self._lands(ids, commit)
+            found = _version(name), commit in places
+            landed[position] = max(found, landed.get(position, found))
+        start = self._version(line.start)
+        yield 0, start
+        if start and len(ids) > 1 and 1 not in landed and not start.endswith(_BEHIND):
+            yield 1, _next(Version(start))
+        for position, (version, exact) in sorted(landed.items()):
+            yield position, str(version) if exact else _next(version)
+            if exact and position + 1 < len(ids) and position + 1 not in landed:
+                yield position + 1, _next(version)
+
+    def _lands(self, ids: Sequence[str], commit: str) -> int:
+        """The position of the first commit of the line that has a commit of another branch."""
+
+        def has(position: int) -> bool:
+            arguments = ["merge-base", "--is-ancestor", commit, ids[position]]
+            return self._repository.git(*arguments, accept=(0, 1)).code == 0
+
+        return bisect_left(range(len(ids)), True, key=has)
+
+    def _version(self, commit: str) -> str:
+        """What a commit is called, by the highest version among the tags that it has."""
+        names = self._names(commit)
+        best = max(names, key=_version, default=None)
+        if best is None:
+            return ""
+        version = _version(best)
+        return str(version) if names[best] == commit else _next(version)
+
+    def _names(self, commit: str) -> dict[str, str]:
+        """Tag -> commit, of the releases that a commit has."""
+        arguments = ["for-each-ref", "--format=%(objectname) %(refname)", f"--merged={commit}"]
+        out = self._repository.git(*arguments, _REFS).out.decode("utf-8", "surrogateescape")
+        rows = (row.split(" ", 1) for row in lines_of(out))
+        return {name.removeprefix(_REFS): oid for oid, name in rows}
+
+    def _bring(self) -> None:
+        """Note the tags of commits that are here."""
+        ask, self._ask = self._ask, None
+        if ask is None:
+            return
+        known = self._repository.refs(_REFS)
+        found = {
+            _REFS + name: commit
+            for name, commit in ask().items()
+            if _TAG.fullmatch(name) and self._repository.commit(commit) is not None
+        }
+        changes = [
+            RefChange(name, commit, known.get(name))
+            for name, commit in found.items()
+            if known.get(name) != commit
+        ]
+        if changes:
+            self._repository.free_refs(each.name for each in changes)
+            self._repository.update_refs(changes, reason="patchkit: tags")
+
+
+def _tagged(declared: Declaration, version: str) -> Declaration:
+    return replace(declared, version=version)
+
+
+def _version(name: str) -> Version:
+    match = _TAG.fullmatch(name)
+    return Version(match[1] if match else name)
+
+
+def _next(version: Version) -> str:
+    """What comes behind a release on its way to the next one."""
+    *first, last = version.release
+    step = 0 if version.is_prerelease else 1
+    return f"{'.'.join(map(str, [*first, last + step]))}{_BEHIND}"
 
 
 class Metadata:

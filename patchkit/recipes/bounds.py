@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.recipes.values import CodeRule, Rule
+from patchkit.recipes.rule import CodeRule, Rule
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
+
 
 #: Parts of a rule, with what it refers to written out.
 MOST_PARTS = 20_000
@@ -107,3 +108,25 @@ def _named(
     if name not in known:
         known[name] = _size(utils[name], utils, known, seen | {name})
     return known[name]
+
+
+# The languages that rules can be written for, and how their files end.
+
+
+#: ast-grep's name -> endings of files. Others that ast-grep knows are left out: nobody tried them.
+LANGUAGES: dict[str, tuple[str, ...]] = {
+    "python": (".py", ".pyi"),
+    "bash": (".sh", ".bash"),
+    "c": (".c", ".h"),
+    "cpp": (".cc", ".cpp", ".cxx", ".h", ".hpp", ".hh", ".cu", ".cuh"),
+    "go": (".go",),
+    "java": (".java",),
+    "javascript": (".js", ".mjs", ".cjs"),
+    "json": (".json",),
+    "rust": (".rs",),
+    "typescript": (".ts",),
+    "yaml": (".yml", ".yaml"),
+}
+
+#: Where the rest of a line after # is a comment.
+HASH_COMMENTS = frozenset({"python", "bash", "yaml"})

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.recipes.engine import run_recipe
-from patchkit.recipes.languages import LANGUAGES
-from patchkit.recipes.scope import Scope
+from patchkit.recipes.bounds import LANGUAGES
+from patchkit.recipes.rule import CodeRule, Example, Expect, Recipe, Rule, Scope
+from patchkit.recipes.run import run_recipe
 from patchkit.recipes.sites import check_rule
-from patchkit.recipes.values import CodeRule, Example, Expect, Recipe, Rule
 
 _ANY = Expect(0, exact=False)
 

@@ -19,19 +19,42 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
-from patchkit.manifest.blocks import block_yaml
+from patchkit.manifest.write import block_yaml
 from patchkit.model.names import recipe_name, slug
 from patchkit.model.patch import FileChange, Hunk, Kind
 from patchkit.model.tree import ObjectSource
-from patchkit.recipes.engine import RecipeRun, decode_file, run_recipe
-from patchkit.recipes.languages import LANGUAGES
-from patchkit.recipes.load import parse_recipe
+from patchkit.recipes.bounds import LANGUAGES
+from patchkit.recipes.generate import read_paths, rewrite
+from patchkit.recipes.recipe_file import parse_recipe
+from patchkit.recipes.rule import Recipe
+from patchkit.recipes.run import RecipeRun, decode_file, run_recipe
 from patchkit.recipes.sites import Site, Source
-from patchkit.recipes.trees import read_paths, rewrite
-from patchkit.recipes.values import Recipe
-from patchkit.recipes.writing import pattern_rule
-from patchkit.series import LoadedPatch
-from patchkit.stack import patch_changes
+from patchkit.stack.build import patch_changes
+from patchkit.stack.series import LoadedPatch
+
+# Rules as a person would write them.
+
+
+#: Kinds of Python's nodes that are code, or that code, only with something around them.
+_AROUND = {
+    "keyword_argument": "f({})",
+    "default_parameter": "def f({}): ...",
+    "typed_default_parameter": "def f({}): ...",
+}
+
+
+def pattern_rule(language: str, text: str, kind: str = "") -> dict[str, Any]:
+    """The rule that finds such code; `kind` is its kind of node where that is known."""
+    if language == "python" and kind in _AROUND:
+        return {"pattern": {"context": _AROUND[kind].format(text), "selector": kind}}
+    if language == "python" and text.startswith("@"):
+        name = text[1:].partition("#")[0].strip()
+        if re.fullmatch(r"[\w.]+", name):
+            # a comment behind it belongs to the decorator, so its text is not compared
+            return {"kind": "decorator", "has": {"pattern": name}}
+        return {"pattern": {"context": f"{text}\ndef f(): ...", "selector": "decorator"}}
+    return {"pattern": text}
+
 
 #: How far around a change a piece of code is looked for.
 _LEVELS = 4

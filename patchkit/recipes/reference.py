@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from patchkit.manifest.reference import with_tables, write_stale
-from patchkit.recipes.fields import RECIPE, recipe_schema
+from patchkit.recipes.recipe_format import RECIPE, recipe_schema
 
 BEGIN = "<!-- generated: the tables; `python -m patchkit.recipes.reference docs` writes them -->"
 

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from patchkit.errors import BadInputError, Problem, SurroundingsError
-from patchkit.recipes.values import TextRule
+from patchkit.recipes.rule import TextRule
 
 #: Seconds that a regular expression may take, over all files of a run of a recipe.
 PATIENCE = 20.0

@@ -8,21 +8,171 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.recipes.around import Around
-from patchkit.recipes.bounds import depth_of, require_bounded, require_shallow, require_small
-from patchkit.recipes.languages import HASH_COMMENTS
+from patchkit.recipes.bounds import (
+    HASH_COMMENTS,
+    depth_of,
+    require_apart,
+    require_bounded,
+    require_shallow,
+    require_small,
+)
 from patchkit.recipes.regex import matches
-from patchkit.recipes.template import Brought, expand
-from patchkit.recipes.values import Allowance, CodeRule, Rule, TextRule
+from patchkit.recipes.rule import Allowance, CodeRule, Rule, TextRule
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
+
+
+# The qualified name of the function or class around a site: "Outer.method".
+
+
+_NAMED = re.compile(r"function|class|method|definition|declaration|struct|impl|module|interface")
+#: What a node is known by: kind, start, end.
+_Key = tuple[str, int, int]
+
+
+class Around:
+    """Names of what is around the sites of a rule in one file; each node on the way is asked once.
+
+    `name` raises BadInputError when the sites lie inside each other by the thousand.
+    """
+
+    def __init__(self, rule: CodeRule, path: str) -> None:
+        self._rule, self._path = rule, path
+        self._known: dict[_Key, tuple[str, ...]] = {}
+        self._text = self._steps = 0
+
+    def name(self, node: SgNode) -> str:
+        """The names of the functions and classes around a node, outermost first."""
+        names, depth = self._above(node)
+        place = node.range()
+        self._text += place.end.index - place.start.index
+        self._steps += depth
+        require_apart(self._rule, self._path, text=self._text, steps=self._steps)
+        return ".".join(names)
+
+    def _above(self, node: SgNode) -> tuple[tuple[str, ...], int]:
+        """The names above a node, and how many nodes are."""
+        # not parent(): each call of it walks down from the root again
+        chain = [node, *node.ancestors()]
+        way: list[tuple[_Key, SgNode, SgNode]] = []
+        names: tuple[str, ...] = ()
+        for inner, outer in pairwise(chain):
+            key = _key(inner)
+            if key in self._known:
+                names = self._known[key]
+                break
+            way.append((key, inner, outer))
+        for key, inner, outer in reversed(way):
+            name = _own(outer, inner)
+            names = (*names, name) if name else names
+            self._known[key] = names
+        return names, len(chain)
+
+
+def _key(node: SgNode) -> _Key:
+    place = node.range()
+    return node.kind(), place.start.index, place.end.index
+
+
+def _own(outer: SgNode, inner: SgNode) -> str:
+    """What `outer` adds to the name of what is in its child `inner`; "" for nothing."""
+    named = outer
+    if outer.kind() == "decorated_definition":
+        definition = outer.field("definition")
+        if definition is None or definition.range().start == inner.range().start:
+            return ""
+        named = definition
+    name = named.field("name") if _NAMED.search(named.kind()) else None
+    return name.text() if name is not None else ""
+
+
+# The template of a fix: text in which $NAME and $$$NAME stand for what a pattern found.
+#
+# ast-grep's Python binding expands no templates; this follows its command line: further lines of
+# the template are set in like the line that the match starts in, and code that a variable brings
+# is moved as a block where its lines stand further in or out than before. In contrast to it,
+# lines within a string stay as they are: moved, they would be another string.
+
+
+_VARIABLE = re.compile(r"\$\$\$([A-Z_][A-Z0-9_]*)|\$([A-Z_][A-Z0-9_]*)|\$\$\$")
+
+
+class Brought(Struct, frozen=True):
+    """What a variable stands for.
+
+    `column` is how many columns the line that it starts in is set in; `literal` are the lines,
+    counted from 0, that begin within a string.
+    """
+
+    text: str = ""
+    column: int = 0
+    literal: frozenset[int] = frozenset()
+
+
+def variables_in(pattern: str) -> set[str]:
+    """The variables that a pattern binds, with their $; those that begin with _ bind nothing."""
+    found = {match[0] for match in _VARIABLE.finditer(pattern)}
+    return {name for name in found if not name.lstrip("$").startswith("_") and name != "$$$"}
+
+
+def used_variables(template: str) -> set[str]:
+    """The variables that a template needs, with their $."""
+    return {match[0] for match in _VARIABLE.finditer(template) if match[0] != "$$$"}
+
+
+def expand(template: str, value: Callable[[str], Brought], indent: str, eol: str) -> str:
+    """The text of a fix.
+
+    `value` gives what a variable (with its $) stands for, `indent` are the blanks before the line
+    that the match starts in, `eol` is the file's line ending.
+    """
+    lines = template.split("\n")
+    expanded = [_line(line, value, indent if number else "", len(indent))
+                for number, line in enumerate(lines)]  # fmt: skip
+    return eol.join(expanded)
+
+
+def _line(line: str, value: Callable[[str], Brought], lead: str, indent: int) -> str:
+    own = len(line) - len(line.lstrip(" \t"))
+
+    def bring(match: re.Match[str]) -> str:
+        if match[0] == "$$$":
+            return match[0]
+        brought = value(match[0])
+        return _moved(brought, indent + own - brought.column)
+
+    text = _VARIABLE.sub(bring, line)
+    return lead + text if text else ""
+
+
+def _moved(brought: Brought, columns: int) -> str:
+    """The lines after the first, set in by so many more columns."""
+    if columns == 0 or "\n" not in brought.text:
+        return brought.text
+    first, *rest = brought.text.split("\n")
+    moved = [
+        line if number in brought.literal else _shifted(line, columns)
+        for number, line in enumerate(rest, 1)
+    ]
+    return "\n".join([first, *moved])
+
+
+def _shifted(line: str, columns: int) -> str:
+    if not line.strip():
+        return line
+    if columns > 0:
+        return " " * columns + line
+    blanks = len(line) - len(line.lstrip(" \t"))
+    return line[min(-columns, blanks) :]
+
 
 BOM = "\ufeff"
 

@@ -6,7 +6,7 @@ import json
 import re
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.manifest.checking import shown
+from patchkit.manifest.validate import shown
 from patchkit.manifest.values import GitPin, GitSource, IndexPin, IndexSource, Pin, Source
 
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]*(?:@sha256:[0-9a-f]{64})?")

@@ -12,7 +12,7 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from patchkit.model.references import Piece, Reference, split_references
+from patchkit.model.names import Piece, Reference, split_references
 
 #: Characters that mean something between double quotes.
 _ACTIVE = re.compile(r'([\\"$`])')

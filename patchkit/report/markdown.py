@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from patchkit.drift.values import Landed, PatchDrift
+from patchkit.drift.drift_report import Landed, PatchDrift
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Status
+from patchkit.model.text import counted
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
-from patchkit.report.silent import silent_notices
-from patchkit.report.values import Level, Notice
+from patchkit.report.notice import Level, Notice
+from patchkit.report.silent_drift import silent_notices
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&:$^=\"'])")
 _SIGNS = {Level.ERROR: "❌", Level.WARNING: "⚠️", Level.NOTE: "ℹ️"}  # noqa: RUF001

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from patchkit.model.outcome import FileOutcome
 from patchkit.ops.bump_report import Attention, BumpedComponent, BumpedPatch, BumpReport, NamedPin
-from patchkit.ops.refresh_report import Result
+from patchkit.ops.refresh_values import Result
 from patchkit.report.markdown import escaped
 
 _HEADINGS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jinja2
 
-from patchkit.manifest.render import quoted, yaml_text
+from patchkit.manifest.write import quoted, yaml_text
 
 
 def render_template(name: str, **values: object) -> str:

@@ -12,7 +12,7 @@ from hashlib import sha256
 import jinja2
 from markupsafe import Markup
 
-from patchkit.model.harmless import clean
+from patchkit.model.text import clean
 
 
 def render_page(name: str, **values: object) -> str:

@@ -7,19 +7,16 @@ import shutil
 import time
 from pathlib import Path
 
-from patchkit.gitcmd.objects import write_objects
-from patchkit.gitcmd.partial import bear_absent
+from patchkit.gitcmd.object_reader import write_objects
+from patchkit.gitcmd.pins import bear_absent
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_repository
-from patchkit.gitcmd.staging import add_shallow_commits, link_packs, shallow_commits
+from patchkit.gitcmd.scratch import add_shallow_commits, link_packs, shallow_commits
 from patchkit.model.objects import GitObject, decode_path
-from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout
-from patchkit.workspace.contents import is_there
-from patchkit.workspace.folding import require_distinct
+from patchkit.workspace.changes import absent_objects, leave_out, refresh_index
+from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout, write_purpose
+from patchkit.workspace.contents import is_there, require_distinct
 from patchkit.workspace.move import Moved, Target
-from patchkit.workspace.plan import absent_objects
-from patchkit.workspace.purpose import write_purpose
-from patchkit.workspace.staging import leave_out, refresh_index
 
 # How much older than its index a new file is, in nanoseconds; git compares whole seconds.
 _AGE = 2_000_000_000

@@ -11,16 +11,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.objects import write_objects
-from patchkit.gitcmd.overlay import overlay
+from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.scratch import overlay
 from patchkit.model.objects import GitObject
-from patchkit.workspace.checkout import Checkout, locked
+from patchkit.workspace.changes import TreeChange, absent_objects, obstacles, tree_changes, unlike
+from patchkit.workspace.checkout import Checkout, locked, write_purpose
 from patchkit.workspace.contents import SPECIAL, contents_at, files_below, free_name
 from patchkit.workspace.create import bring_objects, create_checkout
 from patchkit.workspace.move import Moved, NotHeldError, Target, move_checkout
-from patchkit.workspace.plan import TreeChange, absent_objects, obstacles, tree_changes
-from patchkit.workspace.purpose import write_purpose
 from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.save import (
     Held,
@@ -31,7 +30,6 @@ from patchkit.workspace.save import (
     staged_id,
     stamp,
 )
-from patchkit.workspace.staging import unlike
 from patchkit.workspace.state import Snapshot, State, index_mark, inspect
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from patchkit.atomic import replace_file
+from patchkit.disk.files import replace_file
 from patchkit.errors import SurroundingsError
 from patchkit.workspace.contents import Contents
 

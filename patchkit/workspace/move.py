@@ -20,32 +20,11 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.object_reader import write_objects
 from patchkit.model.objects import GitObject
-from patchkit.workspace.checkout import BRANCH, Checkout
-from patchkit.workspace.contents import FOLDER, Contents, contents_at, files_below
-from patchkit.workspace.folding import require_distinct, require_steady
-from patchkit.workspace.indexlock import hold_index
-from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
-from patchkit.workspace.place import (
-    ChangedMeanwhileError,
-    changed_meanwhile,
-    put_back,
-    put_in_place,
-    remove_empty_folder,
-)
-from patchkit.workspace.plan import TreeChange, absent_objects, tree_changes
-from patchkit.workspace.record import (
-    clean_up,
-    free_refs,
-    index_id,
-    put_index_back,
-    record,
-    refs_untouched,
-    save_late,
-)
-from patchkit.workspace.save import Held, only_staged, save_index, staged_id
-from patchkit.workspace.staging import (
+from patchkit.workspace.changes import (
+    TreeChange,
+    absent_objects,
     bring_in,
     forget_files,
     forms,
@@ -56,8 +35,37 @@ from patchkit.workspace.staging import (
     set_rows,
     stage,
     tracked_files,
+    tree_changes,
     unlike,
 )
+from patchkit.workspace.checkout import BRANCH, Checkout
+from patchkit.workspace.contents import (
+    FOLDER,
+    Contents,
+    contents_at,
+    files_below,
+    require_distinct,
+    require_steady,
+)
+from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
+from patchkit.workspace.put_files import (
+    ChangedMeanwhileError,
+    changed_meanwhile,
+    put_back,
+    put_in_place,
+    remove_empty_folder,
+)
+from patchkit.workspace.recover import (
+    clean_up,
+    free_refs,
+    hold_index,
+    index_id,
+    put_index_back,
+    record,
+    refs_untouched,
+    save_late,
+)
+from patchkit.workspace.save import Held, only_staged, save_index, staged_id
 from patchkit.workspace.state import Snapshot, index_mark
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
 from patchkit.gitcmd.worktree import add_all, add_paths, unfiltered, write_tracked
 from patchkit.model.objects import (
@@ -28,6 +28,13 @@ from patchkit.model.objects import (
 )
 from patchkit.model.patch import Identity
 from patchkit.model.tree import Tree
+from patchkit.workspace.changes import (
+    checked_out_forms,
+    recorded_blobs,
+    rows_of,
+    set_rows,
+    tree_changes,
+)
 from patchkit.workspace.checkout import BRANCH, SAVED_REFS, Checkout
 from patchkit.workspace.contents import (
     LINK,
@@ -39,13 +46,6 @@ from patchkit.workspace.contents import (
     kind_of,
 )
 from patchkit.workspace.journal import move_folder
-from patchkit.workspace.plan import tree_changes
-from patchkit.workspace.staging import (
-    checked_out_forms,
-    recorded_blobs,
-    rows_of,
-    set_rows,
-)
 from patchkit.workspace.state import OPERATION_FILES, Snapshot
 
 _WHO = ("patchkit", "patchkit@localhost")

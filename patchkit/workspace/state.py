@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import CommitRef, Repository
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 from patchkit.model.objects import decode_path
+from patchkit.model.text import counted
 from patchkit.workspace.checkout import (
     APPLIED_REF,
     BASE_REF,
@@ -21,10 +21,11 @@ from patchkit.workspace.checkout import (
     HALT_REF,
     SAVED_REFS,
     Checkout,
+    Purpose,
+    read_purpose,
 )
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.journal import read_journal
-from patchkit.workspace.purpose import Purpose, read_purpose
 
 _STATUS = (
     "status",

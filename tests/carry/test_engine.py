@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry import CarryReport, carry_stack
-from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import Base
 from patchkit.model.outcome import Status
-from patchkit.stack import SeriesPatch
+from patchkit.stack.build import SeriesPatch
 from tests.model.oracle import Objects, git_diff
 from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from patchkit.carry import CarryReport, carry_stack
-from patchkit.gitcmd.between import Between
-from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import FileOutcome, Status
-from patchkit.stack import SeriesPatch
+from patchkit.stack.build import SeriesPatch
 from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
 
 TEXT = "".join(f"def function_{number}():\n    return {number}\n\n" for number in range(12))

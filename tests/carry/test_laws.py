@@ -11,16 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry import CarryReport, carry_stack
-from patchkit.gitcmd.between import Between
-from patchkit.gitcmd.objects import reading
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import Base
 from patchkit.model.outcome import Status
-from patchkit.model.overlay import Overlay
-from patchkit.model.tree import Tree
-from patchkit.stack import SeriesPatch
+from patchkit.model.tree import Overlay, Tree
+from patchkit.stack.build import SeriesPatch
 from tests.model.oracle import Objects, Snapshot, git_diff
 from tests.support.repos import Upstream, make_patch
 

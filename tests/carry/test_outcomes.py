@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from patchkit.carry import carry_stack
-from patchkit.carry.reasons import names_reason
-from patchkit.gitcmd.objects import reading, write_objects
+from patchkit.carry.carry_file import names_reason
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.resolution import Resolution
-from patchkit.stack import SeriesPatch, StackBuilder
+from patchkit.stack.build import SeriesPatch, StackBuilder
 from tests.carry.test_files import PATCH, PATCHED, TEXT, carry, only_file
 from tests.support.repos import Files, Upstream, make_patch
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.cli.complete import candidates
-from patchkit.cli.complete_names import component_names, names_of_kind
+from patchkit.cli.completion import candidates, component_names, names_of_kind
 from tests.support.commands import run
 from tests.support.projects import write_files
 

@@ -8,8 +8,7 @@ import pytest
 
 from patchkit.cli.catalog import COMMANDS
 from patchkit.cli.command import about, is_written, load_command
-from patchkit.cli.pages import command_page, overview, summary
-from patchkit.cli.parameters import parameters
+from patchkit.cli.help_pages import command_page, overview, parameters, summary
 from patchkit.cli.reference import stale_files
 
 _WRITTEN = [name for name in COMMANDS if is_written(name)]

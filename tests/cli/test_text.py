@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.cli.text import Line, Paint, Painted, columns, render, width
-from patchkit.model.harmless import clean, shown
+from patchkit.cli.styled_text import Line, Paint, Painted, columns, render, width
+from patchkit.model.text import clean, shown
 
 
 @pytest.mark.parametrize(

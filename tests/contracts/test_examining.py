@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from patchkit.contracts.breaches import Breach, Examined
+from patchkit.guards.contracts.breaches import Breach, Examined
 from tests.contracts.trees import agreed, contracts, declared
 
 LIB = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from patchkit.contracts.agreement import Agreement, Partner, examine_partners
-from patchkit.explain.terrain import Terrain
+from patchkit.gitcmd.tree_view import Terrain
+from patchkit.guards.contracts.agreement import Agreement, Partner, examine_partners
 from patchkit.manifest.values import Contracts, DeclaredCall, Location
 from patchkit.model.objects import FILE_MODE, TreeEntry
 

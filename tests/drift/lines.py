@@ -5,7 +5,7 @@ from __future__ import annotations
 from patchkit.manifest.values import Component, LocalSeries, Manifest
 from patchkit.model.progress import Silent
 from patchkit.ops.drift import ComponentDrift, look_for_drift
-from patchkit.store import Store
+from patchkit.upstream.store import Store
 from tests.support.components import WHERE, git_component, manifest_of
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchkit.drift.values import PatchDrift
+from patchkit.drift.drift_report import PatchDrift
 from patchkit.model.outcome import Status
 from tests.drift.lines import edit, look, numbered
 from tests.recipes.kitchen import DROP, recipe_text

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import patchkit.drift.record as record_module
-from patchkit.drift.changes import compare
-from patchkit.drift.record import KEPT, Seen, SeenPatch, append_seen, read_record
+from patchkit.drift.record import KEPT, Seen, SeenPatch, append_seen, compare, read_record
 from patchkit.model.outcome import Status
 
 

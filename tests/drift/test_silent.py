@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from patchkit.drift.values import Suspicion
+from patchkit.drift.drift_report import Suspicion
 from patchkit.errors import ExitCode
-from patchkit.model.enclosing import enclosing, find_enclosure
+from patchkit.model.merging.scopes import enclosing, find_enclosure
 from tests.drift.lines import look
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from patchkit.python.bindings import FunctionNode
-from patchkit.python.sources import Modules
+from patchkit.python.modules import FunctionNode, Modules
 from tests.drift.lines import edit, numbered
 from tests.ops.test_overrides import CORE, MOVED, RULES, overriding
 from tests.ops.test_overrides import SPEED as SPEED_FILES

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patchkit.explain.explaining import explain_stack
+from patchkit.explain.advice import percent
+from patchkit.explain.diagnose import explain_stack
+from patchkit.explain.explanation import Cause, PatchExplanation
 from patchkit.explain.origin import Results, results_of
-from patchkit.explain.saying import percent
-from patchkit.explain.values import Cause, PatchExplanation
-from patchkit.gitcmd.objects import ObjectReader
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import Base
 from patchkit.model.outcome import Preimage, Reason
-from patchkit.stack import SeriesPatch, build_stack, patch_changes
+from patchkit.stack.build import SeriesPatch, build_stack, patch_changes
 from tests.support.repos import Files, Upstream, make_patch
 
 LINES = [f"value_{n} = compute({n})\n" for n in range(1, 41)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from patchkit.explain.explaining import explain_stack
-from patchkit.explain.values import Cause
+from patchkit.explain.diagnose import explain_stack
+from patchkit.explain.explanation import Cause
 from patchkit.model.outcome import Status
-from patchkit.stack import build_stack
+from patchkit.stack.build import build_stack
 from tests.support.memory import memory_base, plain_patch
 
 WORDS = st.sampled_from(["a = 1", "b.c.d(e)", "b.x.d(e)", "}", "", "  a = 1", "import b.c", "z"])

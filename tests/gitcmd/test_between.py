@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patchkit.gitcmd.between import Between
+from patchkit.gitcmd.commit_history import Between, that_touched, touches_of
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.touching import that_touched, touches_of
 from tests.support.repos import Upstream, git_in
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.gitcmd.history import best_match, find_rename
+from patchkit.gitcmd.commit_history import best_match, find_rename
 from patchkit.gitcmd.repository import Repository
 from tests.support.repos import Upstream, git_in
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.pins import is_damaged, is_sound, read_pin, write_pin
 from patchkit.gitcmd.repository import Repository, init_repository
-from patchkit.model.base import Base
 from patchkit.model.objects import (
     FILE_MODE,
+    Base,
     GitObject,
     TreeEntry,
     make_commit,

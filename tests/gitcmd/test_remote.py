@@ -11,7 +11,7 @@ import pytest
 
 from patchkit.gitcmd.remote import RemoteError, Trouble, classify, fetch, speaks_v2
 from patchkit.gitcmd.repository import Repository, init_repository
-from patchkit.model.stop import Stop, StoppedError
+from patchkit.model.progress import Stop, StoppedError
 from tests.support.commands import run_process
 from tests.support.dumb import dumb_server
 from tests.support.projects import Project

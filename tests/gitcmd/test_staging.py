@@ -7,10 +7,10 @@ import shutil
 import time
 from pathlib import Path
 
-from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.remote import fetch
 from patchkit.gitcmd.repository import RefChange, Repository, init_repository
-from patchkit.gitcmd.staging import (
+from patchkit.gitcmd.scratch import (
     add_shallow_commits,
     adopt,
     discard,
@@ -81,7 +81,7 @@ def test_discarding_is_whole_and_needs_nothing(tmp_path: Path) -> None:
 
 
 def _bring(upstream: Upstream, commit: str, target: Repository, tmp_path: Path) -> int:
-    """Fetch one commit as sources/git.py does; how many objects arrived."""
+    """Fetch one commit as upstream/git.py does; how many objects arrived."""
     counts = [0]
     with staging(target, tmp_path / "scratch") as stage:
         fetch(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.gitcmd.urls import folder_name, normal_url, readable_url
+from patchkit.gitcmd.remote import folder_name, normal_url, readable_url
 
 
 @pytest.mark.parametrize(

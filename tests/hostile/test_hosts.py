@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.workspace.folding import clashing
+from patchkit.workspace.contents import clashing
 from tests.support.powers import run_bound
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch, tree_files

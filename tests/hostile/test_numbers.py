@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.adopt import _natural
+from patchkit.drift.describe import request_number
 from patchkit.errors import BadInputError
-from patchkit.lock import load_lock
 from patchkit.manifest.load import load_manifest
-from patchkit.model.binary import BadPayloadError, read_binary_hunk
-from patchkit.model.dates import parse_date
-from patchkit.model.diff import parse_diff
-from patchkit.model.landing import request_number
-from patchkit.recipes.fields import check_expect
-from patchkit.sources.refs import version_order
+from patchkit.model.diff_parse import BadPayloadError, parse_diff, read_binary_hunk
+from patchkit.model.mailinfo import parse_date
+from patchkit.recipes.recipe_format import check_expect
+from patchkit.stack.importing import _natural
+from patchkit.stack.lockfile import load_lock
+from patchkit.upstream.git import version_order
 
 HUGE = "9" * 5000
 

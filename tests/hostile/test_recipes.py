@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from patchkit.errors import BadInputError
-from patchkit.recipes.engine import RecipeRun, run_recipe
-from patchkit.recipes.load import parse_recipe
+from patchkit.recipes.recipe_file import parse_recipe
+from patchkit.recipes.run import RecipeRun, run_recipe
 from tests.recipes.kitchen import recipe_text
 
 CALL = {"pattern": "f($A)"}

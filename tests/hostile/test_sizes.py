@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.reading import read_plain
+from patchkit.disk.files import read_plain
 from tests.support.commands import run_process
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

@@ -9,8 +9,8 @@ from packaging.version import Version
 
 from patchkit.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, mismatches
 from patchkit.machine.versions import exact, release, satisfies
-from patchkit.manifest.environments import whole_environment
 from patchkit.manifest.load import load_manifest
+from patchkit.manifest.values import whole_environment
 
 ROOT = Path(__file__).parent.parent.parent
 

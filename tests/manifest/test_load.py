@@ -20,9 +20,9 @@ from patchkit.manifest.load import (
     inspect_manifest,
     load_manifest,
 )
-from patchkit.manifest.nodes import MAXIMUM_BYTES, Items, Node, Scalar, decode, parse
-from patchkit.manifest.render import manifest_data, yaml_text
 from patchkit.manifest.values import GitPin, GitSource, IndexSource, LocalSeries, Manifest
+from patchkit.manifest.write import manifest_data, yaml_text
+from patchkit.manifest.yaml_nodes import MAXIMUM_BYTES, Items, Node, Scalar, decode, parse
 
 DATA = Path(__file__).parent.parent / "data" / "manifests"
 INVALID = sorted((DATA / "invalid").glob("*.yaml"))

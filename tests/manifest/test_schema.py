@@ -11,11 +11,11 @@ import jsonschema
 import pytest
 import yaml
 
-from patchkit.manifest.fields import MANIFEST
+from patchkit.manifest.format import MANIFEST
+from patchkit.manifest.json_schema import json_schema
 from patchkit.manifest.load import inspect_manifest
 from patchkit.manifest.reference import generated_files
-from patchkit.manifest.schema import json_schema
-from patchkit.manifest.shapes import Choice, Field, ListOf, MapOf, Matching, Record, Shape
+from patchkit.manifest.types import Choice, Field, ListOf, MapOf, Matching, Record, Shape
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data" / "manifests"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.process import sealed_environment
-from patchkit.model.apply import Applied, Blobs, apply_changes
+from patchkit.model.apply_changes import Applied, Blobs, apply_changes
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import (
     SUBMODULE_MODE,
@@ -19,9 +19,9 @@ from patchkit.model.objects import (
     GitObject,
     TreeEntry,
     make_object,
+    make_pack,
     make_tree,
 )
-from patchkit.model.pack import make_pack
 from patchkit.model.tree import Tree
 from tests.support.repos import Upstream
 

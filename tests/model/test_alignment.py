@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.alignment import differences, find_exact, find_place
+from patchkit.model.similarity import differences, find_exact, find_place
 
 LINES = [f"line {n}\n".encode() for n in range(1, 31)]
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from patchkit.model.apply import Blobs, apply_changes
+from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, SYMLINK_MODE
 from patchkit.model.outcome import Clash, Preimage, Reason, Status

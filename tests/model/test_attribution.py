@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.explain.terrain import Overlay, Terrain
-from patchkit.gitcmd.objects import ObjectReader, write_objects
+from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.attribution import Attribution, Need
-from patchkit.model.base import Base
+from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.model.line_history import Attribution, Need
 from patchkit.model.mail import parse_patch
-from patchkit.stack import SeriesPatch, Stack, build_stack, patch_changes
+from patchkit.model.objects import Base
+from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
 from tests.support.memory import memory_base, plain_patch
 from tests.support.repos import Files, Upstream, make_patch
 

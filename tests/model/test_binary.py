@@ -7,7 +7,7 @@ from base64 import b85encode
 
 import pytest
 
-from patchkit.model.binary import BadPayloadError, apply_delta, read_binary_hunk
+from patchkit.model.diff_parse import BadPayloadError, apply_delta, read_binary_hunk
 
 
 def payload(data: bytes, letter: bytes = b"") -> bytes:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import BadInputError
-from patchkit.model.diff import parse_diff, read_diff, split_lines
+from patchkit.model.diff_parse import parse_diff, read_diff, split_lines
 from patchkit.model.patch import BinaryMethod, FileChange, Kind
 from tests.model.oracle import git_diff, git_verdict, refused_on_purpose
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from patchkit.model.diff import split_lines
-from patchkit.model.enclosing import enclosing, misplaced, scopes_of
-from patchkit.model.linediff import diff_lines
+from patchkit.model.diff_parse import split_lines
+from patchkit.model.line_diff import diff_lines
+from patchkit.model.merging.scopes import enclosing, misplaced, scopes_of
 
 _LINES = ("x = 1", "# note", "", ")", "if x:", "def f(self):", "class C:", "async def g():", "@d")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.encoded_words import decode_words, encode_words
+from patchkit.model.mailinfo import decode_words, encode_words
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.fewfiles import few_files
 from patchkit.model.objects import EMPTY_TREE, FILE_MODE, SYMLINK_MODE, TreeEntry
-from patchkit.model.tree import ObstructedError, Tree
+from patchkit.model.tree import ObstructedError, Tree, few_files
 from tests.model.oracle import Objects
 
 _PATHS = ("a", "a/b", "a/b/c", "ab", "d/e", "d")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.diff import split_lines
+from patchkit.model.diff_parse import split_lines
 from patchkit.model.header import read_header
-from patchkit.model.headeredit import reword, says
+from patchkit.model.header_edit import reword, says
 from patchkit.model.lint import lint_patch
 from patchkit.model.mail import parse_patch
 from patchkit.model.mailinfo import read_fields

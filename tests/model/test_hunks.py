@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.diff import parse_diff
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.hunks import Placement, place_hunks
 from tests.model.oracle import git_verdict, our_verdict
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.landing import (
+from patchkit.drift.describe import (
     commit_page,
     is_revert,
     page_of,

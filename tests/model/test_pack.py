@@ -5,10 +5,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchkit.gitcmd.objects import write_objects
+from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import init_repository
-from patchkit.model.objects import GitObject, TreeEntry, make_object, make_tree
-from patchkit.model.pack import make_pack
+from patchkit.model.objects import GitObject, TreeEntry, make_object, make_pack, make_tree
 from tests.support.repos import git_in
 
 

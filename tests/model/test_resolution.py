@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError
-from patchkit.model.diff import parse_diff
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.objects import TreeEntry
 from patchkit.model.resolution import (
     Resolution,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.interdiff import interdiff
 from patchkit.model.mail import parse_patch
 from patchkit.model.patch import PatchFile
-from patchkit.model.revision import Revision, compare_patches, same_changes
+from patchkit.model.revision import Revision, compare_patches, interdiff, same_changes
 
 PATCH = b"""\
 From: Ann <ann@example.com>

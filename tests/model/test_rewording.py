@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.rewording import (
+from patchkit.model.similarity import (
     Pair,
     Rewording,
     absolute_import,

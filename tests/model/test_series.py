@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.model.series import Series, SeriesEntry, parse_series
+from patchkit.model.series_file import Series, SeriesEntry, parse_series
 
 TEXT = b"""\
 # Patches of ours on demo.

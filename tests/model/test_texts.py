@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.counting import counted
-from patchkit.model.enclosing import Enclosure, enclosing, find_enclosure
-from patchkit.model.harmless import clean, shown
-from patchkit.model.references import Reference, filled, split_references
+from patchkit.model.merging.scopes import Enclosure, enclosing, find_enclosure
+from patchkit.model.names import Reference, filled, split_references
+from patchkit.model.text import clean, counted, shown
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.mail import parse_patch
-from patchkit.model.trailers import (
+from patchkit.model.mail import (
     add_patch_trailer,
+    parse_patch,
     split_patch_trailer,
     subject_from,
     with_trailer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.paths import DEEPEST, unsafe_path
+from patchkit.model.names import DEEPEST, unsafe_path
 from patchkit.model.tree import tree_fault
 from tests.model.oracle import Objects
 

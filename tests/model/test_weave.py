@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.weave import Edit, Touched, Weave, weave
+from patchkit.model.line_history import Edit, Touched, Weave, weave
 
 _LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n"]), max_size=8)
 _HISTORY = st.lists(_LINES, min_size=1, max_size=5)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.lock import load_lock
-from patchkit.transaction import JOURNAL
+from patchkit.disk.transaction import JOURNAL
+from patchkit.stack.lockfile import load_lock
 from tests.support.archives import digest, make_tar
 from tests.support.commands import Ran
 from tests.support.projects import Project

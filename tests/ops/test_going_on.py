@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.atomic import UNFINISHED
-from patchkit.lock import load_lock
+from patchkit.disk.files import UNFINISHED
+from patchkit.stack.lockfile import load_lock
 from tests.support.commands import Ran
 from tests.support.projects import Project
 from tests.support.repos import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.transaction import recover
+from patchkit.disk.transaction import recover
 from tests.ops.test_going_on import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Upstream

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from patchkit.manifest.json_schema import json_schema
 from patchkit.manifest.load import load_manifest
-from patchkit.manifest.render import manifest_data
-from patchkit.manifest.schema import json_schema
+from patchkit.manifest.write import manifest_data
 from tests.support.golden import Golden
 from tests.support.projects import Project
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from patchkit.errors import UsageError
 from patchkit.manifest.values import GitSource
-from patchkit.sources.refs import Refs, find_ref, list_refs
+from patchkit.upstream.git import Refs, find_ref, list_refs
 from tests.support.commands import Ran
 from tests.support.projects import Project
 from tests.support.repos import Upstream

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from patchkit.lock import load_lock
+from patchkit.stack.lockfile import load_lock
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.transaction import recover
+from patchkit.disk.transaction import recover
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import Stacked, small_patches

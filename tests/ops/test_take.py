@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.lock import load_lock
+from patchkit.stack.lockfile import load_lock
 from tests.ops.test_going_on import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Upstream

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import BadInputError
-from patchkit.overrides.calls import Replacements, find_replacements
-from patchkit.python.sources import Modules
+from patchkit.guards.overrides.calls import Replacements, find_replacements
+from patchkit.python.modules import Modules
 from tests.recipes.kitchen import recipe_of
 
 RULE = {"id": "put", "rule": {"pattern": "$_.put($TARGET, $$$)"}, "files": ["src/**"]}

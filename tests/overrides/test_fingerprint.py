@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from patchkit.overrides.fingerprint import body_hash, parameters_in, signature_of
-from patchkit.python.bindings import FunctionNode
+from patchkit.guards.overrides.definitions import body_hash, parameters_in, signature_of
+from patchkit.python.modules import FunctionNode
 
 PLAIN = '''
 @wraps(f"x{a!r:>{w}}")

@@ -7,20 +7,19 @@ from random import Random
 import pytest
 
 from patchkit.carry import carry_stack
-from patchkit.drift.along import Along
-from patchkit.drift.walking import Series
-from patchkit.gitcmd.between import Between
-from patchkit.gitcmd.objects import ObjectReader
+from patchkit.drift.walk import Series
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
-from patchkit.histories import History
 from patchkit.manifest.values import GitSource
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.resolution import Resolution
-from patchkit.planning.profiling import walk_stack
-from patchkit.planning.values import Effort, Stretch
-from patchkit.stack import SeriesPatch
+from patchkit.planning.effort import walk_stack
+from patchkit.planning.plan_report import Effort, Stretch
+from patchkit.stack.build import SeriesPatch
+from patchkit.upstream.history import Along, History
 from tests.support.repos import Upstream, make_patch
 
 WORDS = ("alpha", "beta", "gamma", "delta", "omega", "sigma", "kappa", "theta")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchkit.planning.combining import Combined, Option, any_version_meets, clashes, combine
-from patchkit.planning.values import Declaration, Effort, Grade, Need
+from patchkit.planning.combine import Combined, Option, any_version_meets, clashes, combine
+from patchkit.planning.plan_report import Declaration, Effort, Grade, Need
 
 
 @pytest.mark.parametrize(

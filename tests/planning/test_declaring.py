@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from patchkit.manifest.values import InstallStep
-from patchkit.planning.declaring import asked_for, declaration_of
-from patchkit.planning.values import Declaration
+from patchkit.planning.metadata import asked_for, declaration_of
+from patchkit.planning.plan_report import Declaration
 
 PYPROJECT = """
 [project]

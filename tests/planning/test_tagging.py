@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from patchkit.gitcmd.firstparent import first_parents
+from patchkit.gitcmd.first_parent import first_parents
 from patchkit.gitcmd.repository import Repository
-from patchkit.planning.tagging import TaggedVersions
-from patchkit.planning.values import Declaration
+from patchkit.planning.metadata import TaggedVersions
+from patchkit.planning.plan_report import Declaration
 from tests.support.repos import Upstream
 
 BY_TAGS = Declaration("engine", "", (), by_tags=True)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from patchkit.overrides.standing import Kind, Standing, standing_of
-from patchkit.python.resolving import Resolver
-from patchkit.python.sources import Modules
+from patchkit.guards.overrides.definitions import Kind, Standing, standing_of
+from patchkit.python.modules import Modules
+from patchkit.python.resolve import Resolver
 from tests.support.projects import write_files
 
 FILES = {

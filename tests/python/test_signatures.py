@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.python.calling import arguments_of
+from patchkit.python.callables import arguments_of
+from patchkit.python.inference import Scope
+from patchkit.python.modules import Modules
 from patchkit.python.signatures import Misfit, mismatches, signature_from
-from patchkit.python.sources import Modules
-from patchkit.python.values import Scope
 
 _NAMES = ("a", "b", "c", "d", "e")
 

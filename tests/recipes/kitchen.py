@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from patchkit.recipes.load import parse_recipe
-from patchkit.recipes.values import Recipe
+from patchkit.recipes.recipe_file import parse_recipe
+from patchkit.recipes.rule import Recipe
 
 SUBJECT = "Run uncompiled\n\nBecause it has to be.\n\nUpstream-Status: Pending\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.recipes.load import parse_recipe
+from patchkit.recipes.recipe_file import parse_recipe
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.recipes.test_generated import BASE, FIRST, RECIPE
 from tests.support.projects import Project

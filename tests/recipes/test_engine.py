@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.recipes.engine import RecipeRun, run_recipe
+from patchkit.recipes.run import RecipeRun, run_recipe
 from tests.recipes.kitchen import DROP, recipe_of
 
 CALL: dict[str, Any] = {"id": "call", "rule": {"pattern": "old($$$ARGS)"}, "fix": "new($$$ARGS)"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.recipes.engine import run_recipe
+from patchkit.recipes.run import run_recipe
 from tests.recipes.kitchen import DROP, recipe_of
 
 RECIPE = recipe_of(

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from patchkit.errors import BadInputError
-from patchkit.recipes.fields import recipe_schema
-from patchkit.recipes.load import load_recipe, parse_recipe
+from patchkit.recipes.recipe_file import load_recipe, parse_recipe
+from patchkit.recipes.recipe_format import recipe_schema
 from patchkit.recipes.reference import generated_files
 from tests.recipes.kitchen import DROP, recipe_of, recipe_text
 

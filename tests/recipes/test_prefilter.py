@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.recipes.prefilter import may_match, needed_words
+from patchkit.recipes.run import may_match, needed_words
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from patchkit.model.patch import Identity
-from patchkit.refresh.matching import Known, Look, Matching, match_commits
-from patchkit.stack import StackCommit
+from patchkit.refresh.commit_match import Known, Look, Matching, match_commits
+from patchkit.stack.build import StackCommit
 
 _ANN = Identity("Ann", "ann@example.com", "1 +0000")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchkit.model.references import filled
+from patchkit.model.names import filled
 from patchkit.rendering import shell
 
 VALUES = {"model": "/data/a b", "workspace": "/w", "odd": "$(echo no) `echo no` \"'\\"}

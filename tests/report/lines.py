@@ -7,8 +7,8 @@ from datetime import datetime, timedelta, timezone
 from hashlib import sha1
 from itertools import groupby
 
-from patchkit.drift.judging import HunkFault
-from patchkit.drift.values import Break, Interval, Landed, PatchDrift
+from patchkit.drift.drift_report import Break, Interval, Landed, PatchDrift
+from patchkit.drift.judge import HunkFault
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Reason, Status
 from patchkit.ops.drift import ComponentDrift, DriftReport

@@ -17,11 +17,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from patchkit.report.annotations import annotation_lines
-from patchkit.report.junit import junit_document
+from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
 from patchkit.report.markdown import escaped
-from patchkit.report.sarif import sarif_document
-from patchkit.report.values import Case, Level, Notice, Verdict
+from patchkit.report.notice import Case, Level, Notice, Verdict
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 

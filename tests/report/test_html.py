@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from patchkit.drift.values import MovedTarget, NewSite, TrendPoint
-from patchkit.explain.values import (
+from patchkit.drift.drift_report import MovedTarget, NewSite, TrendPoint
+from patchkit.explain.explanation import (
     Cause,
     FileExplanation,
     HunkExplanation,
@@ -22,17 +22,15 @@ from patchkit.explain.values import (
     Origin,
     PatchExplanation,
 )
-from patchkit.model.harmless import clean
+from patchkit.guards.overrides.override_review import Verdict as ReplacedVerdict
 from patchkit.model.outcome import Preimage, Reason
+from patchkit.model.text import clean
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
-from patchkit.overrides.review import Verdict as ReplacedVerdict
+from patchkit.report.findings import drift_notices
+from patchkit.report.html.charts import ORDER, look_of, timeline_of, trend_of
 from patchkit.report.html.clashes import clash_of
-from patchkit.report.html.pages import ci_page, drift_page
-from patchkit.report.html.states import ORDER, look_of
-from patchkit.report.html.timeline import timeline_of
-from patchkit.report.html.trends import trend_of
-from patchkit.report.notices import drift_notices
+from patchkit.report.html.html_page import ci_page, drift_page
 from patchkit.templates.pages import page_part
 from tests.report.lines import PAGE, STATES, component_drift, drift_report
 from tests.support.projects import Project

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patchkit.report.html.pages import drift_page
+from patchkit.report.html.html_page import drift_page
 from tests.report.lines import PAGE, component_drift, drift_report, landed
 from tests.support.browser import look_at, print_page
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.recipes.sites import Site
-from patchkit.residual.baseline import (
+from patchkit.guards.residual.baseline import (
     Baseline,
     Fingerprint,
     ReviewedArea,
@@ -20,7 +19,8 @@ from patchkit.residual.baseline import (
     fingerprint,
     load_baseline,
 )
-from patchkit.residual.reviewing import State, review_sites, with_reviewed, without
+from patchkit.guards.residual.review import State, review_sites, with_reviewed, without
+from patchkit.recipes.sites import Site
 
 TODAY = date(2026, 11, 21)
 

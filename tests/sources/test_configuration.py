@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.sources.configuration import (
+from patchkit.upstream.pip_config import (
+    UvOptions,
     configuration,
     default_index,
     index_configuration,
     pip_options,
 )
-from patchkit.sources.uv import UvOptions
 
 # Word for word what `pip config list` prints.
 LISTING = """\

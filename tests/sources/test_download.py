@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.model.stop import Stop, StoppedError
-from patchkit.sources.download import WrongHashError, download
-from patchkit.sources.http import Http
+from patchkit.model.progress import Stop, StoppedError
+from patchkit.upstream.http import Http, WrongHashError, download
 from tests.support.archives import digest
 from tests.support.servers import HttpServer, Reply, dead_port, http_server
 

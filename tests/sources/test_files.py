@@ -8,10 +8,9 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.manifest.values import GitSource
-from patchkit.model.progress import Silent
-from patchkit.model.stop import Stop
-from patchkit.sources.fetching import Fetching
-from patchkit.sources.files import fetch_files
+from patchkit.model.progress import Silent, Stop
+from patchkit.upstream.fetching import Fetching
+from patchkit.upstream.git import fetch_files
 from tests.support.damage import lose_blob
 from tests.support.dumb import dumb_server
 from tests.support.repos import Content, Symlink, Upstream

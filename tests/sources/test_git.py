@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.partial import absent_blobs
+from patchkit.gitcmd.pins import absent_blobs
 from patchkit.gitcmd.repository import Repository, init_repository
-from patchkit.gitcmd.staging import shallow_commits
+from patchkit.gitcmd.scratch import shallow_commits
 from patchkit.manifest.values import GitSource
-from patchkit.model.progress import Silent
-from patchkit.model.stop import Stop
-from patchkit.sources.fetching import Fetching
-from patchkit.sources.git import fetch_commit
+from patchkit.model.progress import Silent, Stop
+from patchkit.upstream.fetching import Fetching
+from patchkit.upstream.git import fetch_commit
 from tests.support.damage import lose_blob
 from tests.support.dumb import dumb_server
 from tests.support.repos import Upstream, executable, tree_files

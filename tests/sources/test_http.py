@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.sources.http import Access, Http, HttpError
+from patchkit.upstream.http import Access, Http, HttpError
 from tests.support.servers import HttpServer, Reply, dead_port, http_server, silent_server
 
 

@@ -10,14 +10,11 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import init_repository
-from patchkit.model.progress import Silent
-from patchkit.model.stop import Stop
-from patchkit.sources.configuration import IndexConfiguration
-from patchkit.sources.download import WrongHashError
-from patchkit.sources.fetching import Fetching
-from patchkit.sources.http import Http
-from patchkit.sources.index import fetch_sdist, find_sdist, sdist_hash
-from patchkit.sources.listing import ListedFile
+from patchkit.model.progress import Silent, Stop
+from patchkit.upstream.fetching import Fetching
+from patchkit.upstream.http import Http, WrongHashError
+from patchkit.upstream.index import ListedFile, fetch_sdist, find_sdist, sdist_hash
+from patchkit.upstream.pip_config import IndexConfiguration
 from tests.support.archives import digest, make_tar
 from tests.support.repos import tree_files
 from tests.support.servers import HttpServer, Reply, dead_port, http_server

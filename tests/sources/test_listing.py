@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.sources.http import Http, HttpError
-from patchkit.sources.listing import ListedFile, place_files, project_files
+from patchkit.upstream.http import Http, HttpError
+from patchkit.upstream.index import ListedFile, place_files, project_files
 from tests.support.servers import HttpServer, Reply, http_server
 
 DIGEST = "a" * 64

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.gitcmd.repository import init_repository
-from patchkit.sources.unpacked import commit_archive
+from patchkit.upstream.archive import commit_archive
 from tests.support.archives import make_tar, make_zip
 from tests.support.repos import Symlink, executable, tree_files
 
@@ -19,7 +19,7 @@ FILES = {
     "demo-1.0/deep/er/still/x": "1",
 }
 
-# Of patches, locks and reports: if this changes, raise UNPACKING in sources/identity.py.
+# Of patches, locks and reports: if this changes, raise UNPACKING in upstream/identity.py.
 BASE = "e6660f487ba656ebe165d95f2e8567efe3da5757"
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from unidiff.patch import PatchSet
 
-from patchkit.lock import load_lock
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import LocalPatch, LocalSeries, Manifest
 from patchkit.model.header import format_header
 from patchkit.model.mail import parse_patch
 from patchkit.model.patch import FileChange
-from patchkit.model.series import parse_series
+from patchkit.model.series_file import parse_series
+from patchkit.stack.lockfile import load_lock
 from tests.stacks.conftest import ROOT
 
 MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))

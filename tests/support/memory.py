@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from difflib import unified_diff
 
-from patchkit.model.base import Base
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import FILE_MODE, GitObject, TreeEntry, make_object, make_tree
-from patchkit.stack import SeriesPatch
+from patchkit.model.objects import FILE_MODE, Base, GitObject, TreeEntry, make_object, make_tree
+from patchkit.stack.build import SeriesPatch
 
 
 class Memory:

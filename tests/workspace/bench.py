@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchkit.gitcmd.objects import MissingObjectError, ObjectReader, reading
+from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader, reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import GitObject, encode_path
 from patchkit.workspace import (

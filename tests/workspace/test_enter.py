@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.partial import note_absent
+from patchkit.gitcmd.pins import note_absent
 from patchkit.gitcmd.repository import Repository
 from patchkit.workspace import BRANCH, State
 from patchkit.workspace.contents import blob_id

@@ -23,7 +23,7 @@ from patchkit.workspace import State, checkout
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, Entered, Stacked
 from patchkit.workspace.journal import Step
-from patchkit.workspace.place import put_back, put_in_place
+from patchkit.workspace.put_files import put_back, put_in_place
 from patchkit.workspace.recover import has_leftovers
 from patchkit.workspace.save import read_worktree
 from tests.support.repos import Files, Symlink, git_in

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.workspace.indexlock import hold_index, release_index
+from patchkit.workspace.recover import hold_index, release_index
 from tests.workspace.bench import Bench
 
 

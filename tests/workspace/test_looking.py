@@ -9,9 +9,9 @@ import pytest
 
 from patchkit.model.objects import TreeEntry
 from patchkit.workspace import HALT_REF, Checkout, State
+from patchkit.workspace.changes import forget_files, refresh_index, rows_of, tracked_files
+from patchkit.workspace.checkout import Purpose, read_purpose, write_purpose
 from patchkit.workspace.enter import Action, Cause, foresee
-from patchkit.workspace.purpose import Purpose, read_purpose, write_purpose
-from patchkit.workspace.staging import forget_files, refresh_index, rows_of, tracked_files
 from tests.support.repos import git_in
 from tests.workspace.bench import Bench
 

@@ -14,7 +14,7 @@ from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, Cause, Stacked
 from patchkit.workspace.journal import Step
 from patchkit.workspace.move import Target, settle
-from patchkit.workspace.place import put_back, put_in_place, release
+from patchkit.workspace.put_files import put_back, put_in_place, release
 from tests.support.powers import without_calls
 from tests.support.repos import Files
 from tests.workspace.bench import BASE, STAMP, WHEN, Bench

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
+from patchkit.cli.locate import cache_folder, near, open_manifest, pick_components
 from patchkit.cli.options import (
     JOBS,
     WORKSPACE,
@@ -23,13 +24,12 @@ from patchkit.cli.options import (
     QuietOption,
     WorkspaceOption,
 )
-from patchkit.cli.places import cache_folder, near, open_manifest, pick_components
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Line, Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.model.outcome import PatchOutcome
@@ -84,9 +84,9 @@ def apply(
 
     The first apply writes the lock beside the manifest; every later one compares with it.
     """
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.apply import ApplyOptions, apply_components
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)

@@ -16,10 +16,10 @@ from patchkit.cli.options import (
     OfflineOption,
     WorkspaceOption,
 )
+from patchkit.cli.styled_text import Line, Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
 from patchkit.errors import ExitCode
-from patchkit.model.harmless import shown
+from patchkit.model.text import shown
 
 if TYPE_CHECKING:
     from patchkit.ops.blame import BlamedLine, BlameReport
@@ -61,11 +61,11 @@ def blame(
     Lines without a patch are upstream's. It looks at what the patch files make, not at edits in a
     checkout that no patch has yet.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.blame import blame as find
     from patchkit.ops.blame import parse_spot
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(json=json)
     chosen = open_manifest(manifest)

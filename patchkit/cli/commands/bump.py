@@ -111,15 +111,15 @@ def bump(
     """
     import time
 
-    from patchkit.atomic import replace_file
-    from patchkit.cli.bump_output import render_bump
-    from patchkit.cli.places import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.cli.refresh_output import render_bump
+    from patchkit.disk.files import replace_file
     from patchkit.errors import UsageError
     from patchkit.ops.bump import bump_components
     from patchkit.ops.refresh_options import RefreshOptions
     from patchkit.report.pull_request import bump_markdown
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     if json and summary == "-":
@@ -153,7 +153,7 @@ def bump(
 def _wanted(component: str | None, to: str | None, *, every: bool, to_track: bool) -> str:
     """What --to, --to-track and --all say together."""
     from patchkit.errors import UsageError
-    from patchkit.sources.refs import LATEST
+    from patchkit.upstream.git import LATEST
 
     if (component is not None) == every:
         raise UsageError("name a component, or say --all")

@@ -9,12 +9,12 @@ import typer
 
 from patchkit.cli.command import command
 from patchkit.cli.options import JsonOption, QuietOption
+from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.carry import PlainCarryReport
@@ -96,7 +96,7 @@ def carry(
 
 
 def _render(terminal: Terminal, report: PlainCarryReport) -> None:
-    from patchkit.cli.carried_output import print_carried, print_carried_file
+    from patchkit.cli.refresh_output import print_carried, print_carried_file
 
     terminal.say(f"{short_id(report.old_base)} -> {short_id(report.new_base)}")
     for patch in report.patches:

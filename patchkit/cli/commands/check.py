@@ -11,7 +11,7 @@ import typer
 
 from patchkit.cli.command import command
 from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
-from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver, wanted
+from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import (
     JOBS,
     CacheOption,
@@ -22,21 +22,20 @@ from patchkit.cli.options import (
     OfflineOption,
     QuietOption,
 )
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Line, Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.lint import Severity, count_by_severity
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from patchkit.model.lint import Finding
-    from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
-    from patchkit.ops.sharing import SharedPatch
+    from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Let warnings and questions of form fail the check.")
@@ -85,10 +84,10 @@ def check(
     hunk expects, what stands there, where its lines are now, and what to type next. Patches whose
     context fits but whose files were others when they were made are pointed out.
     """
-    from patchkit.cli.places import all_manifest_paths, cache_folder, open_manifests
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import all_manifest_paths, cache_folder, open_manifests
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.check import check_manifests
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     asked = wanted(form, output, json=json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver, wanted
+from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import (
     JOBS,
     CacheOption,
@@ -69,12 +69,12 @@ def ci(
     What `patchkit check` and `patchkit drift` say, in one go. Components that track no branch are
     checked only.
     """
-    from patchkit.cli.places import all_manifest_paths, cache_folder, open_manifests
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import all_manifest_paths, cache_folder, open_manifests
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.check import check_manifests
     from patchkit.ops.ci import CiReport
     from patchkit.ops.drift import look_for_drift
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     asked = wanted(form, output, json=json)

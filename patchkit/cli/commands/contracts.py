@@ -15,14 +15,14 @@ from patchkit.cli.options import (
     OfflineOption,
     QuietOption,
 )
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Paint, Painted
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.contracts.breaches import BrokenCall
+    from patchkit.guards.contracts.breaches import BrokenCall
     from patchkit.ops.contracts import ComponentContracts, ContractsReport
 
 AllOption = Annotated[
@@ -59,10 +59,10 @@ def contracts(
     Imports, names and arguments are held to the patched source of the component that they lead
     to; nothing is imported or run.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.contracts import look_at_contracts
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)

@@ -14,8 +14,8 @@ from patchkit.cli.options import (
     ManifestOption,
     WorkspaceOption,
 )
+from patchkit.cli.styled_text import Line, Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def diff(
     Commits of your own and uncommitted edits together; new files once they are added to git's
     index. It is what refresh takes up into the patches.
     """
-    from patchkit.cli.places import open_manifest, pick_components
+    from patchkit.cli.locate import open_manifest, pick_components
     from patchkit.ops.diff import diff_components
 
     terminal = Terminal(json=json)

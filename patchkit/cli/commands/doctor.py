@@ -21,7 +21,7 @@ from patchkit.errors import ExitCode
 from patchkit.machine.diagnosis import Topic
 
 if TYPE_CHECKING:
-    from patchkit.cli.text import Line
+    from patchkit.cli.styled_text import Line
     from patchkit.machine.diagnosis import Diagnosis
     from patchkit.ops.doctor import DoctorReport
 
@@ -90,12 +90,12 @@ def doctor(
     import os
     import shutil
 
-    from patchkit.cli.places import cache_folder, open_manifest
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.machine.ascend import DEFAULT_HOME
     from patchkit.manifest.site_values import read_values, typed_values
     from patchkit.ops.doctor import MachineView, examine
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
@@ -121,8 +121,8 @@ def doctor(
 
 
 def _render(terminal: Terminal, report: DoctorReport) -> None:
-    from patchkit.cli.text import columns
-    from patchkit.cli.words import word
+    from patchkit.cli.status_words import word
+    from patchkit.cli.styled_text import columns
     from patchkit.machine.diagnosis import FINDINGS
 
     for topic in Topic:
@@ -147,7 +147,7 @@ def _render(terminal: Terminal, report: DoctorReport) -> None:
 
 
 def _row(each: Diagnosis) -> tuple[Line, ...]:
-    from patchkit.cli.words import word
+    from patchkit.cli.status_words import word
 
     # what is missing is a finding here
     shown = word("wrong", "missing") if each.verdict == "missing" else word(each.verdict)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver, wanted
+from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import (
     CacheOption,
     ComponentsOption,
@@ -93,11 +93,11 @@ def drift(
     What was seen is noted, in the cache unless --record names a file: --since-last tells what is
     not as the last report saw it, and fails only for what got worse.
     """
-    from patchkit.cli.places import all_manifest_paths, cache_folder, moment, open_manifests
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import all_manifest_paths, cache_folder, moment, open_manifests
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.drift import look_for_drift
     from patchkit.ops.since import RecordPlace, note_report
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     asked = wanted(form, output, json=json)

@@ -18,7 +18,7 @@ from patchkit.cli.options import (
 )
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.export import ExportReport
@@ -65,12 +65,12 @@ def export(
     above it, and a line that would begin another mail a ">". Apply a mailbox with
     `git am --keep-cr`, so that line ends stay as they are.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.errors import UsageError
     from patchkit.model.mailinfo import read_author
     from patchkit.ops.export import Form, export_component
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     target = quilt if mbox is None else mbox
@@ -94,7 +94,7 @@ def export(
 
 
 def _render(terminal: Terminal, report: ExportReport) -> None:
-    from patchkit.cli.words import word
+    from patchkit.cli.status_words import word
 
     count = len(report.patches)
     patches = counted(count, "patch", "patches")

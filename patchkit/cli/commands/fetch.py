@@ -19,8 +19,8 @@ from patchkit.cli.options import (
 )
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.fetch import FetchedComponent, FetchReport
@@ -60,10 +60,10 @@ def fetch(
     verified by their SHA-256 and unpacked without running anything of theirs. What is cached is
     never asked for again. If one component cannot be had, the others are fetched all the same.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.fetch import fetch_components
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
@@ -75,7 +75,7 @@ def fetch(
 
 
 def _render(terminal: Terminal, report: FetchReport) -> None:
-    from patchkit.cli.words import word
+    from patchkit.cli.status_words import word
 
     terminal.table([(word(each.status), each.name, _detail(each)) for each in report.components])
     for each in report.components:

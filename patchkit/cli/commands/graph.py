@@ -14,10 +14,10 @@ from patchkit.cli.options import (
     ManifestOption,
     OfflineOption,
 )
+from patchkit.cli.styled_text import Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Paint, Painted
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.graph import ComponentGraph, Dependency, GraphReport, PatchNode
@@ -55,10 +55,10 @@ def graph(
     A patch needs an earlier one if it changes, or has as context, lines that the earlier one
     brought, or a file that it made. Patches that need nothing of each other can change places.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.graph import graph_components
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(json=json)
     chosen = open_manifest(manifest)

@@ -21,10 +21,10 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from patchkit.adopt import Found
-    from patchkit.cli.text import Line
+    from patchkit.cli.styled_text import Line
     from patchkit.manifest.values import Component
     from patchkit.ops.adopt import AdoptReport
+    from patchkit.stack.importing import Found
 
 
 @command(
@@ -94,10 +94,10 @@ def import_(
     numbers go; the files' bytes are kept. Of a checkout, the commits since the pin are taken, then
     the uncommitted edits as one patch; new files count once git was told of them (git add).
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.adopt import AdoptOptions, adopt_patches
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
@@ -124,10 +124,10 @@ def _read(
     strip: int | None,
     message: str,
 ) -> Found:
-    from patchkit.adopt import is_worktree, read_commits, read_edits, read_source
     from patchkit.errors import UsageError
-    from patchkit.gitcmd.identity import user_identity
+    from patchkit.gitcmd.process import user_identity
     from patchkit.manifest.values import GitPin
+    from patchkit.stack.importing import is_worktree, read_commits, read_edits, read_source
 
     if git is not None:
         base, dots, tip = git.partition("..")
@@ -142,7 +142,7 @@ def _read(
 
 def _render(terminal: Terminal, report: AdoptReport) -> None:
     from patchkit.cli.explanations import print_explanation
-    from patchkit.cli.words import verdict
+    from patchkit.cli.status_words import verdict
 
     rows: list[list[Line]] = [
         [verdict(each.status), each.file, f"from {each.source}"] for each in report.patches

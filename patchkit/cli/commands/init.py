@@ -103,7 +103,7 @@ def init(
     the JSON Schema by which editors complete manifests. Overwrites nothing. Without
     --git, --index or --archive it asks, if there is a terminal.
     """
-    from patchkit.manifest.words import check_track
+    from patchkit.manifest.scalars import check_track
     from patchkit.ops.init import (
         NewProject,
         UpstreamOptions,
@@ -127,7 +127,7 @@ def init(
 
 def _ask() -> UpstreamOptions:
     """The upstream by questions on the terminal; UsageError where there is none."""
-    from patchkit.manifest.words import check_commit
+    from patchkit.manifest.scalars import check_commit
     from patchkit.ops.init import UpstreamOptions
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -147,7 +147,7 @@ def _ask() -> UpstreamOptions:
 
 
 def _render(terminal: Terminal, created: Created) -> None:
-    from patchkit.cli.words import word
+    from patchkit.cli.status_words import word
 
     terminal.table([(word("written"), file) for file in created.files])
     name = Path(created.manifest).stem

@@ -14,13 +14,13 @@ from patchkit.cli.options import (
     OfflineOption,
     WorkspaceOption,
 )
+from patchkit.cli.status_words import verdict, word
+from patchkit.cli.styled_text import Line, Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
-from patchkit.cli.words import verdict, word
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
 from patchkit.model.outcome import Status
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.log import ComponentLog, LoggedPatch, LogReport
@@ -51,10 +51,10 @@ def log(
 
     What they are, whether they fit, and whether they are applied.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.log import log_components
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(json=json)
     chosen = open_manifest(manifest)

@@ -52,7 +52,7 @@ def lint(
     series and patches that they name. Nothing is fetched; whether the patches apply is what
     `patchkit check` tells.
     """
-    from patchkit.cli.places import all_manifest_paths
+    from patchkit.cli.locate import all_manifest_paths
     from patchkit.ops.manifest import lint_manifests
 
     terminal = Terminal(quiet=quiet, json=json)
@@ -74,7 +74,7 @@ def show(*, manifest: ManifestOption = None, json: JsonOption = False) -> ExitCo
     Shared parts (`extends`) are merged in, folders' defaults are filled in, and local URLs are
     absolute. What is printed is a manifest that means the same.
     """
-    from patchkit.cli.places import manifest_path
+    from patchkit.cli.locate import manifest_path
     from patchkit.ops.manifest import show_manifest
 
     shown = show_manifest(manifest_path(manifest))
@@ -101,7 +101,7 @@ def schema(
     Name it in a manifest's first line, and editors with a YAML language server complete and
     explain the keys: `# yaml-language-server: $schema=manifest.schema.json`.
     """
-    from patchkit.manifest.schema import json_schema, schema_text
+    from patchkit.manifest.json_schema import json_schema, schema_text
 
     terminal = Terminal(json=json)
     report = SchemaReport(json_schema(part=part))
@@ -114,7 +114,7 @@ def schema(
 
 
 def _render_lint(terminal: Terminal, report: LintReport) -> None:
-    from patchkit.cli.words import word
+    from patchkit.cli.status_words import word
 
     for each in report.manifests:
         for problem in each.problems:

@@ -90,7 +90,7 @@ def matrix(
     Each has options for `patchkit ci` and a key for its cache, so that the runners of a CI system
     are the cluster; `patchkit report merge` joins their results. Nothing is fetched.
     """
-    from patchkit.cli.places import all_manifest_paths, open_manifests
+    from patchkit.cli.locate import all_manifest_paths, open_manifests
     from patchkit.ops.matrix import plan_jobs
 
     terminal = Terminal(quiet=quiet, json=json)
@@ -104,7 +104,7 @@ def matrix(
         terminal.problem(problem)
     if json or form is MatrixForm.TEXT:
         return terminal.report("matrix", report, report.exit_code, _render)
-    from patchkit.report.matrix import github_matrix, gitlab_pipeline
+    from patchkit.report.ci_matrix import github_matrix, gitlab_pipeline
 
     is_github = form is MatrixForm.GITHUB
     terminal.document(

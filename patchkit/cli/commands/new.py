@@ -34,7 +34,7 @@ from patchkit.errors import ExitCode
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
         ExitCode.ENVIRONMENT: "git does not know who you are, or the disk is full",
     },
-    result="patchkit.ops.refresh_report:RefreshReport",
+    result="patchkit.ops.refresh_values:RefreshReport",
 )
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new patch's name.")],
@@ -64,14 +64,14 @@ def new(
     """
     import time
 
-    from patchkit.cli.places import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.cli.refresh_output import render_refresh
-    from patchkit.gitcmd.identity import user_identity
-    from patchkit.ops.new import new_patch
+    from patchkit.gitcmd.process import user_identity
+    from patchkit.ops.refresh import new_patch
     from patchkit.ops.refresh_options import RefreshOptions
-    from patchkit.refresh.drafting import Request
-    from patchkit.store import Store
+    from patchkit.refresh.draft import Request
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)

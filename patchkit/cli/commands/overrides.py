@@ -16,17 +16,17 @@ from patchkit.cli.options import (
     OfflineOption,
     QuietOption,
 )
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Paint, Painted
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
-    from patchkit.lock import ReviewedTarget
+    from patchkit.guards.overrides.definitions import Standing
+    from patchkit.guards.overrides.override_review import Target
     from patchkit.ops.overrides import ComponentOverrides, OverridesReport
-    from patchkit.overrides.review import Target
-    from patchkit.overrides.standing import Standing
+    from patchkit.stack.lockfile import ReviewedTarget
 
 TargetsArgument = Annotated[
     list[str] | None,
@@ -95,10 +95,10 @@ def overrides(
     The calls that replace it are found by a rule, the names that they give are looked up in the
     target's source; nothing is imported. What was reviewed is in the lock.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.overrides import OverridesOptions, review_overrides
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
@@ -163,7 +163,7 @@ def _render_target(terminal: Terminal, target: Target, *, everything: bool) -> N
 
 def _signatures(before: ReviewedTarget, now: Standing) -> Iterator[tuple[str, Paint, str]]:
     """Two signatures, or of long ones the parameters that differ."""
-    from patchkit.overrides.fingerprint import parameters_in
+    from patchkit.guards.overrides.definitions import parameters_in
 
     then, there = before.signature or before.kind, now.signature or now.kind.value
     if max(len(then), len(there)) > _LONG:

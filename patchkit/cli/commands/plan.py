@@ -63,11 +63,11 @@ def plan(
     components also the newest commits that fit each other, by the versions that their metadata
     asks for. Nothing is changed; `patchkit bump` goes there.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.errors import UsageError
     from patchkit.ops.plan import plan_components
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)

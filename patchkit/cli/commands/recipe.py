@@ -21,7 +21,7 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from patchkit.ops.new_recipe import RecipeStart
+    from patchkit.ops.recipe import RecipeStart
 
 RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe.")]
 _PATCHES = Path("patches")
@@ -95,11 +95,11 @@ def try_(
     It runs where its patch stands in the series, or at the end if the series has no such patch.
     Nothing is written.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.cli.recipe_output import render_trial
     from patchkit.ops.recipe import try_recipe
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
@@ -131,7 +131,7 @@ def try_(
         ExitCode.BAD_INPUT: "ast-grep does not take the pattern, or a patch does not apply",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.new_recipe:NewRecipe",
+    result="patchkit.ops.recipe:NewRecipe",
 )
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What its patch is called.")],
@@ -180,11 +180,11 @@ def new(
     The rule is run first: how many sites it finds is what the recipe then expects. refresh makes
     the patch. Further rules, exceptions and examples are written into the file.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.cli.recipe_output import render_new
-    from patchkit.ops.new_recipe import RecipeStart, new_recipe
-    from patchkit.store import Store
+    from patchkit.ops.recipe import RecipeStart, new_recipe
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     start = RecipeStart(name, message, pattern, find, fix, language, tuple(files or ()))
@@ -198,7 +198,7 @@ def new(
 
 
 def _require_one_deed(start: RecipeStart, *, remove: bool) -> None:
-    from patchkit.recipes.languages import LANGUAGES
+    from patchkit.recipes.bounds import LANGUAGES
 
     if (start.pattern is None) == (start.find is None):
         raise UsageError("what to find is to be told once", hint="--pattern CODE or --find TEXT")
@@ -244,11 +244,11 @@ def induce(
     It is printed only if running it gives the very patch; else the changes are named that no rule
     was found for.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.cli.recipe_output import render_induced
     from patchkit.ops.recipe import induce as find_recipe
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)

@@ -78,7 +78,7 @@ CarefulOption = Annotated[
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
     },
-    result="patchkit.ops.refresh_report:RefreshReport",
+    result="patchkit.ops.refresh_values:RefreshReport",
 )
 def refresh(
     *,
@@ -112,15 +112,15 @@ def refresh(
     """
     import time
 
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.errors import UsageError
-    from patchkit.gitcmd.identity import user_identity
+    from patchkit.gitcmd.process import user_identity
     from patchkit.ops.refresh import refresh_components
     from patchkit.ops.refresh_options import RefreshOptions
-    from patchkit.refresh.drafting import Request
-    from patchkit.store import Store
+    from patchkit.refresh.draft import Request
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     if patch is not None and new is not None:

@@ -97,7 +97,7 @@ def render(
     a digest: what was edited by hand is told apart from what is merely out of date, and is not
     written over.
     """
-    from patchkit.cli.places import near, open_manifest
+    from patchkit.cli.locate import near, open_manifest
     from patchkit.ops.render import RenderRequest, render_manifest
 
     terminal = Terminal(quiet=quiet, json=json)
@@ -138,7 +138,7 @@ def _given(values: Path | None, folder: Path, settings: list[str]) -> list[Given
 
 
 def _render(terminal: Terminal, report: RenderReport) -> None:
-    from patchkit.cli.words import word
+    from patchkit.cli.status_words import word
 
     terminal.table(
         [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.formats import Format, FormatOption, OutputOption, Writers, deliver, wanted
+from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import JsonOption, QuietOption
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -60,8 +60,8 @@ def merge(
     The report is what one `patchkit ci` over all would have written, in any of its forms, with its
     exit code.
     """
-    from patchkit.cli.shares import read_expected, read_shares
-    from patchkit.ops.report_merge import merge_reports
+    from patchkit.cli.read_results import read_expected, read_shares
+    from patchkit.ops.ci import merge_reports
 
     terminal = Terminal(quiet=quiet, json=json)
     asked = wanted(form, output, json=json)

@@ -16,11 +16,11 @@ from patchkit.cli.options import (
     OfflineOption,
     QuietOption,
 )
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Paint, Painted
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.residual import ComponentResidual, ResidualReport
@@ -96,10 +96,10 @@ def residual(
     The rules of recipes, and of rule files that only look, are run over the whole patched tree.
     What they find is compared with a reviewed baseline beside the series: only new sites speak.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.residual import ResidualOptions, find_residual
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)

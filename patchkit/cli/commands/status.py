@@ -16,12 +16,12 @@ from patchkit.cli.options import (
     QuietOption,
     WorkspaceOption,
 )
+from patchkit.cli.status_words import word
+from patchkit.cli.styled_text import Line, Paint, Painted
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.text import Line, Paint, Painted
-from patchkit.cli.words import word
 from patchkit.errors import ExitCode
-from patchkit.model.counting import counted
 from patchkit.model.names import short_id
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.ops.status import ComponentStatus, StatusReport
@@ -76,7 +76,7 @@ def status(
     applied (and pristine, of a component without patches) fails, and so does a difference from
     the lock.
     """
-    from patchkit.cli.places import open_manifest, pick_components
+    from patchkit.cli.locate import open_manifest, pick_components
     from patchkit.ops.status import status_of
 
     terminal = Terminal(quiet=quiet, json=json)

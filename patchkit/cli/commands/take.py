@@ -55,10 +55,10 @@ def take(
     the component's series, in the same place of the stack: a bump can carry it, and a conflict in
     it can be resolved. An `Origin` line in its message says where it came from.
     """
-    from patchkit.cli.places import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress import showing_progress
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.take import take_patches
-    from patchkit.store import Store
+    from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)
     chosen = open_manifest(manifest)
@@ -75,7 +75,7 @@ def take(
 
 
 def _render(terminal: Terminal, report: TakeReport) -> None:
-    from patchkit.cli.words import word
+    from patchkit.cli.status_words import word
 
     for patch in report.patches:
         done = word("imported", "would take" if report.dry_run else "taken")

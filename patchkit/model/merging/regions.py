@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from patchkit.model.linediff import Edit, diff_lines
+from patchkit.model.line_diff import Edit, diff_lines
 
 Lines = Sequence[bytes]
 

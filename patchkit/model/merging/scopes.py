@@ -7,10 +7,294 @@ land in another scope. Lines that resemble each other are kept together, as peop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 
-from patchkit.model.alignment import likeness
-from patchkit.model.enclosing import depth_of
+from msgspec import Struct
+
+from patchkit.model.line_diff import Edit, diff_lines
+from patchkit.model.patch import Hunk
+from patchkit.model.similarity import likeness
+
+# Which Python function or class a line stands in, and whether an edit landed in another one.
+#
+# Seen by indentation alone, which is good enough to compare two versions of a file: nothing is
+# parsed, so a file that only a newer Python understands, or half a file, is as good as any other.
+#
+# The lines around a hunk may stand in a second class as well, and neither git's placing nor its
+# merge asks. So two questions are answered here. Of a file whose old version is at hand: are the
+# lines that the patch adds and removes in the functions where it was made (`misplaced`)? Of a
+# patch alone: does the function that git wrote behind its `@@` stand around the place
+# (`misplaced_hunks`)?
+
+
+#: Files whose scopes are known.
+PYTHON = (".py", ".pyi")
+#: What is left of the confidence in a result with lines in another scope.
+ELSEWHERE = 0.5
+
+_OPENING = re.compile(rb"[ \t]*(?:async[ \t]+def|def|class)[ \t]+([A-Za-z_]\w*)")
+_FIRST_COLUMN = re.compile(rb"[A-Za-z_$]")
+_NAME = re.compile(rb"[A-Za-z_]\w{3,}")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+
+# Words of a name that are as short say nothing of which one it is.
+_SHORT = 3
+# Of the lines of a function, the part that the renamed one must have.
+_SAME = 0.5
+
+
+class Enclosure(Struct, frozen=True):
+    """A function or class by its qualified name, and its lines from `def` or `class` on."""
+
+    name: str
+    lines: tuple[bytes, ...]
+
+
+def enclosing(lines: Sequence[bytes], at: int) -> Enclosure | None:
+    """The innermost function or class around line `at` (from 0); None at a module's top level."""
+    names: list[bytes] = []
+    opening: int | None = None
+    depth = _depth_below(lines, at)
+    for number in range(min(at, len(lines) - 1), -1, -1):
+        line = lines[number]
+        if not _counts(line) or depth_of(line) >= depth:
+            continue
+        depth = depth_of(line)
+        found = _OPENING.match(line)
+        if found:
+            names.append(found[1])
+            opening = number if opening is None else opening
+    if opening is None:
+        return None
+    name = b".".join(reversed(names)).decode("ascii", "replace")
+    return Enclosure(name, tuple(lines[opening : _end(lines, opening)]))
+
+
+def find_enclosure(lines: Sequence[bytes], name: str) -> Enclosure | None:
+    """The function or class of that qualified name; None if there is none."""
+    last = name.rpartition(".")[2].encode()
+    for number, line in enumerate(lines):
+        found = _OPENING.match(line)
+        if found and found[1] == last:
+            around = enclosing(lines, number)
+            if around is not None and around.name == name:
+                return around
+    return None
+
+
+class Misplaced(Struct, frozen=True):
+    """Lines of a patch that are in another scope than where it was made; "" is the top level."""
+
+    was: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"lands in {self.now or 'no function'}, was made in {self.was or 'none'}"
+
+
+@lru_cache(maxsize=64)
+def scopes_of(data: bytes) -> tuple[str, ...]:
+    """For each line of a Python file the qualified name of the scope around it, as `enclosing`."""
+    lines = data.split(b"\n")
+    names = [""] * len(lines)
+    around: list[tuple[int, str]] = []  # of every line above that is less deep: depth, name
+    waiting = 0  # lines without a depth of their own go with the next one that has one
+    for number, line in enumerate(lines):
+        if not _counts(line):
+            continue
+        depth = depth_of(line)
+        while around and around[-1][0] >= depth:
+            around.pop()
+        outer = around[-1][1] if around else ""
+        opening = _OPENING.match(line)
+        name = outer
+        if opening is not None:
+            name = f"{outer}.{opening[1].decode()}" if outer else opening[1].decode()
+        around.append((depth, name))
+        names[waiting:number] = [outer] * (number - waiting)
+        names[number] = name
+        waiting = number + 1
+    return tuple(names)
+
+
+def misplaced(
+    path: str, old: tuple[bytes, bytes], new: tuple[bytes, bytes], edits: Sequence[Edit]
+) -> tuple[Misplaced, ...]:
+    """Lines of a patch that landed in another function or class than the one they were made in.
+
+    `old` is the file on the old base without and with the patch, `new` is that on the new base, and
+    `edits` lead from the one to the other there. An edit counts if most of its lines are elsewhere:
+    lines that repeat may be compared one up or down. What upstream renamed where it stands is the
+    same function; see `_is_renamed`.
+    """
+    if not path.endswith(PYTHON) or old[0] == new[0]:
+        return ()
+    lines = [data.split(b"\n") for data in old]
+    own = diff_lines(*lines)
+    found: dict[Misplaced, None] = {}
+    for side, ranges in ((1, _new_ranges), (0, _old_ranges)):
+        made = _made(lines[side], scopes_of(old[side]), ranges(own))
+        now, scopes = new[side].split(b"\n"), scopes_of(new[side])
+        for place in ranges(edits):
+            found |= dict.fromkeys(_elsewhere(made, now, scopes, place))
+    return tuple(each for each in found if not _is_renamed(each, old[0], new[0]))
+
+
+def misplaced_hunks(
+    data: bytes, hunks: Sequence[Hunk], offsets: Sequence[int]
+) -> Iterator[tuple[int, Misplaced]]:
+    """(index of the hunk, what is wrong) for hunks that name another function than the one here.
+
+    `data` is a Python file before the hunks, `offsets` are those of `place_hunks`. What is written
+    behind the `@@` is the last line above that begins in the first column, or (git's driver for
+    Python) that opens a function or class; here the same lines are looked at, by name.
+    """
+    grown = 0
+    for number, (hunk, offset) in enumerate(zip(hunks, offsets, strict=True)):
+        first = max(hunk.new_start - 1 + offset - grown, 0)
+        grown += hunk.new_count - hunk.old_count
+        opening = _OPENING.match(hunk.section.strip())
+        if opening is None:
+            continue
+        scopes, was = scopes_of(data), opening[1].decode()
+        around = scopes[first : first + hunk.old_count] or scopes[-1:]
+        if any(was in name.split(".") for name in set(around)):
+            continue
+        if was not in _headings(data.split(b"\n"), first):
+            change = next((n for n, line in enumerate(hunk.lines) if line[:1] != b" "), 0)
+            yield number, Misplaced(was, around[min(change, len(around) - 1)])
+
+
+def _headings(lines: Sequence[bytes], at: int) -> Iterator[str]:
+    """The names of the last function or class above a line, and of the last in the first column."""
+    for pattern in (_OPENING, _FIRST_COLUMN):
+        line = next((each for each in reversed(lines[:at]) if pattern.match(each)), b"")
+        opening = _OPENING.match(line)
+        if opening is not None:
+            yield opening[1].decode()
+
+
+def _new_ranges(edits: Sequence[Edit]) -> list[range]:
+    return [range(each.new_start, each.new_end) for each in edits]
+
+
+def _old_ranges(edits: Sequence[Edit]) -> list[range]:
+    return [range(each.start, each.end) for each in edits]
+
+
+def _made(
+    lines: Sequence[bytes], scopes: Sequence[str], ranges: Sequence[range]
+) -> dict[bytes, list[str]]:
+    """Line -> the scopes in which the patch has it, one for each time."""
+    made: dict[bytes, list[str]] = {}
+    for number in chain.from_iterable(ranges):
+        if _counts(lines[number]):
+            made.setdefault(lines[number].strip(), []).append(scopes[number])
+    return made
+
+
+def _elsewhere(
+    made: dict[bytes, list[str]], lines: Sequence[bytes], scopes: Sequence[str], place: range
+) -> list[Misplaced]:
+    """What is elsewhere of one edit on the new base; takes what it finds in place out of `made`."""
+    found: list[Misplaced] = []
+    known = 0
+    for number in place:
+        there = made.get(lines[number].strip()) if _counts(lines[number]) else None
+        if not there:
+            continue
+        known += 1
+        if scopes[number] in there:
+            if len(there) > 1:
+                there.remove(scopes[number])
+        else:
+            found.append(Misplaced(there[0], scopes[number]))
+    return found if 2 * len(found) > known else []
+
+
+def _is_renamed(each: Misplaced, before: bytes, here: bytes) -> bool:
+    """Whether upstream gave the scope another name, and no more.
+
+    For each part of the name that is another one: nothing has the old name any more and nothing had
+    the new one, one edit of upstream's replaces the line that opens it, the two share most of their
+    lines, and a word of their names. That is not so for a class that went and another that came.
+    """
+    was, now = each.was.split("."), each.now.split(".")
+    if len(was) != len(now):
+        return False
+    changed = [n for n, (old, new) in enumerate(zip(was, now, strict=True), 1) if old != new]
+    pairs = [(".".join(was[:n]), ".".join(now[:n])) for n in changed[:1]]
+    if len(changed) != 1 or not _is_like(was[changed[0] - 1], now[changed[0] - 1]):
+        return False
+    old_lines, new_lines = before.split(b"\n"), here.split(b"\n")
+    (old, new) = pairs[0]
+    old_names, new_names = scopes_of(before), scopes_of(here)
+    if old in new_names or new in old_names:
+        return False
+    edits = diff_lines(old_lines, new_lines)
+    opened, opens = old_names.index(old), new_names.index(new)
+    if not any(
+        edit.start <= opened < edit.end and edit.new_start <= opens < edit.new_end for edit in edits
+    ):
+        return False
+    one = _inside(old_lines, old_names, old)
+    other = _inside(new_lines, new_names, new)
+    return sum((one & other).values()) >= _SAME * max(one.total(), other.total())
+
+
+def _inside(lines: Sequence[bytes], scopes: Sequence[str], name: str) -> Counter[bytes]:
+    """The lines of a scope, with those of the scopes in it."""
+    pairs = zip(lines, scopes, strict=True)
+    return Counter(
+        line.strip()
+        for line, scope in pairs
+        if line.strip() and (scope == name or scope.startswith(name + "."))
+    )
+
+
+def _is_like(one: str, other: str) -> bool:
+    """Whether two names are the same, or share a word that says something."""
+    words = [{w.lower() for w in _WORD.findall(name) if len(w) > _SHORT} for name in (one, other)]
+    return one == other or bool(words[0] & words[1])
+
+
+def names_in(lines: Sequence[bytes]) -> set[bytes]:
+    """Words of four letters or more that can be names."""
+    return {name for line in lines for name in _NAME.findall(line)}
+
+
+def _depth_below(lines: Sequence[bytes], at: int) -> int:
+    """How deep the line stands, or for a blank one the next that is not."""
+    for number, line in enumerate(lines[at:]):
+        if _counts(line):
+            # a line that opens a scope belongs to it
+            return depth_of(line) + (number == 0 and _OPENING.match(line) is not None)
+    return 0
+
+
+def _end(lines: Sequence[bytes], opening: int) -> int:
+    depth = depth_of(lines[opening])
+    for number in range(opening + 1, len(lines)):
+        if _counts(lines[number]) and depth_of(lines[number]) <= depth:
+            return number
+    return len(lines)
+
+
+def _counts(line: bytes) -> bool:
+    """Whether a line's indentation says something: not blank, no comment, no closing bracket."""
+    bare = line.strip()
+    return bool(bare) and not bare.startswith((b"#", b")", b"]", b"}"))
+
+
+def depth_of(line: bytes) -> int:
+    """How many columns the line is indented."""
+    expanded = line.expandtabs(8)
+    return len(expanded) - len(expanded.lstrip())
+
 
 Lines = Sequence[bytes]
 

@@ -9,15 +9,15 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from patchkit.explain.saying import edited_files, file_words, hunk_words, percent, renamed_words
-from patchkit.explain.values import (
+from patchkit.explain.advice import edited_files, file_words, hunk_words, percent, renamed_words
+from patchkit.explain.explanation import (
     Cause,
     FileExplanation,
     HunkExplanation,
     Mismatch,
     PatchExplanation,
 )
-from patchkit.model.harmless import shown
+from patchkit.model.text import shown
 
 # So many rows of a hunk are shown; lines up to so long, and so much alike, compared word by word.
 _ROWS = 60

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.merging.checking import (
+from patchkit.model.merging.checks import (
     file_doubts,
     has_doubled_hunk,
     lines_lost,
     names_gone,
     upstream_share,
 )
+from patchkit.model.merging.edits import Doubt
 from patchkit.model.merging.regions import ThreeWay, compare_three
-from patchkit.model.merging.values import Doubt
 
 BASE = """\
 import os

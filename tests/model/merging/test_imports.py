@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.merging.imports import imported_by, merge_imports
+from patchkit.model.merging.python_imports import imported_by, merge_imports
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.linediff import Edit as LineEdit
-from patchkit.model.linediff import diff_lines
+from patchkit.model.line_diff import Edit as LineEdit
+from patchkit.model.line_diff import diff_lines
+from patchkit.model.merging.edits import Edit
 from patchkit.model.merging.moved import find_moved, placed_at, scored_places
-from patchkit.model.merging.values import Edit
 
 BLOCK = ["first(value)\n", "second(value)\n", "third(value)\n", "fourth(value)\n"]
 REST = [f"line {number}\n" for number in range(12)]

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from patchkit.gitcmd.process import git_version
-from patchkit.model.diff import split_lines
+from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.regions import compare_three
 from tests.support.repos import Upstream
 

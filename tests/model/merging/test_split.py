@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.merging.split import merge_split
+from patchkit.model.merging.moved import merge_split
 
 ONE = "".join(f"    one_{number} = call({number})\n" for number in range(4))
 TWO = "".join(f"    two_{number} = call({number})\n" for number in range(4))

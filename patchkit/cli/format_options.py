@@ -1,0 +1,102 @@
+"""The forms in which a report can be written, for people and for CI systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Protocol, TypeVar
+
+import typer
+from msgspec import Struct
+
+from patchkit.cli.terminal import Terminal
+from patchkit.disk.files import replace_file
+from patchkit.errors import ExitCode, SurroundingsError, UsageError
+
+
+class _Report(Protocol):
+    @property
+    def exit_code(self) -> ExitCode: ...
+
+
+_Result = TypeVar("_Result", bound=_Report)
+
+
+class Format(str, Enum):
+    """A form of a report."""
+
+    TEXT = "text"
+    JSON = "json"
+    JUNIT = "junit"
+    SARIF = "sarif"
+    GITHUB = "github"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        metavar="FORM",
+        help="What to write: text, json, junit (test results), sarif (code scanning), github "
+        "(annotations), markdown (comments, job summaries), html (one page).",
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the report to this file, and to the terminal what it says in short.",
+    ),
+]
+
+#: How a result is written in each form that is not for the terminal.
+Writers = Mapping[Format, Callable[[_Result], str]]
+
+
+class Wanted(Struct, frozen=True):
+    """The form that a report is asked for in, and the file that it goes to, if any."""
+
+    form: Format
+    output: Path | None
+
+
+def wanted(form: Format, output: Path | None, *, json: bool) -> Wanted:
+    """What the options ask for; UsageError, before any work is done, if they do not go together."""
+    form = Format.JSON if json else form
+    if form is Format.TEXT and output is not None:
+        hint = "add --format html, junit, sarif, markdown or json"
+        raise UsageError("--output: text goes to the terminal", hint=hint)
+    return Wanted(form, output)
+
+
+def deliver(
+    terminal: Terminal,
+    result: _Result,
+    wanted: Wanted,
+    writers: Callable[[], Writers[_Result]],
+    show: Callable[[Terminal, _Result], None],
+) -> ExitCode:
+    """Write a result in the form asked for, to stdout or to a file; hands its exit code back."""
+    if wanted.form is not Format.TEXT:
+        text = writers()[wanted.form](result)
+        if wanted.output is None:
+            terminal.document(text)
+            return result.exit_code
+        _write(wanted.output, text)
+        terminal.say(f"{wanted.output} written")
+    if not (terminal.quiet and result.exit_code is ExitCode.OK):
+        show(terminal, result)
+    return result.exit_code
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SurroundingsError(f"{path}: {error.strerror}") from error
+    replace_file(path, (text.removesuffix("\n") + "\n").encode(), named=True)

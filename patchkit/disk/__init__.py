@@ -1,0 +1,1 @@
+"""What is on disk, replaced whole or not at all: files, locks, transactions, kept results."""

@@ -1,0 +1,148 @@
+"""Replace a file so that a crash at any moment leaves its old or its new bytes, never a mixture.
+
+The only writer of manifests, series, patches and locks. A set of files that must change together
+is written beside first (`write_beside`), then renamed one after the other.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from patchkit.errors import SurroundingsError
+
+#: How names of unfinished files end; whoever finds one after a crash may delete it.
+UNFINISHED = ".patchkit-tmp"
+
+
+def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
+    """Make `data` the contents of `path`, keeping its mode.
+
+    With `named` the user named the file: a symbolic link's target is replaced, a device or a pipe
+    is written to. Else the link itself is replaced: whoever made a project may have put one there.
+    On disk: a temporary file beside it, synced, renamed over it. Raises SurroundingsError.
+    """
+    target = Path(os.path.realpath(path)) if named else path
+    if named and _is_special(target):
+        try:
+            target.write_bytes(data)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        return
+    beside = write_beside(target, data)
+    try:
+        beside.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+    except BaseException:  # ^C
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def write_beside(path: Path, data: bytes, *, executable: bool = False) -> Path:
+    """Write `data` to a new synced file in the folder of `path`, with the mode of `path`.
+
+    With `executable` who may read it may run it.
+    Returns its path, to be renamed to `path` by the caller. Raises SurroundingsError, and leaves
+    nothing behind then.
+    """
+    beside = path.with_name(f".{path.name[:80]}.{os.urandom(6).hex()}{UNFINISHED}")
+    try:
+        # 0666 less the umask, as any program makes a file
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            _copy_mode(path, descriptor)
+            if executable:
+                mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+                os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+    except BaseException:  # ^C
+        beside.unlink(missing_ok=True)
+        raise
+    return beside
+
+
+def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
+    """Make `target` a folder of exactly these files by path; it must not be there, or be empty.
+
+    On disk: built beside it and renamed in, so that it is there whole or not at all; what a kill
+    leaves beside it goes with the next call. Raises SurroundingsError.
+    """
+    place = Path(os.path.realpath(target))
+    draft = place.with_name(f".{place.name[:80]}{UNFINISHED}")
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        for name, data in files.items():
+            (draft / name).parent.mkdir(parents=True, exist_ok=True)
+            (draft / name).write_bytes(data)
+        draft.rename(place)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise _unwritable(target, error) from error
+    except BaseException:  # ^C
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in `folder` last over a power cut, where the file system can."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether there is something that is no file and no folder: /dev/null, a pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _copy_mode(path: Path, descriptor: int) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISLNK(mode):  # what it leads to has nothing to do with us
+        os.fchmod(descriptor, stat.S_IMODE(mode))
+
+
+def _unwritable(path: Path, error: OSError) -> SurroundingsError:
+    return SurroundingsError(f"{path} cannot be written: {error.strerror or error}")
+
+
+# Read a file that somebody else wrote, of a bounded size: no device, no pipe, no endless patch.
+
+
+#: The largest patch, and the largest of all other files that people write, in bytes. Memory is
+#: some seven times that of the patch.
+LARGEST_PATCH = 128 << 20
+LARGEST_TEXT = 16 << 20
+
+
+def read_plain(path: Path, *, most: int = LARGEST_TEXT) -> bytes:
+    """The bytes of an ordinary file; OSError as for any other, too, where it is none or larger."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+        raise OSError(kind, "is no ordinary file", str(path))
+    with path.open("rb") as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"is larger than {most >> 20} MiB", str(path))
+    return data

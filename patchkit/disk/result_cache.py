@@ -1,0 +1,68 @@
+"""What was costly to find, kept in the cache for the next run: a shortcut and nothing more.
+
+A file that is damaged, or cannot be read or written, is as good as none. So only what follows from
+its key alone may be kept, and the key has all that it follows from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from patchkit import __version__
+from patchkit.disk.files import replace_file
+
+
+def memory_path(cache: Path, kind: str, facts: object) -> Path:
+    """Where something is kept that follows from `facts`, which JSON can hold, and this patchkit."""
+    key = json.dumps([__version__, facts]).encode()
+    return cache / kind / f"{sha256(key).hexdigest()[:32]}.json"
+
+
+def recall(path: Path) -> Any:
+    """The data that was kept, as JSON gives it; None if there is none that can be believed."""
+    try:
+        checksum, _, body = path.read_bytes().partition(b"\n")
+        return json.loads(body) if sha256(body).hexdigest().encode() == checksum else None
+    except (OSError, ValueError):
+        return None
+
+
+def remember(path: Path, data: object) -> None:
+    """Keep what JSON can hold; best effort, as on a disk that can only be read."""
+    body = json.dumps(data, separators=(",", ":")).encode()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, sha256(body).hexdigest().encode() + b"\n" + body)
+
+
+class Notes:
+    """Answers by question, in one file, each of which follows from its question and the file's key.
+
+    What nobody asked since it was opened is forgotten when it is closed: it is of files long gone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        kept = recall(path)
+        self._kept: dict[str, Any] = kept if isinstance(kept, dict) else {}
+        self._asked: dict[str, Any] = {}
+
+    def known(self, question: str, is_good: Callable[[Any], bool] = bool) -> Any:
+        """The answer that was kept, None for none, or if it is not a good one any more."""
+        if question in self._kept and is_good(self._kept[question]):
+            self._asked[question] = self._kept[question]
+        return self._asked.get(question)
+
+    def note(self, question: str, answer: object) -> None:
+        """Keep an answer, which JSON can hold."""
+        self._asked[question] = answer
+
+    def close(self) -> None:
+        """Write what was asked, if it is not what the file has."""
+        if self._asked != self._kept:
+            remember(self._path, self._asked)

@@ -1,0 +1,301 @@
+"""Replace a set of files together: after a crash the whole set is old or the whole set is new.
+
+All new contents are first written beside their files and synced, with their folders. Then one
+journal, which names every rename to do, is itself renamed into place: this is the moment at which
+the set is new. What follows (the renames, the removals) is repeated by `recover` if a crash cuts
+it short.
+
+The journal says by hash what each path holds before and after. A path that holds something else
+was written by the user after the crash, or the journal came with somebody else's project: nothing
+is touched then.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct, to_builtins
+
+from patchkit.disk.files import UNFINISHED, replace_file, sync_folder, write_beside
+from patchkit.errors import BadInputError, Problem, SurroundingsError
+from patchkit.model.names import can_be_a_file
+
+#: In the project's root while a set is being replaced.
+JOURNAL = ".patchkit-journal.json"
+
+_VERSION = 2
+_STALE = 60.0  # seconds
+
+
+class _Step(Struct, frozen=True):
+    """Rename `beside` to `path`; remove `path` where `beside` is None. Relative to the root.
+
+    `old` and `new` are the SHA-256 of what `path` holds before and after, None for nothing.
+    """
+
+    path: str
+    beside: str | None
+    old: str | None
+    new: str | None
+
+
+def write_set(
+    root: Path,
+    writes: Mapping[Path, bytes | None],
+    seen: Mapping[Path, bytes | None],
+    *,
+    executable: Collection[Path] = (),
+) -> None:
+    """Give every path its new bytes, or remove it where they are None; all of them or none.
+
+    `seen` is what the plan behind `writes` was made from; a path of `writes` that it does not name
+    was not there. Raises SurroundingsError with nothing replaced if a file holds something else by
+    now, or cannot be written (disk full, no permission).
+
+    Folders are made as needed, and removed again where nothing is left in them. A symbolic link's
+    target is replaced; where it is to go, the link goes, as others may use its target. What is new
+    of `executable` is made so.
+    """
+    root = Path(os.path.realpath(root))
+    with _only_writer(root):
+        _roll_forward(root)
+        _require_as_seen(root, dict.fromkeys(writes) | dict(seen))
+        targets = {_target(path, data): data for path, data in writes.items()}
+        for path in targets:
+            _require_inside(root, path)
+        _sweep({path.parent for path in targets})
+        run = {_target(path, b"") for path in executable}
+        steps, made = _stage(root, targets, run)
+        if steps:
+            _publish(root, steps, made)
+            _roll_forward(root)
+
+
+def recover(root: Path) -> bool:
+    """Finish a set that a crash interrupted; False if there was none."""
+    if not (root / JOURNAL).exists():
+        return False
+    root = Path(os.path.realpath(root))
+    with _only_writer(root):
+        return _roll_forward(root)
+
+
+def _stage(
+    root: Path, targets: Mapping[Path, bytes | None], executable: Collection[Path]
+) -> tuple[list[_Step], list[Path]]:
+    steps: list[_Step] = []
+    made: list[Path] = []
+    try:
+        for path, data in targets.items():
+            old, new = _hash_at(path), None if data is None else sha256(data).hexdigest()
+            if old == new:
+                continue
+            name, beside = _relative(root, path), None
+            if data is not None:
+                _make_folders(path.parent, made)
+                draft = write_beside(path, data, executable=path in executable)
+                beside = _relative(root, draft)
+            steps.append(_Step(name, beside, old, new))
+        _sync(root, steps, made)
+    except BaseException:
+        _discard(root, steps, made)
+        raise
+    return steps, made
+
+
+def _sync(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
+    """Make what was staged outlast a power cut: the journal must never be older than it."""
+    folders = {(root / step.path).parent for step in steps if step.beside is not None}
+    for folder in sorted(folders | {each.parent for each in made}):
+        sync_folder(folder)
+
+
+def _publish(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
+    rows = [to_builtins(step) for step in steps]
+    text = json.dumps({"version": _VERSION, "steps": rows}, indent=1)
+    try:
+        replace_file(root / JOURNAL, text.encode("ascii"))
+    except BaseException:
+        if not (root / JOURNAL).exists():
+            _discard(root, steps, made)
+        raise
+
+
+def _roll_forward(root: Path) -> bool:
+    journal = root / JOURNAL
+    if not journal.exists():
+        return False
+    steps = _read(journal)
+    try:
+        for step in [each for each in steps if _is_to_do(root, each)]:
+            _perform(root, step)
+        for folder in {(root / step.path).parent for step in steps}:
+            _settle_folder(root, folder)
+        journal.unlink()
+        sync_folder(root)
+    except OSError as error:
+        raise SurroundingsError(
+            f"{journal} cannot be finished: {error.filename}: {error.strerror}",
+            hint="make the folder writable and run any patchkit command on this project again",
+        ) from error
+    return True
+
+
+def _is_to_do(root: Path, step: _Step) -> bool:
+    """Whether a step is still to do; SurroundingsError if it is neither that nor done."""
+    actual = _hash_at(root / step.path)
+    if actual == step.new:
+        return False
+    ready = step.beside is None or _hash_at(root / step.beside) == step.new
+    if actual == step.old and ready:
+        return True
+    raise SurroundingsError(
+        f"{root / step.path} was changed after patchkit was killed while it wrote it",
+        hint=f"{step.beside or 'nothing'} was to take its place; put that in order as {JOURNAL}"
+        " tells, then delete the journal",
+    )
+
+
+def _perform(root: Path, step: _Step) -> None:
+    if step.beside is None:
+        (root / step.path).unlink()
+    else:
+        (root / step.beside).replace(root / step.path)
+
+
+def _settle_folder(root: Path, folder: Path) -> None:
+    while folder != root and root in folder.parents:
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError:  # there is something in it, as there should be
+            sync_folder(folder)
+            return
+        folder = folder.parent
+
+
+def _read(journal: Path) -> list[_Step]:
+    try:
+        content = json.loads(journal.read_bytes())
+        if content["version"] != _VERSION:
+            raise BadInputError(
+                f"{journal} was written by another version of patchkit",
+                hint="let that version finish it",
+            )
+        steps = [_Step(**row) for row in content["steps"]]
+        if not all(_is_ours(journal.parent, step) for step in steps):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInputError(
+            f"{journal} is damaged, or was not written by patchkit",
+            hint="look at the files it names, then delete it",
+        ) from error
+    return steps
+
+
+def _is_ours(root: Path, step: _Step) -> bool:
+    """Whether patchkit itself may have written this step.
+
+    A journal may have come with somebody's project: it must not reach beyond it, nor into what git
+    believes, nor move anything but an unfinished file of patchkit's to the name beside it.
+    """
+    if not can_be_a_file(step.path):
+        return False
+    if Path(os.path.realpath((root / step.path).parent)) != (root / step.path).parent:
+        return False
+    if step.beside is None:
+        return step.new is None
+    beside = Path(step.beside)
+    ours = beside.name.startswith(".") and beside.name.endswith(UNFINISHED)
+    ours &= can_be_a_file(step.beside)
+    return ours and beside.parent == Path(step.path).parent and step.new is not None
+
+
+def _sweep(folders: Iterable[Path]) -> None:
+    """Remove what a killed writer left beside; a minute spares one that is at work now."""
+    for folder in folders:
+        for beside in folder.glob(f".*{UNFINISHED}"):
+            with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+                if time.time() - beside.stat().st_mtime > _STALE:
+                    beside.unlink()
+
+
+def _discard(root: Path, steps: Sequence[_Step], made: Sequence[Path]) -> None:
+    for step in steps:
+        if step.beside is not None:
+            (root / step.beside).unlink(missing_ok=True)
+    for folder in reversed(made):
+        with suppress(OSError):  # whatever ended the work is the news, not that this is left
+            folder.rmdir()
+
+
+def _make_folders(folder: Path, made: list[Path]) -> None:
+    """Make `folder` and what is above it; adds to `made` what was made, outermost first."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir()
+        made.append(each)
+
+
+def _require_as_seen(root: Path, seen: Mapping[Path, bytes | None]) -> None:
+    changed = [path for path, data in seen.items() if _bytes_at(path) != data]
+    if changed:
+        hint = "run the command again"
+        raise SurroundingsError(
+            *(
+                Problem(f"{_relative(root, path)} was changed meanwhile", hint=hint)
+                for path in changed
+            )
+        )
+
+
+def _hash_at(path: Path) -> str | None:
+    data = _bytes_at(path)
+    return None if data is None else sha256(data).hexdigest()
+
+
+def _bytes_at(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _target(path: Path, data: bytes | None) -> Path:
+    if data is None:
+        return Path(os.path.realpath(path.parent)) / path.name
+    return Path(os.path.realpath(path))
+
+
+def _require_inside(root: Path, path: Path) -> None:
+    folder = Path(os.path.realpath(path.parent))
+    if folder != root and root not in folder.parents:
+        raise BadInputError(
+            f"{path} is outside of the project {root}", hint="patchkit writes inside it only"
+        )
+
+
+def _relative(root: Path, path: Path) -> str:
+    return os.path.relpath(path, root)
+
+
+@contextmanager
+def _only_writer(root: Path) -> Iterator[None]:
+    """Hold the project's folder itself locked: no lock file is left lying about in it."""
+    descriptor = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

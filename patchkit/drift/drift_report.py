@@ -1,0 +1,334 @@
+"""What became of each patch along a tracked branch, as values that `patchkit drift` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.drift.judge import HunkFault
+from patchkit.explain.explanation import PatchExplanation
+from patchkit.guards.contracts.breaches import BrokenCall
+from patchkit.guards.overrides.override_review import Verdict
+from patchkit.model.objects import TreeEntry
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.text import counted
+
+
+class Landed(Struct, frozen=True):
+    """An upstream commit: when it landed (UTC), whose it is, and where to look at it.
+
+    `request` is the pull or merge request that its subject names. The links are None where no web
+    page of the upstream is known. `via` is the merge by which the commit came to the branch, None
+    for one that was made on it; the date is then that of the merge.
+    """
+
+    commit: str
+    date: str
+    author: str
+    subject: str
+    request: int | None = None
+    link: str | None = None
+    request_link: str | None = None
+    via: Landed | None = None
+
+    @property
+    def day(self) -> str:
+        """The date without the time."""
+        return self.date[:10]
+
+
+class FileVerdict(Struct, frozen=True):
+    """What became of one change of a patch; `after` is what stands at its paths then."""
+
+    path: str
+    status: Status
+    after: Mapping[str, TreeEntry | None] = field(default_factory=dict)
+    review: bool = False
+    waits_for: tuple[str, ...] = ()
+
+    def waiting(self, names: tuple[str, ...]) -> FileVerdict:
+        """The same as one that fails only because earlier patches do."""
+        return replace(self, status=Status.WAITING, waits_for=names)
+
+
+class FileForecast(Struct, frozen=True):
+    """What carrying would make of one file of a patch, as `patchkit bump` says it.
+
+    `carried_to` is its path there if that is another one; `absorbed_by` the upstream commit, as "ID
+    subject", that made the same change; `waits_for` are conflicted patches without which it cannot
+    be carried.
+    """
+
+    path: str
+    status: Status
+    confidence: float
+    review: bool
+    reasons: tuple[str, ...] = ()
+    carried_to: str = ""
+    waits_for: tuple[str, ...] = ()
+    absorbed_by: str = ""
+
+
+class PatchForecast(Struct, frozen=True):
+    """What carrying would make of a patch: files left in conflict, files to look at.
+
+    A WAITING one fails only because those in `waits_for` do. `files` are told of a commit that the
+    stack was carried to.
+    """
+
+    name: str
+    status: Status
+    conflicts: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
+    files: tuple[FileForecast, ...] = ()
+
+    @property
+    def absorbed_by(self) -> tuple[str, ...]:
+        """The upstream commits, as "ID subject", that made the changes of absorbed files."""
+        return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
+
+
+def forecast_of(outcome: PatchOutcome) -> PatchForecast:
+    """What the carry engine came to, as it is reported."""
+    conflicts = tuple(each.path for each in outcome.files if each.status is Status.CONFLICTED)
+    if outcome.status is Status.CONFLICTED and not conflicts:
+        conflicts = (outcome.name,)  # its recipe gives nothing to be used
+    review = tuple(each.path for each in outcome.files if each.review)
+    files = tuple(
+        FileForecast(
+            each.path,
+            each.status,
+            0.0 if each.status.fails else each.confidence,
+            each.review,
+            each.reasons,
+            each.carried_to,
+            each.waits_for,
+            each.absorbed_by,
+        )
+        for each in outcome.files
+    )
+    return PatchForecast(outcome.name, outcome.status, conflicts, review, outcome.waits_for, files)
+
+
+class Interval(Struct, frozen=True):
+    """From `first` to `last` (commits of the line, 0 is where it starts) the patch was in `status`.
+
+    Of a patch that does not apply it says what a bump would make of it: MERGED or REGENERATED where
+    the carry engine or its recipe would bring it over, ABSORBED where it would retire it, WAITING
+    where it fails only because the patches `waits_for` do. `since` is the commit that brought it
+    into that state, None at the start of the line; `faults` are the hunks that it left without a
+    place.
+    """
+
+    status: Status
+    first: int
+    last: int
+    since: Landed | None
+    faults: tuple[HunkFault, ...] = ()
+    waits_for: tuple[str, ...] = ()
+
+
+class Break(Struct, frozen=True):
+    """A time in which a patch did not fit: `by` broke it (None: from the start of the line).
+
+    `mended` is the commit after which it fits again, None if it never does; `reverted` says that
+    this commit calls itself a revert. `faults` are the hunks that `by` left without a place.
+    """
+
+    by: Landed | None
+    mended: Landed | None
+    reverted: bool
+    faults: tuple[HunkFault, ...]
+
+
+class AbsorbedHunk(Struct, frozen=True):
+    """A hunk, or a whole file change (hunk 0), that the upstream has made as well.
+
+    `line` is where it stands in the patch file, `by` the commit that brought it, None if it was
+    there before the line starts.
+    """
+
+    path: str
+    hunk: int
+    line: int
+    by: Landed | None
+
+
+class FileRisk(Struct, frozen=True):
+    """How many commits of the line changed a file that the patch changes."""
+
+    path: str
+    commits: int
+
+
+class Risk(Struct, frozen=True):
+    """How often the patch's files change upstream: commits, per 30 days, and for each file."""
+
+    commits: int
+    per_month: float
+    files: tuple[FileRisk, ...]
+
+
+class Suspicion(Struct, frozen=True):
+    """A hunk that applies at the tip and perhaps no longer does its job; `line` is in the patch.
+
+    `kind` is "scope-changed" (the function around it changed), "another-scope" (it lands in another
+    one), "not-called" (nobody in the file uses that function any more), "name-gone" (a name that it
+    uses is gone from the file) or "name-changed" (what it calls there takes other arguments); `by`
+    is where it began.
+    """
+
+    path: str
+    hunk: int
+    line: int
+    kind: str
+    what: str
+    by: Landed | None = None
+
+    def saying(self, kind: str, what: str, by: Landed | None) -> Suspicion:
+        """The same hunk with another suspicion."""
+        return replace(self, kind=kind, what=what, by=by)
+
+
+class TrendPoint(Struct, frozen=True):
+    """How many patches were in which state when a report was made at `at` (UTC) on the tip.
+
+    `carried` are those that do not apply and that a bump would merge or regenerate; `waiting` those
+    that fail only because an earlier patch conflicts.
+    """
+
+    at: str
+    tip: str
+    fits: int
+    carried: int
+    absorbed: int
+    conflicts: int
+    waiting: int = 0
+
+
+class NewSite(Struct, frozen=True):
+    """A site at the tip, as upstream has it, that a rule names and neither pin nor review has.
+
+    `text` is in short; `by` is the commit since which it is there, None where the line did not
+    bring it.
+    """
+
+    rule: str
+    path: str
+    line: int
+    within: str
+    text: str
+    by: Landed | None = None
+
+    @property
+    def place(self) -> str:
+        """For messages: path:line."""
+        return f"{self.path}:{self.line}"
+
+
+class MovedTarget(Struct, frozen=True):
+    """What `component` replaces while it runs, and the tip has no more or otherwise than the pin.
+
+    `calls` are the places that name it, `was` and `now` those of its definition ("" for none),
+    `why` says where a name that is gone ends; `by` is the commit that did it.
+    """
+
+    component: str
+    name: str
+    verdict: Verdict
+    calls: tuple[str, ...]
+    was: str
+    now: str
+    why: str = ""
+    by: Landed | None = None
+
+
+class BrokenContract(Struct, frozen=True):
+    """A call from one component into another that fits at the pin and not at the tip.
+
+    `by` is the commit that broke it, None where no one file tells.
+    """
+
+    place: BrokenCall
+    by: Landed | None = None
+
+
+class PatchDrift(Struct, frozen=True):
+    """One patch along the line: its state on the pin and at the tip, and what happened between.
+
+    `status` is what a bump to the tip would make of it, and `since` the commit that brought it into
+    that state, None where it was so from the start of the line: `explanation` says what clashes
+    there. An event of its own is that it stopped applying as it is: `last_good` is the last commit
+    where it did, `broken_by` the first where it did not any more; both None if it never applies, or
+    applies at the tip. `days` is for how long after the pin it applied, not counting breaks that
+    were mended. A WAITING patch fails only because those in `waits_for` do. `absorbed_by` made all
+    of it superfluous. `risk` is None where only some commits were tried. `forecast` is what a bump
+    to the tip comes to, file by file. `suspicions` are hunks that apply at the tip and perhaps
+    should not. `listed` is the manifest's line that names a patch of another repository, "" for one
+    of the project's own.
+    """
+
+    name: str
+    where: str
+    at_pin: Status
+    status: Status
+    since: Landed | None
+    last_good: Landed | None
+    broken_by: Landed | None
+    days: int | None
+    absorbed_by: Landed | None
+    breaks: tuple[Break, ...]
+    absorbed: tuple[AbsorbedHunk, ...]
+    risk: Risk | None
+    intervals: tuple[Interval, ...]
+    hunks: int = 0
+    explanation: PatchExplanation | None = None
+    forecast: PatchForecast | None = None
+    suspicions: tuple[Suspicion, ...] = ()
+    listed: str = ""
+    waits_for: tuple[str, ...] = ()
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it does not apply at the tip as it is, by itself, and upstream has not got it.
+
+        A recipe may give another patch although the one that is there applies.
+        """
+        stopped = bool(self.intervals and self.intervals[-1].faults)
+        regenerated = self.status is Status.REGENERATED and stopped
+        return regenerated or self.status in (Status.CONFLICTED, Status.MERGED)
+
+    @property
+    def event(self) -> Landed | None:
+        """The commit since which it is in a state that asks for something."""
+        other = (Status.ABSORBED, Status.WAITING, Status.REGENERATED)
+        return self.since if self.is_broken or self.status in other else None
+
+    @property
+    def stopped_earlier(self) -> bool:
+        """Whether it stopped applying before it came into its state."""
+        return None not in (self.broken_by, self.since) and self.broken_by != self.since
+
+
+# What a drift says of a patch, in words that every report shares.
+
+
+def forecast_words(forecast: PatchForecast) -> str:
+    """What a bump to the tip would do, to be read after those words."""
+    conflicts, review = len(forecast.conflicts), len(forecast.review)
+    match forecast.status:
+        case Status.CONFLICTED:
+            what = f"leaves {conflicts} of {counted(len(forecast.files), 'file')} in conflict"
+        case Status.REGENERATED:
+            what = "regenerates it from its recipe"
+        case Status.ABSORBED:
+            by = f" ({'; '.join(forecast.absorbed_by)})" if forecast.absorbed_by else ""
+            what = f"retires it: upstream has it{by}"
+        case Status.WAITING:
+            what = f"carries it once {' and '.join(forecast.waits_for)} is resolved"
+        case _:
+            what = "carries it"
+    return f"{what}, {review} to look at" if review else what

@@ -1,0 +1,275 @@
+"""The files that patches touch along a branch, followed to where upstream moves them.
+
+Between two commits that touch none of them nothing can change for the patches. A file that goes is
+looked for among those that the same commit adds; where it went is watched from then on, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.gitcmd.first_parent import (
+    Entries,
+    Landing,
+    Line,
+    entries_at,
+    landings,
+    removed_and_added,
+)
+from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
+from patchkit.upstream.history import Bring, History
+
+# So much of a file must be the same for it to be the same file, renamed: as `find_rename` asks git.
+_SAME_FILE = 0.4
+# So many files that a commit adds are looked into for one that it takes away.
+_CANDIDATES = 40
+# So many renames of one file are followed.
+_ROUNDS = 6
+# Files that stand for the folder that they are in.
+_NEIGHBOURS = 20
+_MOST = 0.5  # of these must have gone to one other folder
+
+State = dict[str, TreeEntry | None]
+
+
+class Step(Struct, frozen=True):
+    """A commit of the line that changes watched files; positions count from 1."""
+
+    position: int
+    landing: Landing
+
+
+class Route(Struct, frozen=True):
+    """What a branch does to some paths; `start` is their state before its first commit.
+
+    `homes` says for a path where its file went, with the position of the commit that moved it.
+    `folders` maps folders into which patches add files to a few files that are in there.
+    """
+
+    repository: Repository
+    line: Line
+    start: Entries
+    steps: tuple[Step, ...]
+    homes: Mapping[str, tuple[tuple[int, str], ...]]
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def commit(self, position: int) -> str:
+        """The commit at a position: 0 is where the line starts."""
+        return self.line.commits[position - 1] if position else self.line.start
+
+
+def follow(
+    history: History,
+    paths: Collection[str],
+    bring: Bring,
+    *,
+    added: Iterable[str] = (),
+    alone: Collection[str] = (),
+) -> Route:
+    """Follow `paths` from the fork to the tip; `added` are paths that patches add.
+
+    `alone` are watched where they are and not followed.
+    """
+    line = history.line()
+    folders = _folders(history, added)
+    neighbours = {path for files in folders.values() for path in files}
+    watched = {*paths, *neighbours, *alone}
+    start = dict(entries_at(history.repository, line.start, sorted(watched)))
+    follower = _Follower(history, bring, line, frozenset(alone))
+    fresh = follower.gone_before(watched, start)
+    start.update(entries_at(history.repository, line.start, sorted(fresh)))
+    wanted = watched | fresh
+    watched = set(wanted)
+    for _ in range(_ROUNDS):
+        fresh = follower.walk(wanted) - watched
+        if not fresh:
+            break
+        start.update(entries_at(history.repository, line.start, sorted(fresh)))
+        watched |= fresh
+        wanted = fresh
+    return Route(history.repository, line, start, follower.steps(), follower.homes(), folders)
+
+
+class RoutePast(Struct):
+    """What a route knows of upstream's past, as the carry engine asks for it, for one state."""
+
+    route: Route
+    state: Mapping[str, TreeEntry | None]
+    position: int = 0
+
+    @property
+    def commit(self) -> str:
+        """The commit of this state."""
+        return self.route.commit(self.position)
+
+    def renamed(self, path: str) -> str | None:
+        """See `carry.Past`: where the file is in this state, None if it was not renamed."""
+        at = path
+        for _ in range(_ROUNDS):
+            homes = [new for since, new in self.route.homes.get(at, ()) if since <= self.position]
+            if not homes:
+                return None
+            at = homes[-1]
+            if self.state.get(at) is not None:
+                return at
+        return None
+
+    def folder_renamed(self, folder: str) -> str | None:
+        """See `carry.Past`: where most of the folder's files went, if nothing is left there."""
+        files = self.route.folders.get(folder, ())
+        if not files or any(self.state.get(path) is not None for path in files):
+            return None
+        if self.route.repository.resolve(f"{self.commit}:{folder}") is not None:
+            return None  # other files are in there
+        homes = Counter(
+            home.rpartition("/")[0] for path in files if (home := self.renamed(path)) is not None
+        )
+        if not homes:
+            return None
+        home, count = homes.most_common(1)[0]
+        return home if count > sum(homes.values()) * _MOST else None
+
+    def deleted_by(self, path: str) -> str:
+        """See `carry.Past`: nobody reads the reasons of a forecast."""
+        return ""
+
+    def removed_by(self, path: str, line: bytes) -> str:
+        """See `carry.Past`."""
+        return ""
+
+    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
+        """See `carry.Past`: files that nobody watches, so what was split counts as gone."""
+        return ()
+
+    def brought_by(self, path: str, line: bytes) -> str:
+        """See `carry.Past`."""
+        return ""
+
+    def changed_by(self, path: str) -> tuple[str, ...]:
+        """See `carry.Past`."""
+        return ()
+
+
+class _Follower(Struct):
+    history: History
+    bring: Bring
+    line: Line
+    alone: frozenset[str]
+    _places: dict[str, int] = field(default_factory=dict)
+    _landings: dict[int, Landing] = field(default_factory=dict)
+    _homes: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._places = {commit: n for n, commit in enumerate(self.line.commits, 1)}
+
+    def gone_before(self, paths: Collection[str], start: Entries) -> set[str]:
+        """Where files of the pin are that the start of the line does not have; it may be another
+        commit.
+        """
+        history = self.history
+        if history.pin == self.line.start:
+            return set()
+        at_pin = entries_at(history.repository, history.pin, sorted(paths))
+        gone = [path for path in at_pin if path not in start and path not in self.alone]
+        return self._moved(0, self.line.start, gone, history.pin) if gone else set()
+
+    def walk(self, paths: Collection[str]) -> set[str]:
+        """Note all commits that change `paths`; the paths to which files of them went."""
+        history = self.history
+        fresh: set[str] = set()
+        for landing in landings(history.repository, history.fork, history.tip, sorted(paths)):
+            position = self._places.get(landing.commit.id)
+            if position is None:
+                continue
+            self._note(position, landing)
+            gone = [p for p, entry in landing.touches.items() if entry is None]
+            gone = [path for path in gone if path not in self.alone]
+            if gone:
+                fresh |= self._moved(position, landing.commit.id, gone)
+        return fresh
+
+    def steps(self) -> tuple[Step, ...]:
+        """Every commit that changes a watched file, in order."""
+        return tuple(
+            Step(position, self._landings[position]) for position in sorted(self._landings)
+        )
+
+    def homes(self) -> dict[str, tuple[tuple[int, str], ...]]:
+        """See Route."""
+        return {path: tuple(sorted(found)) for path, found in self._homes.items()}
+
+    def _note(self, position: int, landing: Landing) -> None:
+        known = self._landings.get(position)
+        touches = {**known.touches, **landing.touches} if known is not None else landing.touches
+        self._landings[position] = replace(landing, touches=touches)
+
+    def _moved(
+        self, position: int, commit: str, gone: Sequence[str], since: str | None = None
+    ) -> set[str]:
+        removed, added = removed_and_added(self.history.repository, commit, since)
+        fresh = set()
+        for path in gone:
+            if path in removed:
+                home = _home(self.history, self.bring, path, removed[path], added)
+                if home is not None:
+                    self._homes.setdefault(path, []).append((position, home))
+                    fresh.add(home)
+        return fresh
+
+
+def _home(
+    history: History, bring: Bring, path: str, old: TreeEntry, added: Mapping[str, TreeEntry]
+) -> str | None:
+    """The file among `added` that is the one that stood at `path`."""
+    name = PurePosixPath(path).name
+    ordered = sorted(added, key=lambda each: (PurePosixPath(each).name != name, each))
+    same = [each for each in ordered if added[each].oid == old.oid]
+    if same:
+        return same[0]
+    suffix = PurePosixPath(path).suffix
+    like = [
+        each
+        for each in ordered
+        if PurePosixPath(each).suffix == suffix and added[each].mode != SUBMODULE_MODE
+    ][:_CANDIDATES]
+    if not like or old.mode == SUBMODULE_MODE:
+        return None
+    wanted = {old.oid, *(added[each].oid for each in like)}
+    bring(wanted)
+    with ObjectReader(history.repository) as reader:
+        contents = reader.read_present(wanted)
+    if old.oid not in contents:
+        return None
+    before = contents[old.oid]
+    scored = [
+        (_share(before, contents[added[each].oid]), -rank, each)
+        for rank, each in enumerate(like)
+        if added[each].oid in contents
+    ]
+    best = max(scored, default=(0.0, 0, ""))
+    return best[2] if best[0] >= _SAME_FILE else None
+
+
+def _share(one: bytes, other: bytes) -> float:
+    """The part of the longer file's bytes that are in lines which both have."""
+    lines = Counter(one.split(b"\n")) & Counter(other.split(b"\n"))
+    common = sum((len(line) + 1) * count for line, count in lines.items())
+    return common / max(len(one), len(other), 1)
+
+
+def _folders(history: History, added: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Folders of the pin into which files are added, each with some files in it."""
+    wanted = {path.rpartition("/")[0] for path in added} - {""}
+    return {folder: tuple(_files_in(history, folder)) for folder in sorted(wanted)}
+
+
+def _files_in(history: History, folder: str) -> Iterator[str]:
+    files = entries_at(history.repository, history.pin, [f"{folder}/"])
+    yield from sorted(files)[:_NEIGHBOURS]

@@ -1,0 +1,610 @@
+"""What becomes of a series along a branch: the carry engine asked once for each state of its files.
+
+What becomes of a change follows from what stands at its paths, and from what earlier patches leave
+there. So its verdict is remembered by the ids of these blobs, and a branch of thousands of commits
+costs as many merges as its files have versions. Rules there are none here: `carry_file` decides of
+a file, `joined` of a patch, and what waits for an earlier patch is told as in `carry.cascade`.
+
+A quick forecaster takes a change that applies as it is for that, and stops at the first conflict of
+a patch: enough to say how a patch fares on each commit. What is said of one commit in full is
+carried to, see `trial`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from msgspec import Struct, field
+
+from patchkit.carry.carried import CarriedFile, Ground, doubted_as
+from patchkit.carry.carry_file import carry_file
+from patchkit.carry.cascade import Names, paths_of, supposed, waits
+from patchkit.carry.engine import is_contained, joined, names_a_path_twice
+from patchkit.drift.drift_report import FileVerdict, PatchForecast
+from patchkit.drift.follow import Route, RoutePast
+from patchkit.drift.forecast_cache import Verdicts
+from patchkit.drift.judge import ExactVerdict, HunkFault, Made, State, few_tree, judge
+from patchkit.drift.recipe_scope import ScopeWatch
+from patchkit.errors import BadInputError
+from patchkit.gitcmd.object_reader import MissingObjectError
+from patchkit.model.apply_changes import Blobs, apply_changes
+from patchkit.model.merging.markers import Labels
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    Base,
+    GitObject,
+    TreeEntry,
+    make_object,
+)
+from patchkit.model.outcome import FileOutcome, Reason, Status
+from patchkit.model.patch import FileChange
+from patchkit.model.resolution import Resolution
+from patchkit.model.tree import ObjectSource, Overlay, Tree
+from patchkit.recipes.rule import Recipe
+from patchkit.recipes.run import run_recipe
+from patchkit.stack.build import SeriesPatch, build_stack, patch_changes
+
+_REGULAR = (FILE_MODE, EXECUTABLE_MODE)
+#: A patch that applies as it is.
+FITS = (Status.UNCHANGED, Status.SHIFTED)
+
+#: What stands at a path before a patch; or the patches that leave it open.
+_Met = TreeEntry | Names | None
+
+
+class PatchVerdict(Struct, frozen=True):
+    """What became of a patch on a commit; `faults` are the hunks that do not apply as they are.
+
+    Of a quick forecaster `conflicts` and `review` are not all. A WAITING one is `blocked` where an
+    earlier patch is in conflict in a file of its own, not just elsewhere.
+    """
+
+    status: Status
+    conflicts: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()
+    waits_for: Names = ()
+    faults: tuple[HunkFault, ...] = ()
+    blocked: bool = False
+
+    def forecast(self, name: str) -> PatchForecast:
+        """The same of the patch with that name."""
+        return PatchForecast(name, self.status, self.conflicts, self.review, self.waits_for)
+
+
+class _Layer(Struct):
+    """A patch: its changes, and the old stack before and after it (None: not applying there).
+
+    `old` has what each change comes to on the old base; `places` the paths at which each
+    change may come to stand; `left` is what the patch leaves on the state of the moment.
+    """
+
+    name: str
+    changes: tuple[FileChange, ...]
+    before: Tree
+    after: Tree | None
+    old: tuple[FileOutcome, ...]
+    recipe: Recipe | None
+    places: tuple[frozenset[str], ...] = ()
+    paths: frozenset[str] = frozenset()
+    left: State = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is taken as a whole: it applies exactly, or not at all."""
+        return self.after is None or names_a_path_twice(self.changes)
+
+
+class Forecaster:
+    """A series on a state that moves on; `judge` says what would become of it there.
+
+    A `quick` one takes a change that applies as it is for that, but for those that `thorough` names
+    (patch, change; -1 for one made from a recipe), and stops at a patch's first conflict. What
+    patches make of `kept` files can be asked for by `patched`.
+
+    It is an ObjectSource: blobs that a walk read ahead, or that patches make, else upstream's own.
+    """
+
+    def __init__(
+        self,
+        source: ObjectSource,
+        old_base: Base,
+        patches: Sequence[SeriesPatch],
+        route: Route,
+        *,
+        recipes: Mapping[str, Recipe],
+        verdicts: Verdicts,
+        remembered: Mapping[str, Resolution],
+        watch: ScopeWatch,
+        quick: bool,
+        thorough: Collection[tuple[int, int]] = (),
+        kept: Collection[str] = (),
+    ) -> None:
+        self._source = source
+        self._made: dict[str, bytes] = {}
+        self._loaded: Mapping[str, bytes] = {}
+        self._known = verdicts
+        self._quick = quick
+        self._thorough = thorough
+        self._remembered = remembered
+        self._watch = watch
+        self._runs: dict[tuple[int, str, str], str | None] = {}
+        self._tries: Counter[tuple[int, int]] = Counter()
+        stack = build_stack(source, old_base, patches, stop_at_conflict=False)
+        old = Overlay(source, stack.objects)
+        self._old_blobs = Blobs(old)
+        #: What becomes of each patch on the old base itself.
+        self.at_pin = tuple(outcome.status for outcome in stack.outcomes)
+        self._layers: list[_Layer] = []
+        tree = Tree(old, old_base.tree)
+        for patch, outcome in zip(patches, stack.outcomes, strict=True):
+            after = Tree(old, outcome.tree) if outcome.tree is not None else None
+            recipe = recipes.get(patch.name)
+            layer = _Layer(patch.name, patch_changes(patch), tree, after, outcome.files, recipe)
+            layer.places = tuple(frozenset(_places(c, route)) for c in layer.changes)
+            layer.paths = frozenset[str]().union(*layer.places)
+            self._layers.append(layer)
+            tree = after or tree
+        users = Counter(path for each in self._layers for path in each.paths)
+        #: Where some patch may come to change a file.
+        self.paths = frozenset(users)
+        self._shared = frozenset(path for path, count in users.items() if count > 1).union(kept)
+        self._related = [self._related_paths(number) for number in range(len(self._layers))]
+        self._patches: dict[object, tuple[PatchVerdict, State]] = {}
+        #: What stands at each path now; moved on by whoever walks.
+        self.state: dict[str, TreeEntry | None] = {}
+        self.past = RoutePast(route, self.state)
+        self._failed: list[int] = []
+        self._there: dict[tuple[int, int], FileVerdict | Names] = {}
+        self._open: set[str] = set()
+
+    def supply(self, contents: Mapping[str, bytes]) -> None:
+        """Take these blobs of the upstream as read; those of the last time are forgotten."""
+        self._loaded = contents
+
+    def read(self, oid: str, kind: str) -> bytes:
+        """See ObjectSource."""
+        made = self._made.get(oid, self._loaded.get(oid))
+        return self._source.read(oid, kind) if made is None else made
+
+    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
+        """See ObjectSource."""
+        for oid in oids:
+            yield oid, self.read(oid, kind)
+
+    def judge(self) -> tuple[PatchVerdict, ...]:
+        """What would become of each patch in the present state."""
+        self._failed, self._there, self._open = [], {}, set()
+        told: list[PatchVerdict] = []
+        for number, layer in enumerate(self._layers):
+            key = self._state_key(number, told)
+            known = self._patches.get(key) if key is not None else None
+            if known is None:
+                layer.left = {}
+                known = self._patch(number, layer), layer.left
+                if key is not None:
+                    self._patches[key] = known
+            verdict, layer.left = known
+            if verdict.status.fails:
+                self._failed.append(number)
+            told.append(verdict)
+        return tuple(told)
+
+    def met(self, number: int) -> dict[str, TreeEntry | None]:
+        """What the patch would meet at its paths now, were no earlier one in conflict."""
+        self.judge()
+        layer = self._layers[number]
+        self._failed = [each for each in self._failed if each < number]
+        met = {path: self._ahead(path, number) for path in sorted(layer.paths)}
+        return {
+            path: self._met(path, number) if isinstance(each, tuple) else each
+            for path, each in met.items()
+        }
+
+    def paths_of(self, number: int) -> frozenset[str]:
+        """The paths at which a patch may come to stand."""
+        return self._layers[number].paths
+
+    def after(self, path: str) -> TreeEntry | None:
+        """What stands at a path after the whole series, in the state that was judged last.
+
+        A patch in conflict counts with what can be carried of it.
+        """
+        entry = self._ahead(path, len(self._layers))
+        # a patch may leave it open: then as upstream has it
+        return self.state.get(path) if isinstance(entry, tuple) else entry
+
+    def patched(self, path: str) -> bytes | None:
+        """The contents of what `after` tells; None for no file."""
+        entry = self.after(path)
+        if entry is None or entry.mode not in _REGULAR:
+            return None
+        return self.contents(entry.oid)
+
+    def contents(self, oid: str) -> bytes:
+        """What is in a blob of the upstream, or in one that a patch makes."""
+        return self.read(oid, "blob")
+
+    def _state_key(self, number: int, told: Sequence[PatchVerdict]) -> object:
+        """All that the patch's verdict follows from; None for a recipe, which looks at more."""
+        if self._layers[number].recipe is not None:
+            return None
+        states = tuple(self.state.get(path) for path in self._related[number])
+        moved = tuple(
+            self._moved(change) for layer in self._layers[: number + 1] for change in layer.changes
+        )
+        return number, states, moved, tuple((each.status, each.waits_for) for each in told)
+
+    def _related_paths(self, number: int) -> tuple[str, ...]:
+        """The paths of a patch, of earlier patches that share some, and so on."""
+        paths = set(self._layers[number].paths)
+        for layer in reversed(self._layers[:number]):
+            if not paths.isdisjoint(layer.paths):
+                paths |= layer.paths
+        return tuple(sorted(paths))
+
+    def _patch(self, number: int, layer: _Layer) -> PatchVerdict:
+        try:
+            if layer.recipe is not None:
+                return self._generated(number, layer, layer.recipe)
+            if not layer.changes:
+                return PatchVerdict(Status.EMPTY)
+            return self._whole(number, layer) if layer.is_whole else self._by_file(number, layer)
+        except MissingObjectError:  # a file that no server gives: nobody knows
+            path = layer.changes[0].path if layer.changes else layer.name
+            return PatchVerdict(Status.CONFLICTED, (path,))
+
+    # Changes file by file
+
+    def _by_file(self, number: int, layer: _Layer) -> PatchVerdict:
+        rows: list[FileVerdict] = []
+        faults: list[HunkFault] = []
+        todo = list(range(len(layer.changes)))
+        if self._quick:
+            todo = self._without_fitting(number, layer, rows, faults)
+        for index in todo:
+            row = self._file(number, index, self._met_by(number, index))
+            if row.status in (Status.CONFLICTED, Status.MERGED) and self._failed:
+                row = self._with_cause(number, index, row)
+            rows.append(row)
+            if self._quick and row.status is Status.CONFLICTED:
+                break
+        if any(row.status is Status.WAITING for row in rows):
+            waiting = {row.path for row in rows if row.status is Status.WAITING}
+            faults = [each for each in faults if each.path not in waiting]
+        return self._settled(number, layer, rows, tuple(faults))
+
+    def _without_fitting(
+        self, number: int, layer: _Layer, rows: list[FileVerdict], faults: list[HunkFault]
+    ) -> list[int]:
+        """The changes that do not apply as they are, those first that tell soonest of a conflict.
+
+        `rows` gets those that do, `faults` the hunks that do not.
+        """
+        left: list[int] = []
+        for index, change in enumerate(layer.changes):
+            if (number, index) in self._thorough:
+                left.append(index)
+                continue
+            met = self._met_by(number, index)
+            verdict, after = self._exact(number, index, met)
+            if verdict.status in FITS and not verdict.contained:
+                rows.append(FileVerdict(change.path, self._as_old(layer, index, verdict), after))
+            else:
+                faults += verdict.faults
+                left.append(index)
+
+        def cost(index: int) -> tuple[bool, int]:
+            # known ones cost nothing; files that change seldom give an answer that holds for long
+            met = self._met_by(number, index)
+            key = _key(number, index, self._moved(layer.changes[index]), met)
+            return self._known.file(key) is None, self._tries[number, index]
+
+        return sorted(left, key=cost)
+
+    def _settled(
+        self, number: int, layer: _Layer, rows: Sequence[FileVerdict], faults: tuple[HunkFault, ...]
+    ) -> PatchVerdict:
+        """What a patch comes to by its files, as `carry.engine` puts it together."""
+        status = joined(row.status for row in rows)
+        conflicts = tuple(row.path for row in rows if row.status is Status.CONFLICTED)
+        review = tuple(row.path for row in rows if row.review)
+        if status.fails:
+            names = dict.fromkeys(name for row in rows for name in row.waits_for)
+            waits = tuple(names) if status is Status.WAITING else ()
+            blocked = bool(waits) and not self._open.isdisjoint(layer.paths)
+            return PatchVerdict(status, conflicts, review, waits, faults, blocked)
+        layer.left = {path: entry for row in rows for path, entry in row.after.items()}
+        fits = any(not row.after for row in rows)  # as it is: it does something
+        if not fits and all(self._met(path, number) == e for path, e in layer.left.items()):
+            return PatchVerdict(Status.ABSORBED, (), review, faults=faults)
+        if any(row.status is Status.ABSORBED for row in rows):
+            status = Status.MERGED
+        return PatchVerdict(status, (), review, faults=faults if status not in FITS else ())
+
+    def _with_cause(self, number: int, index: int, row: FileVerdict) -> FileVerdict:
+        """A file that does not apply where earlier patches fail: for that reason, or by itself."""
+        there = self._carried_ahead(number, index)
+        if isinstance(there, tuple):
+            return row.waiting(there) if row.status.fails else row
+        if not waits(row.status, there.status):
+            return row
+        paths = self._layers[number].places[index]
+        touching = [n for n in self._failed if not paths.isdisjoint(self._layers[n].paths)]
+        return row.waiting(tuple(self._layers[n].name for n in touching or self._failed))
+
+    def _carried_ahead(self, number: int, index: int) -> FileVerdict | Names:
+        """A change on what earlier patches would leave if none were in conflict."""
+        if (number, index) not in self._there:
+            met: dict[str, TreeEntry | None] = {}
+            answer: FileVerdict | Names | None = None
+            for path in self._met_by(number, index):
+                entry = self._ahead(path, number)
+                if isinstance(entry, tuple):
+                    answer = entry
+                    break
+                met[path] = entry
+            if answer is None:
+                answer = self._file(number, index, met)
+            self._there[number, index] = answer
+        return self._there[number, index]
+
+    def _ahead(self, path: str, number: int) -> _Met:
+        """What patch `number` would meet at a path if no earlier one were in conflict."""
+        for at in range(number - 1, -1, -1):
+            layer = self._layers[at]
+            if path not in layer.paths and path not in layer.left:
+                continue
+            if at not in self._failed and (
+                layer.is_whole or layer.recipe or not self._touched_by_failed(at)
+            ):
+                if path in layer.left:
+                    return layer.left[path]
+                continue
+            if layer.is_whole or layer.recipe:
+                return (layer.name,)
+            for index, places in enumerate(layer.places):
+                if path in places:
+                    there = self._carried_ahead(at, index)
+                    if isinstance(there, tuple):
+                        return there
+                    if there.status.fails:
+                        self._open.add(path)
+                    if path in there.after:
+                        return there.after[path]
+                    if there.status.fails:
+                        return (layer.name,)
+        return self.state.get(path)
+
+    def _touched_by_failed(self, number: int) -> bool:
+        paths = self._layers[number].paths
+        earlier = (self._layers[n] for n in self._failed if n < number)
+        return any(not paths.isdisjoint(each.paths) for each in earlier)
+
+    def _met(self, path: str, number: int) -> TreeEntry | None:
+        """What patch `number` meets at a path: the patches that fail are left out."""
+        for layer in reversed(self._layers[:number]):
+            if path in layer.left:
+                return layer.left[path]
+        return self.state.get(path)
+
+    def _moved(self, change: FileChange) -> tuple[str | None, str | None]:
+        """Where upstream took the file of a change, and the folder of one that it adds."""
+        if change.old_path is None:
+            return None, self.past.folder_renamed(str(change.new_path).rpartition("/")[0])
+        there = self.state.get(change.old_path) is not None
+        return (None if there else self.past.renamed(change.old_path)), None
+
+    def _met_by(self, number: int, index: int) -> dict[str, TreeEntry | None]:
+        """What stands at all paths that the verdict on a change depends on."""
+        change = self._layers[number].changes[index]
+        paths = set(paths_of(change))
+        renamed, folder = self._moved(change)
+        if folder is not None:
+            paths.add(f"{folder}/{str(change.new_path).rpartition('/')[2]}")
+        if renamed is not None:
+            paths.add(renamed)
+        return {path: self._met(path, number) for path in sorted(paths)}
+
+    def _file(self, number: int, index: int, met: State) -> FileVerdict:
+        """The carry engine's verdict on a change, by what it meets."""
+        change = self._layers[number].changes[index]
+        key = _key(number, index, self._moved(change), met)
+        known = self._known.file(key)
+        if known is None:
+            self._tries[number, index] += 1
+            known = self._carried(number, index, met)
+            self._known.note_file(key, known, keep=self._may_keep(known.after))
+        return known
+
+    def _exact(self, number: int, index: int, met: State) -> tuple[ExactVerdict, State]:
+        """Whether a change applies as it is, and what it leaves: nothing where nobody needs it."""
+        key = _key(number, index, ("exact", None), met)
+        known = self._known.exact(key)
+        if known is None:
+            trial = self._shared.isdisjoint(met)
+            change = self._layers[number].changes[index]
+            verdict, made = judge(self, met, (change,), trial=trial)
+            known = verdict, self._kept(made)
+            self._known.note_exact(key, known, keep=trial)
+        return known
+
+    def _kept(self, made: Made | None) -> State:
+        if made is None:
+            return {}
+        self._keep(made.blobs, made.after)
+        return made.after
+
+    def _carried(self, number: int, index: int, met: State) -> FileVerdict:
+        layer = self._layers[number]
+        change = layer.changes[index]
+        here = few_tree(self, met)
+        if here is None or layer.after is None:
+            return FileVerdict(change.path, Status.CONFLICTED)
+        blobs = Blobs(self)
+        exact = apply_changes(here, blobs, (change,))
+        if any(clash.reason is Reason.UNSAFE for clash in exact.files[0].clashes):
+            return FileVerdict(change.path, Status.CONFLICTED)
+        ground = Ground(
+            *(layer.before, layer.after, here),
+            *(self._old_blobs, blobs, self.past),
+            careful=False,
+            labels=Labels(),
+            remembered=self._remembered,
+        )
+        try:
+            file = carry_file(ground, change, doubted_as(exact.files[0], layer.old[index]))
+        except BadInputError:  # what is remembered comes to something else: for a person
+            return FileVerdict(change.path, Status.CONFLICTED)
+        if not file.carried:
+            return FileVerdict(change.path, Status.CONFLICTED, self._supposed(file, blobs))
+        after: dict[str, TreeEntry | None] = {}
+        if file.leaves is not None:
+            after[file.leaves] = None
+        after[file.path] = file.entry
+        if file.blob is not None:
+            self._keep([file.blob], after)
+        told = file.outcome
+        status = self._as_old(layer, index, told) if not told.review else told.status
+        return FileVerdict(change.path, status, after, told.review)
+
+    def _supposed(self, file: CarriedFile, blobs: Blobs) -> State:
+        """What a file in conflict is taken for by patches that build on it."""
+        if file.path not in self._shared:
+            return {}
+        there = supposed(file, self._old_blobs, blobs)
+        if there is None or there.blob is None:
+            return {}
+        self._made[there.blob.oid] = there.blob.payload
+        return {there.path: there.entry}
+
+    def _as_old(self, layer: _Layer, index: int, told: FileOutcome | ExactVerdict) -> Status:
+        """Offsets that the patch has on the old base, too, are no news."""
+        old = layer.old[index].offsets if index < len(layer.old) else ()
+        same = told.status is Status.SHIFTED and told.offsets == old
+        return Status.UNCHANGED if same else told.status
+
+    # Patches as a whole
+
+    def _whole(self, number: int, layer: _Layer) -> PatchVerdict:
+        """A patch that says nothing about the old base: it applies exactly, or not at all."""
+        met = {path: self._met(path, number) for path in _paths(layer.changes)}
+        here = few_tree(self, met)
+        verdict, made = judge(self, met, layer.changes, trial=False)
+        blobs = Blobs(self)
+        elsewhere = verdict.status is not Status.UNCHANGED
+        if elsewhere and here is not None and is_contained(here, blobs, layer.changes):
+            return PatchVerdict(Status.ABSORBED)
+        if made is None:
+            paths = dict.fromkeys(fault.path for fault in verdict.faults)
+            names = self._waits_as_whole(number, layer)
+            if names:
+                return PatchVerdict(Status.WAITING, waits_for=names)
+            return PatchVerdict(Status.CONFLICTED, tuple(paths), faults=verdict.faults)
+        layer.left = self._kept(made)
+        old = tuple(offset for each in layer.old for offset in each.offsets)
+        same = layer.after is not None and verdict.offsets == old
+        return PatchVerdict(Status.UNCHANGED if same else verdict.status)
+
+    def _waits_as_whole(self, number: int, layer: _Layer) -> Names:
+        """The earlier patches for which a patch fails that is taken as a whole."""
+        if not self._failed:
+            return ()
+        met: dict[str, TreeEntry | None] = {}
+        names: dict[str, None] = {}
+        for path in sorted(_paths(layer.changes)):
+            entry = self._ahead(path, number)
+            if isinstance(entry, tuple):
+                names.update(dict.fromkeys(entry))
+            else:
+                met[path] = entry
+        if names:
+            return tuple(names)
+        if judge(self, met, layer.changes, trial=False)[1] is None:
+            return ()
+        touching = [n for n in self._failed if not layer.paths.isdisjoint(self._layers[n].paths)]
+        return tuple(self._layers[n].name for n in touching or self._failed)
+
+    def _generated(self, number: int, layer: _Layer, recipe: Recipe) -> PatchVerdict:
+        """What its recipe makes of the files of the state, as `recipes.generating` puts it there.
+
+        `watch` says what it makes of files that no patch touches.
+        """
+        met = {path: self._met(path, number) for path in _paths(layer.changes)}
+        exact, made = ExactVerdict(Status.CONFLICTED), None
+        if layer.changes:
+            exact, made = judge(self, met, layer.changes, trial=False)
+        if made is not None and self._quick and (number, -1) not in self._thorough:
+            layer.left = self._kept(made)
+            return PatchVerdict(exact.status)
+        runs = {path: self._run(number, recipe, path) for path in self._covered(number, recipe)}
+        outside = self._watch.outside(layer.name, self.past.commit)
+        fatal = tuple(path for path, entry in runs.items() if entry is None)
+        changed = {p: e for p, e in runs.items() if e != self._met(p, number)}
+        nothing = outside is Status.EMPTY and not changed
+        if fatal or nothing or outside is Status.CONFLICTED:
+            return PatchVerdict(Status.CONFLICTED, fatal or (layer.name,), faults=exact.faults)
+        layer.left = changed
+        if made is not None and outside is Status.EMPTY:
+            as_it_is = {p: e for p, e in made.after.items() if e != self._met(p, number)}
+            if as_it_is == changed:
+                return PatchVerdict(exact.status)
+        return PatchVerdict(Status.REGENERATED, faults=exact.faults)
+
+    def _covered(self, number: int, recipe: Recipe) -> Iterator[str]:
+        """The files in a recipe's scope that some patch touches; the others are for `watch`."""
+        for path in sorted(self.paths):
+            entry = self._met(path, number)
+            if entry is not None and entry.mode in _REGULAR and recipe.covers(path):
+                yield path
+
+    def _run(self, number: int, recipe: Recipe, path: str) -> TreeEntry | None:
+        """What a recipe makes of a file; None if that must not be used."""
+        entry = self._met(path, number)
+        assert entry is not None
+        key = number, path, entry.oid
+        if key not in self._runs:
+            run = run_recipe(recipe, {path: self.contents(entry.oid)})
+            blob = entry.oid
+            if path in run.changed:
+                made = make_object("blob", run.changed[path], entry.oid)
+                self._made[made.oid] = made.payload
+                blob = made.oid
+            self._runs[key] = None if run.fatal else blob
+        oid = self._runs[key]
+        return TreeEntry(entry.mode, oid) if oid is not None else None
+
+    # What is kept
+
+    def _keep(self, blobs: Sequence[GitObject], after: State) -> None:
+        """Keep what another patch may start from."""
+        shared = {e.oid for path, e in after.items() if e is not None and path in self._shared}
+        moved = {e.oid for path, e in after.items() if e is not None and path not in self.paths}
+        self._made.update((b.oid, b.payload) for b in blobs if b.oid in shared | moved)
+
+    def _may_keep(self, after: State) -> bool:
+        """Whether a verdict is good for another run, which has not the blobs that this one made."""
+        return all(path in self.paths and path not in self._shared for path in after)
+
+
+def _places(change: FileChange, route: Route) -> Iterator[str]:
+    """The paths at which a change may come to stand: its own, and where upstream took these."""
+    todo = list(paths_of(change))
+    seen = set(todo)
+    while todo:
+        path = todo.pop()
+        yield path
+        homes = {home for _, home in route.homes.get(path, ())} - seen
+        seen |= homes
+        todo += homes
+
+
+def _paths(changes: Sequence[FileChange]) -> frozenset[str]:
+    return frozenset(path for change in changes for path in paths_of(change))
+
+
+def _key(number: int, index: int, places: tuple[str | None, str | None], met: State) -> str:
+    """A change and all that its verdict depends on, as text that a file can hold."""
+    state = ((path, f"{e.mode:o} {e.oid}" if e else "") for path, e in met.items())
+    return repr((number, index, *places, *state))

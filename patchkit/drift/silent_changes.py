@@ -1,0 +1,233 @@
+"""Patches that still apply, and perhaps no longer do their job.
+
+Git only looks at the lines of a hunk. Here the function around each hunk is compared, as the patch
+leaves it on the pin and at the tip: it may have changed, the hunk may have landed in another one,
+or nobody in the file uses it any more. Names that added lines use may be gone from the file, and
+what they call may take other arguments.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.drift.describe import landed
+from patchkit.drift.drift_report import Landed, Suspicion
+from patchkit.gitcmd.first_parent import landings
+from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.guards.overrides.definitions import signature_of
+from patchkit.model.diff_parse import split_lines
+from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
+from patchkit.model.outcome import FileOutcome, PatchOutcome
+from patchkit.model.patch import FileChange, Hunk
+from patchkit.python.modules import FunctionNode, parse_python
+from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
+from patchkit.upstream.history import History
+
+# How one file uses what it defines: who is called in which way, and who is named at all.
+
+
+_CALL = re.compile(rb"(?<![\w])([A-Za-z_]\w{2,})\s*\(")
+_DEFINITION = re.compile(rb"\s*(?:async\s+def|def|class)\s+(\w+)")
+
+
+def signatures(lines: Sequence[bytes]) -> dict[bytes, frozenset[str]]:
+    """Function or class -> how it is called, in each of its definitions in the file.
+
+    Empty for a file that cannot be parsed.
+    """
+    found: dict[bytes, set[str]] = {}
+    for node in ast.walk(parse_python(b"".join(lines))[0]):
+        name, called = "", ""
+        if isinstance(node, FunctionNode):
+            name, called = node.name, signature_of(node)
+        elif isinstance(node, ast.ClassDef):
+            made = [each for each in node.body if isinstance(each, FunctionNode)]
+            name = node.name
+            called = next((signature_of(each) for each in made if each.name == "__init__"), "")
+        if called:
+            found.setdefault(name.encode(), set()).add(called)
+    return {name: frozenset(each) for name, each in found.items()}
+
+
+def called_in(lines: Sequence[bytes]) -> set[bytes]:
+    """The names that code calls; definitions do not count."""
+    code = [line.partition(b"#")[0] for line in lines if not _DEFINITION.match(line)]
+    return {name for line in code for name in _CALL.findall(line)}
+
+
+def is_named(lines: Sequence[bytes], name: str) -> bool:
+    """Whether the file names a function or class anywhere but where it is defined."""
+    word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
+    for line in lines:
+        defined = _DEFINITION.match(line)
+        own = defined is not None and defined[1] == name.encode()
+        if len(word.findall(line.partition(b"#")[0])) > own:
+            return True
+    return False
+
+
+_PYTHON = (".py", ".pyi")
+
+# Shorter names are everywhere.
+_TELLING = 4
+
+
+def find_suspicions(
+    history: History, reader: ObjectReader, patches: Sequence[SeriesPatch]
+) -> tuple[tuple[Suspicion, ...], ...]:
+    """For each patch that applies on the pin and at the tip, what looks wrong at the tip."""
+    pin = StackBuilder(reader, history.base(history.pin))
+    tip = StackBuilder(reader, history.base(history.tip))
+    found: list[tuple[Suspicion, ...]] = []
+    for patch in patches:
+        then, now = pin.push(patch), tip.push(patch)
+        both = then.status.applies and now.status.applies
+        looking = _Looking(history, reader, pin, tip)
+        found.append(tuple(looking.compare(patch, then, now)) if both else ())
+    return tuple(found)
+
+
+class _Looking(Struct, frozen=True):
+    history: History
+    reader: ObjectReader
+    pin: StackBuilder
+    tip: StackBuilder
+
+    def compare(
+        self, patch: SeriesPatch, then: PatchOutcome, now: PatchOutcome
+    ) -> Iterator[Suspicion]:
+        changes = patch_changes(patch)
+        for change, before, after in zip(changes, then.files, now.files, strict=True):
+            if change.hunks and change.path.endswith(_PYTHON) and change.old_path is not None:
+                yield from self._file(change, before, after)
+
+    def _file(
+        self, change: FileChange, before: FileOutcome, after: FileOutcome
+    ) -> Iterator[Suspicion]:
+        old, new = _lines(self.pin, change.path), _lines(self.tip, change.path)
+        if old == new:
+            return
+        for number, hunk in enumerate(change.hunks):
+            shown = Suspicion(change.path, number + 1, hunk.line, "", "")
+            then = enclosing(old, _first_change(hunk) + before.offsets[number])
+            now = enclosing(new, _first_change(hunk) + after.offsets[number])
+            was, is_now = then.name if then else "", now.name if now else ""
+            if was != is_now:
+                what = f"lands in {is_now or 'no function'}, was made in {was or 'none'}"
+                yield shown.saying("another-scope", what, self._around(change.path, was))
+            elif then is not None and now is not None and then.lines != now.lines:
+                what = f"{was} has changed around it"
+                yield shown.saying("scope-changed", what, self._around(change.path, was))
+        yield from self._unused(change, old, new, after)
+        yield from self._called_otherwise(change, old, new)
+        for lost in _lost_names(change, old, new):
+            name = lost.what.partition(" ")[0].encode()
+            by = self._who(change.path, partial(_has_name, name=name))
+            yield replace(lost, by=by)
+
+    def _unused(
+        self,
+        change: FileChange,
+        old: Sequence[bytes],
+        new: Sequence[bytes],
+        after: FileOutcome,
+    ) -> Iterator[Suspicion]:
+        """Patched functions that the file named elsewhere on the pin, and no more at the tip."""
+        seen: set[str] = set()
+        for number, hunk in enumerate(change.hunks):
+            around = enclosing(new, _first_change(hunk) + after.offsets[number])
+            name = around.name.rpartition(".")[2] if around is not None else ""
+            if len(name) < _TELLING or name.startswith("__") or name in seen:
+                continue
+            seen.add(name)
+            if is_named(old, name) and not is_named(new, name):
+                what = f"{name}, which it patches, is not used in the file any more"
+                by = self._who(change.path, partial(is_named, name=name))
+                yield Suspicion(change.path, number + 1, hunk.line, "not-called", what, by)
+
+    def _called_otherwise(
+        self, change: FileChange, old: Sequence[bytes], new: Sequence[bytes]
+    ) -> Iterator[Suspicion]:
+        """Functions of the file that added lines call, and that take other arguments now."""
+        calls = [called_in(_added(hunk)) for hunk in change.hunks]
+        if not any(calls):
+            return
+        had, has = signatures(old), signatures(new)
+        for name in sorted(set[bytes]().union(*calls)):
+            if name in had and name in has and had[name] != has[name]:
+                number = next(n for n, each in enumerate(calls) if name in each)
+                line = change.hunks[number].line
+                now = " or ".join(sorted(has[name]))
+                what = f"{name.decode()} is called by added lines, and takes {now} now"
+                by = self._who(change.path, partial(_signature, name=name))
+                yield Suspicion(change.path, number + 1, line, "name-changed", what, by)
+
+    def _around(self, path: str, name: str) -> Landed | None:
+        """The first commit after which the function is another one than on the pin."""
+
+        def lines_of(lines: Sequence[bytes]) -> object:
+            around = find_enclosure(lines, name)
+            return around.lines if around is not None else None
+
+        return self._who(path, lines_of)
+
+    def _who(self, path: str, probe: Callable[[Sequence[bytes]], object]) -> Landed | None:
+        """The first commit whose file answers otherwise than the pin's."""
+        found = landings(self.history.repository, self.history.fork, self.history.tip, [path])
+        touched = [(each.commit, each.touches.get(path)) for each in found]
+        oids = [entry.oid for _, entry in touched if entry is not None]
+        first = probe(_lines(StackBuilder(self.reader, self.pin.base), path))
+        versions = self.reader.read_present(oids)
+        for commit, entry in touched:
+            data = versions.get(entry.oid) if entry is not None else None
+            if probe(split_lines(data or b"")) != first:
+                return landed(self.history, commit)
+        return None
+
+
+def _lines(builder: StackBuilder, path: str) -> list[bytes]:
+    entry = builder.tree.entry(path)
+    return split_lines(builder.blobs.contents(entry.oid)) if entry is not None else []
+
+
+def _first_change(hunk: Hunk) -> int:
+    """The line, from 0, of the first one that the hunk changes, as it leaves the file."""
+    context = next((n for n, line in enumerate(hunk.lines) if line[:1] != b" "), 0)
+    return max(hunk.new_start - 1, 0) + context
+
+
+def _lost_names(
+    change: FileChange, old: Sequence[bytes], new: Sequence[bytes]
+) -> Iterator[Suspicion]:
+    """Names that added lines use, which the rest of the file had on the pin and has no more."""
+    added = [line for hunk in change.hunks for line in _added(hunk)]
+    ours = set(added)
+    had = names_in([line for line in old if line not in ours])
+    has = names_in([line for line in new if line not in ours])
+    for name in sorted(names_in([_code(line) for line in added]) & had - has):
+        hunk = next(h for h in change.hunks if any(name in line[1:] for line in h.lines))
+        number = change.hunks.index(hunk) + 1
+        what = f"{name.decode()} is used by added lines, and gone from the rest of the file"
+        yield Suspicion(change.path, number, hunk.line, "name-gone", what)
+
+
+def _has_name(lines: Sequence[bytes], name: bytes) -> bool:
+    return name in names_in(lines)
+
+
+def _signature(lines: Sequence[bytes], name: bytes) -> frozenset[str] | None:
+    return signatures(lines).get(name)
+
+
+def _added(hunk: Hunk) -> list[bytes]:
+    return [line[1:] for line in hunk.lines if line[:1] == b"+"]
+
+
+def _code(line: bytes) -> bytes:
+    return line.partition(b"#")[0]

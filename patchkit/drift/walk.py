@@ -1,0 +1,350 @@
+"""A walk along a tracked branch: what becomes of a series on every state of its files.
+
+The walk looks at commits that touch the patches' files only, followed to where upstream moves them;
+between two of them nothing can have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.drift.drift_report import PatchForecast
+from patchkit.drift.follow import Route, follow
+from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
+from patchkit.drift.forecast_cache import Verdicts
+from patchkit.drift.judge import HunkFault, State
+from patchkit.drift.recipe_scope import ScopeWatch
+from patchkit.gitcmd.first_parent import Commit, Landing, entries_at, landings_inside
+from patchkit.model.outcome import Status
+from patchkit.model.resolution import Resolution
+from patchkit.recipes.rule import Recipe
+from patchkit.stack.build import SeriesPatch, patch_changes
+from patchkit.upstream.history import Along, blobs_of
+
+#: So many commits' versions of files are in memory together.
+_READ_AT_ONCE = 100
+
+
+class Series(Struct, frozen=True):
+    """A series to look along a branch for.
+
+    `recipes` are by the patch's name, `remembered` resolutions of conflicts that the project keeps
+    by their keys, `verdicts` what earlier runs found. `alone` are further files to watch as patches
+    leave them; where upstream moves these is not followed.
+    """
+
+    patches: Sequence[SeriesPatch]
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    remembered: Mapping[str, Resolution] = field(default_factory=dict)
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    alone: Sequence[str] = ()
+
+
+class Touch(Struct, frozen=True):
+    """A commit of the line that changes files of patches.
+
+    `position` counts the commits of the line from 1 (0 is where it starts); `parent` is the one
+    before it.
+    """
+
+    position: int
+    commit: Commit
+    parent: str
+    paths: tuple[str, ...]
+
+
+class Change(Struct, frozen=True):
+    """From the commit at `position` of the line on, the patch's state is this one.
+
+    `inside` is the commit that did it, where it came by a merge.
+    """
+
+    position: int
+    verdict: PatchVerdict
+    inside: Commit | None = None
+
+    @property
+    def status(self) -> Status:
+        """What a bump would make of the patch."""
+        return self.verdict.status
+
+    @property
+    def faults(self) -> tuple[HunkFault, ...]:
+        """The hunks that do not apply as they are."""
+        return self.verdict.faults
+
+
+class Walk(Struct, frozen=True):
+    """What a walk from `start` to `tip`, `length` commits, came upon.
+
+    `at_pin` has each patch's state on the pin itself; `changes` has, for each patch, its state at
+    position 0 and each other one after it.
+    """
+
+    start: str
+    tip: str
+    length: int
+    touches: tuple[Touch, ...]
+    at_pin: tuple[Status, ...]
+    changes: tuple[tuple[Change, ...], ...]
+
+
+class Walker:
+    """A series on its way along a branch; `judge_all` goes to its end, `judge_at` anywhere.
+
+    For `quick` and `thorough` see Forecaster; `route` is that of an earlier walk.
+    """
+
+    def __init__(
+        self,
+        along: Along,
+        series: Series,
+        *,
+        quick: bool,
+        route: Route | None = None,
+        thorough: Collection[tuple[int, int]] = (),
+    ) -> None:
+        history, patches = along.history, series.patches
+        changes = [change for patch in patches for change in patch_changes(patch)]
+        paths = sorted({p for c in changes for p in (c.old_path, c.new_path) if p is not None})
+        added = [str(c.new_path) for c in changes if c.old_path is None]
+        at_pin = entries_at(history.repository, history.pin, paths)
+        along.bring(blobs_of(at_pin.values()))
+        self._along = along
+        self._series = series
+        self.route = route or follow(history, paths, along.bring, added=added, alone=series.alone)
+        along.bring(blobs_of(self.route.start.values()))
+        along.reader.close()  # a git that runs need not see new packs
+        self._paths = frozenset(paths)
+        self._steps = {step.position: step.landing for step in self.route.steps}
+        homes = (home for each in self.route.homes.values() for _, home in each)
+        self.forecaster = Forecaster(
+            along.reader,
+            history.base(history.pin),
+            patches,
+            self.route,
+            recipes=series.recipes,
+            verdicts=series.verdicts,
+            remembered=series.remembered,
+            watch=ScopeWatch(along, series.recipes, frozenset((*paths, *homes))),
+            quick=quick,
+            thorough=thorough,
+            kept=series.alone,
+        )
+        self._begin()
+
+    def judge_all(self) -> Iterator[tuple[int, tuple[PatchVerdict, ...]]]:
+        """(position, what becomes of each patch from there on), for every state of the files."""
+        self._begin()
+        yield 0, self.forecaster.judge()
+        for position, landing in self._with_contents():
+            self._take(position, landing)
+            yield position, self.forecaster.judge()
+        self._series.verdicts.close()
+
+    def judge_at(self, position: int) -> tuple[PatchVerdict, ...]:
+        """What becomes of each patch at a position of the line."""
+        self._go_to(position)
+        return self.forecaster.judge()
+
+    def met_at(self, position: int, number: int) -> State:
+        """What a patch meets at its paths at a position, were no earlier one in conflict."""
+        self._go_to(position)
+        return self.forecaster.met(number)
+
+    def opened(
+        self, position: int, number: int, is_it: Callable[[PatchVerdict], bool]
+    ) -> Commit | None:
+        """The commit inside the merge at a position that changed what becomes of a patch.
+
+        The commits of the merge are taken one by one, oldest first, up to the verdict that is
+        looked for. None for a commit that is no merge, and for one that made the change itself.
+        """
+        merge = self._steps.get(position)
+        if merge is None or not merge.merges:
+            return None
+        history = self._along.history
+        paths = sorted(merge.touches.keys() & self.forecaster.paths_of(number))
+        inside = landings_inside(history.repository, merge, paths)
+        if len(inside) <= 1:
+            return inside[0].commit if inside else None
+        self._along.bring(blobs_of(e for each in inside for e in each.touches.values()))
+        self._along.reader.close()  # a git that runs need not see new packs
+        self._go_to(position - 1)
+        self.forecaster.past.position = position
+        for landing in inside:
+            self.forecaster.state.update(landing.touches)
+            if is_it(self.forecaster.judge()[number]):
+                return landing.commit
+        return inside[-1].commit
+
+    def _begin(self) -> None:
+        state = self.forecaster.state
+        state.clear()
+        state.update(dict.fromkeys(self._paths))
+        state.update(self.route.start)
+        self.forecaster.past.position = 0
+
+    def _take(self, position: int, landing: Landing) -> None:
+        self.forecaster.state.update(landing.touches)
+        self.forecaster.past.position = position
+
+    def _go_to(self, position: int) -> None:
+        self._begin()
+        for at in sorted(self._steps):
+            if at <= position:
+                self._take(at, self._steps[at])
+        self.forecaster.past.position = position
+
+    def _with_contents(self) -> Iterator[tuple[int, Landing]]:
+        """The commits one by one, each when the files that it brings are at hand."""
+        rows = list(self._steps.items())
+        rows.sort(key=lambda row: row[0])
+        if self._series.verdicts.are_kept:  # few files are read, as they are needed
+            self._along.bring(_versions([landing for _, landing in rows]))
+            self._along.reader.close()
+            yield from rows
+            return
+        batches = [rows[at : at + _READ_AT_ONCE] for at in range(0, len(rows), _READ_AT_ONCE)]
+        reader, brought = self._along.reader, False
+        for batch in batches:
+            wanted = _versions([landing for _, landing in batch])
+            contents = reader.read_present(wanted)
+            if wanted.keys() - contents.keys() and not brought:
+                self._along.bring(_versions([landing for _, landing in rows]))  # one fetch for all
+                reader.close()  # the running git need not see new packs
+                contents |= reader.read_present(wanted.keys() - contents.keys())
+                brought = True
+            self.forecaster.supply(contents)
+            yield from batch
+        self.forecaster.supply({})
+
+
+def walk_history(walker: Walker) -> Walk:
+    """Judge every state between the fork and the tip."""
+    changes: list[list[Change]] = []
+    for position, verdicts in walker.judge_all():
+        if not changes:
+            changes = [[Change(0, verdict)] for verdict in verdicts]
+            continue
+        for known, verdict in zip(changes, verdicts, strict=True):
+            if known[-1].verdict != verdict:
+                known.append(Change(position, verdict))
+    return _walk(walker, changes)
+
+
+def bisect_history(walker: Walker) -> Walk:
+    """A walk of which only the start, the tip and the commits between two states are known.
+
+    It takes for granted what a walk finds out: that a patch which does not apply at the tip never
+    did since it stopped applying first. A break that was mended in between is not seen.
+    """
+    last = len(walker.route.line.commits)
+    count = len(walker.forecaster.at_pin)
+    changes = [_halved(walker.judge_at, patch, last) for patch in range(count)]
+    return _walk(walker, changes)
+
+
+def ended(walk: Walk, forecasts: Sequence[PatchForecast]) -> Walk:
+    """The walk with what carrying to the tip comes to as the state that it ends in.
+
+    Where the walk, which looks at less, came to something else, that began with the same commit.
+    """
+    told = []
+    for changes, forecast in zip(walk.changes, forecasts, strict=True):
+        last, at = changes[-1].status, len(changes)
+        while at and changes[at - 1].status is last:
+            at -= 1
+        names = forecast.waits_for
+        told.append(
+            (
+                *changes[:at],
+                *(
+                    replace(
+                        each,
+                        verdict=replace(each.verdict, status=forecast.status, waits_for=names),
+                    )
+                    for each in changes[at:]
+                ),
+            )
+        )
+    return replace(walk, changes=tuple(told))
+
+
+def differing(walk: Walk, forecasts: Sequence[PatchForecast]) -> frozenset[tuple[int, int]]:
+    """The changes (patch, its change) that a quick walk takes for applying, and carrying does not.
+
+    A patch that is made from a recipe has the one number -1.
+    """
+    found: set[tuple[int, int]] = set()
+    for number, (changes, forecast) in enumerate(zip(walk.changes, forecasts, strict=True)):
+        if changes[-1].status is forecast.status or forecast.status in FITS:
+            continue
+        rows = enumerate(forecast.files)
+        found |= {(number, index) for index, each in rows if each.status not in FITS or each.review}
+        found |= {(number, -1)} if not forecast.files else set()
+    return frozenset(found)
+
+
+def _walk(walker: Walker, changes: Sequence[Sequence[Change]]) -> Walk:
+    line = walker.route.line
+    touches = tuple(
+        Touch(step.position, step.landing.commit, step.landing.parent, tuple(sorted(paths)))
+        for step in walker.route.steps
+        if (paths := step.landing.touches.keys() & walker.forecaster.paths)
+    )
+    told = tuple(tuple(_opened(walker, patch, row)) for patch, row in enumerate(changes))
+    tip = line.commits[-1] if line.commits else line.start
+    return Walk(line.start, tip, len(line.commits), touches, walker.forecaster.at_pin, told)
+
+
+def _opened(walker: Walker, patch: int, changes: Sequence[Change]) -> Iterator[Change]:
+    """The changes, each with the commit inside the merge that brought it, where it is told."""
+    known: Change | None = None
+    for change in changes:
+        inside = None
+        news = known is not None and (
+            known.status is not change.status or known.verdict.blocked != change.verdict.blocked
+        )
+        if known is not None and (news or _absorbed(change) - _absorbed(known)):
+            inside = walker.opened(change.position, patch, partial(_is_like, change, news=news))
+        yield replace(change, inside=inside)
+        known = change
+
+
+def _is_like(change: Change, verdict: PatchVerdict, *, news: bool) -> bool:
+    """Whether a verdict has what a change brought: its status, if that was news, or its faults."""
+    same = (verdict.status, verdict.blocked) == (change.status, change.verdict.blocked)
+    return same and (news or verdict.faults == change.faults)
+
+
+def _absorbed(change: Change) -> frozenset[HunkFault]:
+    return frozenset(fault for fault in change.faults if fault.absorbed)
+
+
+def _halved(
+    at: Callable[[int], tuple[PatchVerdict, ...]], patch: int, last: int
+) -> tuple[Change, ...]:
+    """The patch's state at the start and from where it is as at the end; one where these agree."""
+    end = _fate(at(last)[patch])
+    if _fate(at(0)[patch]) == end:
+        return (Change(0, at(last)[patch]),)
+    low, high = 0, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _fate(at(middle)[patch]) == end else (middle, high)
+    return Change(0, at(0)[patch]), Change(high, at(high)[patch])
+
+
+def _fate(verdict: PatchVerdict) -> str:
+    return "fits" if verdict.status in FITS else verdict.status.value
+
+
+def _versions(batch: Sequence[Landing]) -> dict[str, None]:
+    """The blobs that commits bring, the versions of one file together: git unpacks them faster."""
+    touches = [pair for each in batch for pair in each.touches.items()]
+    return blobs_of(entry for _, entry in sorted(touches, key=lambda pair: pair[0]))

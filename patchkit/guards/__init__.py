@@ -1,0 +1,1 @@
+"""What a check says beyond single patches."""

@@ -1,0 +1,289 @@
+"""The imports, calls and dotted names of a module that run on this machine, each with its place.
+
+What an `if` keeps from running is passed over; so is what comes after one that always returns. What
+a `try` catches, and what a `hasattr` asks for, is known of each place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.guards.contracts.conditions import Conditions
+from patchkit.python.inference import Scope
+from patchkit.python.modules import FunctionNode, Imported, Module, blocks_of, read_namespace
+from patchkit.python.resolve import Code
+
+_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+#: What a bare `except:` catches.
+_ANYTHING = "BaseException"
+
+
+class Spot(Struct, frozen=True, eq=False):
+    """Where something stands: `within` is the dotted name of the function or class around it.
+
+    `caught` are the exceptions that a `try` around it takes, `asked` the attributes that a test
+    around it asks for; `late`: it runs when a function is called; `versioned`: a test of a version,
+    or of what a function takes, decides whether it runs.
+    """
+
+    scope: Scope
+    within: str = ""
+    caught: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
+    late: bool = False
+    versioned: bool = False
+
+
+class Found(Struct, frozen=True, eq=False):
+    """An import, a call, or a dotted name that is not what a call calls."""
+
+    node: ast.Import | ast.ImportFrom | ast.Call | ast.Attribute
+    spot: Spot
+
+
+class Traversal(Struct, frozen=True):
+    """Walks modules; what runs is judged by `conditions`."""
+
+    conditions: Conditions
+
+    def walk(self, module: Module) -> Iterator[Found]:
+        """Everything of a module that may run, in the order of the text."""
+        yield from self._block(module.syntax.body, Spot(Scope(module)))
+
+    def imports(self, module: Module) -> Iterator[ast.Import | ast.ImportFrom]:
+        """The imports that run when a module is loaded."""
+        yield from self._imports(module.syntax.body, Scope(module))
+
+    def _imports(
+        self, body: Sequence[ast.stmt], scope: Scope
+    ) -> Iterator[ast.Import | ast.ImportFrom]:
+        for statement in body:
+            match statement:
+                case ast.Import() | ast.ImportFrom():
+                    yield statement
+                case ast.If(test=test, body=then, orelse=otherwise):
+                    holds = self.conditions.holds(scope, test)
+                    yield from self._imports(then if holds is not False else (), scope)
+                    yield from self._imports(otherwise if holds is not True else (), scope)
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    pass
+                case _:
+                    for block in blocks_of(statement):
+                        yield from self._imports(block, scope)
+
+    def _block(self, body: Sequence[ast.stmt], spot: Spot) -> Iterator[Found]:
+        for statement in body:
+            yield from self._statement(statement, spot)
+            if isinstance(statement, _ENDS) or self._always_ends(statement, spot):
+                return
+
+    def _always_ends(self, statement: ast.stmt, spot: Spot) -> bool:
+        if not isinstance(statement, ast.If):
+            return False
+        holds = self.conditions.holds(spot.scope, statement.test)
+        if holds is None:
+            return False
+        taken = statement.body if holds else statement.orelse
+        return any(isinstance(each, _ENDS) for each in taken)
+
+    def _statement(self, statement: ast.stmt, spot: Spot) -> Iterator[Found]:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                yield Found(statement, spot)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from self._function(statement, spot)
+            case ast.ClassDef():
+                yield from self._class(statement, spot)
+            case ast.If(test=test, body=body, orelse=orelse):
+                yield from self._expression(test, spot)
+                holds = self.conditions.holds(spot.scope, test)
+                inner = spot if holds is not None else _asking(spot, test)
+                if holds is not False:
+                    yield from self._block(body, inner)
+                if holds is not True:
+                    yield from self._block(orelse, inner)
+            case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
+                caught = frozenset(name for each in handlers for name in _names(each.type))
+                inner = replace(spot, caught=spot.caught | caught)
+                yield from self._block(body, inner)
+                for handler in handlers:
+                    names = frozenset({handler.name} if handler.name else ())
+                    yield from self._block(handler.body, _hiding(inner, names))
+                yield from self._block(orelse, spot)
+                yield from self._block(final, spot)
+            case _:
+                yield from self._other(statement, spot)
+
+    def _other(self, statement: ast.stmt, spot: Spot) -> Iterator[Found]:
+        """A statement whose expressions come first and whose blocks may run."""
+        blocks: list[list[ast.stmt]] = []
+        for _, value in ast.iter_fields(statement):
+            for each in value if isinstance(value, list) else [value]:
+                match each:
+                    case ast.stmt():
+                        blocks.append([each])
+                    case ast.match_case(body=body):
+                        blocks.append(body)
+                    case ast.withitem(context_expr=expression):
+                        yield from self._expression(expression, spot)
+                    case ast.expr():
+                        yield from self._expression(each, spot)
+        for block in blocks:
+            yield from self._block(block, spot)
+
+    def _function(
+        self, node: FunctionNode, spot: Spot, owner: Code | None = None
+    ) -> Iterator[Found]:
+        arguments = node.args
+        for each in (
+            *node.decorator_list,
+            *arguments.defaults,
+            *filter(None, arguments.kw_defaults),
+        ):
+            yield from self._expression(each, spot)
+        scope = Scope(spot.scope.module, node, owner, spot.scope, self._hidden(node))
+        # what is caught around a definition is not caught around its calls
+        inner = Spot(scope, _dotted(spot.within, node.name), late=True)
+        yield from self._block(node.body, inner)
+
+    def _class(self, node: ast.ClassDef, spot: Spot) -> Iterator[Found]:
+        for each in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
+            yield from self._expression(each, spot)
+        around = "" if spot.scope.node is None else "<locals>"
+        holder = spot.within if spot.scope.node is None else around
+        owner = Code(spot.scope.module, node, node.name, node.lineno, holder)
+        within = _dotted(spot.within, node.name)
+        own = replace(_hiding(spot, frozenset(read_namespace(node.body).names)), within=within)
+        outside = replace(spot, within=within)
+        for statement in node.body:
+            if isinstance(statement, FunctionNode):
+                yield from self._function(statement, outside, owner)
+            else:
+                yield from self._statement(statement, own)
+
+    def _hidden(self, node: FunctionNode) -> frozenset[str]:
+        """Names that the function binds where `read_namespace` does not look: walrus, patterns."""
+        known = self.conditions.values.local_names(node).names
+        names: set[str] = set()
+        for each in ast.walk(node):
+            match each:
+                case ast.NamedExpr(target=ast.Name(id=name)):
+                    names.add(name)
+                case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
+                    names.add(name)
+                case ast.Global(names=several) | ast.Nonlocal(names=several):
+                    names |= set(several) & set(known)
+        return frozenset(names)
+
+    def _expression(self, node: ast.expr, spot: Spot) -> Iterator[Found]:  # noqa: PLR0912
+        match node:
+            case ast.Call(func=func):
+                yield Found(node, spot)
+                if isinstance(func, ast.Attribute):
+                    yield from self._expression(func.value, spot)
+                elif not isinstance(func, ast.Name):
+                    yield from self._expression(func, spot)
+                for each in (*node.args, *(k.value for k in node.keywords)):
+                    yield from self._expression(each, spot)
+            case ast.Attribute(value=value, ctx=ast.Load()):
+                yield Found(node, spot)
+                yield from self._expression(value, spot)
+            case ast.Lambda(body=body):
+                scope = Scope(spot.scope.module, node, None, spot.scope)
+                yield from self._expression(body, replace(spot, scope=scope, late=True))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                yield from self._expression(test, spot)
+                holds = self.conditions.holds(spot.scope, test)
+                if holds is not False:
+                    yield from self._expression(body, _asking(spot, test))
+                if holds is not True:
+                    yield from self._expression(orelse, _asking(spot, test))
+            case ast.BoolOp(op=op, values=values):
+                yield from self._alternatives(values, spot, ends=isinstance(op, ast.Or))
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                yield from self._comprehension(node, spot)
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        yield from self._expression(child, spot)
+
+    def _alternatives(
+        self, values: Sequence[ast.expr], spot: Spot, *, ends: bool
+    ) -> Iterator[Found]:
+        for value in values:
+            yield from self._expression(value, spot)
+            if self.conditions.holds(spot.scope, value) is ends:
+                return
+            spot = _asking(spot, value)
+
+    def _comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, spot: Spot
+    ) -> Iterator[Found]:
+        inner = spot
+        for each in node.generators:
+            yield from self._expression(each.iter, inner)
+            names = (n.id for n in ast.walk(each.target) if isinstance(n, ast.Name))
+            inner = _hiding(inner, frozenset(names))
+            for test in each.ifs:
+                yield from self._expression(test, inner)
+                inner = _asking(inner, test)
+        made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        for part in made:
+            yield from self._expression(part, inner)
+
+
+def _asking(spot: Spot, test: ast.expr) -> Spot:
+    """The place behind a test that may or may not hold: what it asks for."""
+    asked: set[str] = set()
+    versioned = spot.versioned
+    for each in ast.walk(test):
+        match each:
+            case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str() as name)]):
+                asked.add(name)
+            case ast.Name(id=name) | ast.Attribute(attr=name) if "version" in name.lower():
+                versioned = True
+            case ast.Attribute(attr="parameters" | "__version__"):
+                versioned = True
+    return replace(spot, asked=spot.asked | asked, versioned=versioned)
+
+
+def _hiding(spot: Spot, names: Iterable[str]) -> Spot:
+    scope = replace(spot.scope, hidden=spot.scope.hidden | frozenset(names))
+    return replace(spot, scope=scope)
+
+
+def _names(caught: ast.expr | None) -> Iterator[str]:
+    """The exceptions that a handler takes."""
+    if caught is None:
+        yield _ANYTHING
+    for each in caught.elts if isinstance(caught, ast.Tuple) else filter(None, [caught]):
+        yield getattr(each, "attr", getattr(each, "id", _ANYTHING))
+
+
+def _dotted(within: str, name: str) -> str:
+    return f"{within}.{name}" if within else name
+
+
+# Which modules are loaded: what an import names, the packages around it, what a module may be.
+
+
+def loaded_by(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The names that may be modules which an import loads, outer packages first."""
+    if isinstance(statement, ast.Import):
+        names = [each.name for each in statement.names]
+    else:
+        base = absolute_name(module, statement)
+        inner = [f"{base}.{each.name}" for each in statement.names if each.name != "*"]
+        names = [base, *inner] if base else []
+    for name in names:
+        parts = name.split(".")
+        yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+
+
+def absolute_name(module: Module, statement: ast.ImportFrom) -> str:
+    """The module that a `from` names, "" if it leads out of the packages."""
+    return module.absolute(Imported(statement.module or "", "", statement.level))

@@ -1,0 +1,256 @@
+"""What a name stands for, as far as a replacement depends on it: the record that is kept."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from hashlib import sha256
+
+from msgspec import Struct
+
+from patchkit.python.modules import FunctionNode, Module
+from patchkit.python.resolve import (
+    Absent,
+    Code,
+    Inherited,
+    Outside,
+    Resolver,
+    Thing,
+    Unclear,
+)
+
+# What a replacement of a function depends on: how it is called, and what it does.
+#
+# Both come from the syntax tree, so comments, blank lines, line breaks, quotes and docstrings do
+# not count. Nothing here depends on the version of Python that runs it.
+
+
+#: Decorators that change how a function is called.
+_CALLED_OTHERWISE = ("staticmethod", "classmethod", "property", "cached_property", "setter")
+
+# Enough of a hash that two bodies never share it.
+_DIGITS = 16
+
+
+def signature_of(node: FunctionNode) -> str:
+    """How a function is called: parameters with their order, kinds and defaults; no annotations.
+
+    `@staticmethod (a, *, b=1)`: decorators that matter to a caller and `async` come first.
+    """
+    words = [f"@{name}" for name in _decorators(node) if name in _CALLED_OTHERWISE]
+    words += ["async"] if isinstance(node, ast.AsyncFunctionDef) else []
+    return " ".join([*words, f"({', '.join(_parameters(node.args))})"])
+
+
+def fields_signature(fields: dict[str, str]) -> str:
+    """How a dataclass with these fields (name -> default, "" for none) is made."""
+    each = [name if not default else f"{name}={default}" for name, default in fields.items()]
+    return f"({', '.join(['self', *each])})"
+
+
+def parameters_in(signature: str) -> list[str]:
+    """The parameters of a signature as `signature_of` writes it."""
+    found, depth = [""], 0
+    for character in signature.partition("(")[2].removesuffix(")"):
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += character
+    return [each.strip() for each in found if each.strip()]
+
+
+def body_hash(node: ast.AST | None) -> str:
+    """A hash of what code does: of a definition with its decorators, or of a value."""
+    return sha256("".join(_words(node)).encode()).hexdigest()[:_DIGITS]
+
+
+def joined_hash(hashes: list[str]) -> str:
+    """One hash for a name that has several definitions (`if` and `else`)."""
+    if len(hashes) == 1:
+        return hashes[0]
+    return sha256("\n".join(hashes).encode()).hexdigest()[:_DIGITS]
+
+
+def text_of(node: ast.AST) -> str:
+    """An expression as text, on one line."""
+    return ast.unparse(node)
+
+
+def _decorators(node: FunctionNode) -> Iterator[str]:
+    for decorator in node.decorator_list:
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        yield inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[str]:
+    plain = [*arguments.posonlyargs, *arguments.args]
+    without = len(plain) - len(arguments.defaults)
+    defaults = [None] * without + list(arguments.defaults)
+    for number, (argument, default) in enumerate(zip(plain, defaults, strict=True), 1):
+        yield _parameter(argument, default)
+        if number == len(arguments.posonlyargs):
+            yield "/"
+    if arguments.vararg is not None:
+        yield f"*{arguments.vararg.arg}"
+    elif arguments.kwonlyargs:
+        yield "*"
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        yield _parameter(argument, default)
+    if arguments.kwarg is not None:
+        yield f"**{arguments.kwarg.arg}"
+
+
+def _parameter(argument: ast.arg, default: ast.expr | None) -> str:
+    return argument.arg if default is None else f"{argument.arg}={text_of(default)}"
+
+
+def _words(node: object) -> Iterator[str]:
+    """The tree as text, without what is empty: Pythons differ in which empty fields they have."""
+    if isinstance(node, ast.AST):
+        yield f"({type(node).__name__}"
+        for name in node._fields:
+            value = _part(node, name)
+            if value is None and not isinstance(node, ast.Constant):
+                continue
+            if value == [] or name in ("ctx", "kind", "type_comment", "type_ignores"):
+                continue
+            yield f" {name}="
+            yield from _words(value)
+        yield ")"
+    elif isinstance(node, list):
+        for each in node:
+            yield from _words(each)
+    else:
+        yield f"{type(node).__name__}:{node!r}"
+
+
+def _part(node: ast.AST, name: str) -> object:
+    if name == "body":
+        return _without_docstring(node)
+    value = getattr(node, name, None)
+    if name == "values" and isinstance(node, ast.JoinedStr):
+        # Python 3.12 leaves empty texts in there
+        return [each for each in node.values if getattr(each, "value", None) != ""]
+    return value
+
+
+def _without_docstring(node: ast.AST) -> object:
+    body = getattr(node, "body", None)
+    if not isinstance(node, FunctionNode | ast.ClassDef) or not isinstance(body, list) or not body:
+        return body
+    match body[0]:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return body[1:]
+    return body
+
+
+class Kind(str, Enum):
+    """What a target is."""
+
+    FUNCTION = "function"
+    CLASS = "class"
+    VALUE = "value"
+    MODULE = "module"
+    OUTSIDE = "outside"  # imported from elsewhere: not the target's own code
+    ABSENT = "absent"
+    UNCLEAR = "unclear"  # syntax does not show whether it is there
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the name leads to something."""
+        return self not in (Kind.ABSENT, Kind.UNCLEAR)
+
+
+class Standing(Struct, frozen=True):
+    """What a target stands for.
+
+    `place` is path:line of its definition, "" where there is none in the tree; `signature` how it
+    is called, "" for what cannot be; `body` a hash of its code; `why` says where an absent or
+    unclear name ends. Of something outside `signature` is its name there.
+    """
+
+    kind: Kind
+    place: str = ""
+    signature: str = ""
+    body: str = ""
+    why: str = ""
+
+
+def standing_of(resolver: Resolver, name: str) -> Standing:
+    """What a dotted name stands for in a tree."""
+    things = resolver.resolve(name)
+    first = things[0]
+    if isinstance(first, Absent | Unclear):
+        kind = Kind.ABSENT if isinstance(first, Absent) else Kind.UNCLEAR
+        return Standing(kind, why=first.why)
+    inner = tuple(thing for thing in things if not isinstance(thing, Outside))
+    own: tuple[Thing, ...] = inner or things
+    return Standing(
+        kind=_kind(own),
+        place=_place(own[0]),
+        signature=" | ".join(dict.fromkeys(filter(None, (_signature(resolver, t) for t in own)))),
+        body=joined_hash(list(_bodies(resolver, own))),
+    )
+
+
+def source_of(resolver: Resolver, name: str) -> tuple[Code, ...]:
+    """The definitions of a name in the tree, for a person to read."""
+    return tuple(thing for thing in resolver.resolve(name) if isinstance(thing, Code))
+
+
+def _kind(things: Sequence[Thing]) -> Kind:
+    kinds = set(map(_kind_of, things))
+    order = (Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.VALUE, Kind.OUTSIDE)
+    return next(kind for kind in order if kind in kinds)
+
+
+def _kind_of(thing: Thing) -> Kind:
+    match thing:
+        case Module():
+            return Kind.MODULE
+        case Outside():
+            return Kind.OUTSIDE
+        case Inherited():
+            return Kind.FUNCTION
+        case Code(node=ast.ClassDef()):
+            return Kind.CLASS
+        case Code(node=ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda()):
+            return Kind.FUNCTION
+    return Kind.VALUE
+
+
+def _place(thing: Thing) -> str:
+    match thing:
+        case Module(path=path):
+            return path
+        case Code(module=module, line=line):
+            return f"{module.path}:{line}"
+        case Inherited(owner=owner):
+            return f"{owner.module.path}:{owner.line}"
+    return ""
+
+
+def _signature(resolver: Resolver, thing: Thing) -> str:
+    match thing:
+        case Outside(name=name):
+            return name
+        case Inherited(owner=owner, name="__init__"):
+            fields = resolver.dataclass_fields(owner)
+            shown = {name: text_of(value) if value else "" for name, value in fields.items()}
+            return fields_signature(shown) if shown else ""
+        case Code(node=ast.ClassDef()):
+            made = resolver.of_class(thing, "__init__")
+            return next(filter(None, (_signature(resolver, each) for each in made)), "")
+        case Code(node=node) if isinstance(node, FunctionNode):
+            return signature_of(node)
+    return ""
+
+
+def _bodies(resolver: Resolver, things: Iterable[Thing]) -> Iterator[str]:
+    for thing in things:
+        if isinstance(thing, Code):
+            yield body_hash(thing.node)
+        else:
+            yield body_hash(ast.Constant(f"{_kind_of(thing).value} {_signature(resolver, thing)}"))

@@ -1,0 +1,259 @@
+"""Targets as they are now against what was reviewed: gone, changed, never looked at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from msgspec import Struct
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.gitcmd.tree_view import Terrain
+from patchkit.guards.overrides.calls import CallSite, Replacements, find_replacements
+from patchkit.guards.overrides.definitions import Standing, standing_of
+from patchkit.manifest.values import AbsentTarget, Overrides
+from patchkit.model.lint import Finding, Severity
+from patchkit.model.tree import ObjectSource
+from patchkit.python.modules import Modules
+from patchkit.python.resolve import Resolver
+from patchkit.recipes.generate import read_scope
+from patchkit.recipes.recipe_file import load_recipe
+from patchkit.stack.lockfile import Reviewed, ReviewedTarget
+
+
+class Verdict(str, Enum):
+    """What became of a target since it was reviewed, from worst to best."""
+
+    GONE = "gone"  # it was there when it was reviewed
+    NOT_THERE = "not there"  # nobody ever saw it, and no reason is given
+    SIGNATURE = "signature"  # it is called in another way, or is another kind of thing
+    BODY = "body"  # it is called as before and does something else
+    NEW = "new"  # it is there, and nobody has looked at it yet
+    DECLARED = "declared"  # it is not there, and the manifest says why
+    SAME = "same"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to look."""
+        return self not in (Verdict.DECLARED, Verdict.SAME)
+
+
+class Target(Struct, frozen=True):
+    """A name that is replaced: the calls that name it, what it is now and what was reviewed.
+
+    `reason` is the manifest's for one that need not be there.
+    """
+
+    name: str
+    verdict: Verdict
+    calls: tuple[CallSite, ...]
+    now: Standing
+    reviewed: ReviewedTarget | None = None
+    reason: str = ""
+
+
+def review_targets(
+    calls: Mapping[str, tuple[CallSite, ...]],
+    standings: Mapping[str, Standing],
+    reviewed: Reviewed,
+    absent: Sequence[AbsentTarget] = (),
+    *,
+    comparing: bool = False,
+) -> tuple[Target, ...]:
+    """Judge every target; the names of `calls` and `standings` are the same.
+
+    `comparing`: `reviewed` is another commit of the target, and what it has and this one has not is
+    gone, whatever is declared.
+    """
+    targets: list[Target] = []
+    for name, sites in sorted(calls.items()):
+        before = reviewed.get(name)
+        reason = "" if comparing and before else _reason(name, absent)
+        targets.append(_target(name, sites, standings[name], before, reason))
+    return tuple(targets)
+
+
+def unused_reasons(
+    targets: Iterable[Target], absent: Sequence[AbsentTarget]
+) -> Iterator[AbsentTarget]:
+    """Declarations that no target needs: all that they name is there, or nothing names it."""
+    missing = [each.name for each in targets if not each.now.kind.is_there]
+    for declared in absent:
+        if not any(fnmatchcase(name, declared.name) for name in missing):
+            yield declared
+
+
+def accepted(targets: Iterable[Target], chosen: Sequence[str], commit: str) -> Reviewed:
+    """What the lock has to say once the targets that the globs name were looked at; () for all.
+
+    What is not there cannot be accepted, only declared in the manifest, with the reason: until then
+    it stays in the record, and so is told as gone.
+    """
+    found: dict[str, ReviewedTarget] = {}
+    for target in targets:
+        same = target.verdict is Verdict.SAME or not is_chosen(target.name, chosen)
+        if target.now.kind.is_there and not same:
+            found[target.name] = as_reviewed(target.now, commit)
+        elif target.reviewed is not None and target.verdict is not Verdict.DECLARED:
+            found[target.name] = target.reviewed
+    return found
+
+
+def as_reviewed(now: Standing, commit: str) -> ReviewedTarget:
+    """A target as it stands, to be recorded."""
+    return ReviewedTarget(commit, now.kind.value, now.signature, now.body)
+
+
+def is_chosen(name: str, globs: Sequence[str]) -> bool:
+    """Whether one of the globs names it; without globs all are meant."""
+    return not globs or any(fnmatchcase(name, glob) for glob in globs)
+
+
+def count_verdicts(targets: Iterable[Target]) -> dict[Verdict, int]:
+    """How many targets have each verdict, the worst first; none that nobody has."""
+    counted = Counter(each.verdict for each in targets)
+    return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
+
+
+def _target(
+    name: str,
+    calls: tuple[CallSite, ...],
+    now: Standing,
+    before: ReviewedTarget | None,
+    reason: str,
+) -> Target:
+    if not now.kind.is_there:
+        if reason:
+            return Target(name, Verdict.DECLARED, calls, now, before, reason)
+        verdict = Verdict.GONE if before else Verdict.NOT_THERE
+        return Target(name, verdict, calls, now, before)
+    if before is None:
+        verdict = Verdict.NEW
+    elif (before.kind, before.signature) != (now.kind.value, now.signature):
+        verdict = Verdict.SIGNATURE
+    else:
+        verdict = Verdict.SAME if before.body == now.body else Verdict.BODY
+    return Target(name, verdict, calls, now, before)
+
+
+def _reason(name: str, absent: Sequence[AbsentTarget]) -> str:
+    return next((each.reason for each in absent if fnmatchcase(name, each.name)), "")
+
+
+# Overrides of one component in another, on their git trees: no checkout, nothing is run.
+
+
+class TreeAt(Struct, frozen=True):
+    """A tree and where its objects are read; `commit` is the base commit it belongs to."""
+
+    source: ObjectSource
+    tree: str
+    commit: str
+
+
+class Survey(Struct, frozen=True):
+    """Every target of one declaration, judged.
+
+    `uncertain` are calls whose argument is not plain to see, `elsewhere` how many names are in no
+    package of the target, `unused` declarations of absent targets that nothing needs.
+    """
+
+    targets: tuple[Target, ...]
+    uncertain: tuple[CallSite, ...]
+    elsewhere: int
+    unused: tuple[AbsentTarget, ...]
+
+
+def read_replacements(declared: Overrides, root: Path, own: TreeAt) -> Replacements:
+    """What the calls in the replacing component's tree name; `root` is the project's folder."""
+    recipe = load_recipe(root / declared.rule, declared.rule)
+    editing = [rule for rule in recipe.all_rules if rule.edits]
+    if editing:
+        hint = "it is only to find the calls: delete fix, remove or replace"
+        raise BadInputError(
+            *(Problem(f"{rule.id} would edit", str(rule.where), hint) for rule in editing)
+        )
+    files = read_scope(own.source, own.tree, recipe)
+    terrain = Terrain(own.source, own.tree)
+    return find_replacements(recipe, Modules(terrain.files(), terrain.data), files)
+
+
+def resolver_of(declared: Overrides, target: TreeAt) -> Resolver:
+    """What resolves names in the target's tree."""
+    terrain = Terrain(target.source, target.tree)
+    return Resolver(Modules(terrain.files(), terrain.data, declared.root))
+
+
+def survey(
+    declared: Overrides,
+    calls: Replacements,
+    resolver: Resolver,
+    reviewed: Reviewed,
+    *,
+    comparing: bool = False,
+) -> Survey:
+    """Judge what the calls name in the target against what was reviewed; see review_targets."""
+    named = calls.below(declared.packages)
+    found = standings(resolver, named)
+    targets = review_targets(named, found, reviewed, declared.absent, comparing=comparing)
+    unused = tuple(unused_reasons(targets, declared.absent))
+    return Survey(targets, calls.uncertain, len(calls.targets) - len(named), unused)
+
+
+def as_it_was(resolver: Resolver, names: Sequence[str], commit: str) -> Reviewed:
+    """What a review of another tree of the target would have recorded."""
+    found = standings(resolver, dict.fromkeys(names))
+    return {n: as_reviewed(each, commit) for n, each in found.items() if each.kind.is_there}
+
+
+def standings(resolver: Resolver, names: Mapping[str, object]) -> dict[str, Standing]:
+    """What each name stands for."""
+    return {name: standing_of(resolver, name) for name in names}
+
+
+# What `patchkit check` says about overrides: one finding for all targets of a kind.
+
+
+#: So many names are told, the rest is counted.
+_NAMED = 3
+
+_TOLD = {
+    Verdict.GONE: (Severity.ERROR, "gone", "not there any more"),
+    Verdict.NOT_THERE: (Severity.ERROR, "not-there", "not there, and no reason is given"),
+    Verdict.SIGNATURE: (Severity.ERROR, "signature", "called in another way than when reviewed"),
+    Verdict.BODY: (Severity.WARNING, "body", "not the code that was reviewed"),
+    Verdict.NEW: (Severity.WARNING, "new", "not reviewed yet"),
+}
+
+
+def override_findings(found: Survey, pair: str, command: str) -> Iterator[Finding]:
+    """What somebody has to look at; `pair` names the components, `command` shows the details."""
+    look = f"`{command}` lists them"
+    for verdict, (severity, code, what) in _TOLD.items():
+        targets = [each for each in found.targets if each.verdict is verdict]
+        if targets:
+            are = "is" if len(targets) == 1 else "are"
+            text = f"{len(targets)} of {len(found.targets)} targets {are} {what}: {_names(targets)}"
+            then = "declare" if severity is Severity.ERROR and "there" in what else "accept"
+            ways = {
+                "accept": f"{look}, with `--accept` they count as reviewed",
+                "declare": f"{look}; if one need not be there, say why under `absent:`",
+            }
+            yield Finding(severity, f"override-{code}", text, pair, ways[then])
+    for site in found.uncertain:
+        what = f"{site.text}: which name this replaces is not plain to see"
+        hint = "look at it by hand; narrow the rule, or allow the site there with a reason"
+        yield Finding(Severity.WARNING, "override-uncertain", what, site.place, hint)
+    for declared in found.unused:
+        what = f"{declared.name} is declared absent, and no target that it names is"
+        where = str(declared.where)
+        yield Finding(Severity.WARNING, "override-unused", what, where, "delete the declaration")
+
+
+def _names(targets: Sequence[Target]) -> str:
+    shown = ", ".join(each.name for each in targets[:_NAMED])
+    more = len(targets) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,217 @@
+"""The steps of a component's `verify`: what must be in the patched tree, and what must not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.errors import PatchkitError
+from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
+from patchkit.model.lint import Finding, Severity
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, lines_of
+from patchkit.model.text import counted
+from patchkit.recipes.generate import read_matching, read_scope
+from patchkit.recipes.recipe_file import load_recipe
+from patchkit.recipes.rule import Scope
+from patchkit.recipes.run import RecipeRun, run_recipe
+from patchkit.recipes.sites import Site
+from patchkit.stack.build import Stack
+
+#: So many places are told, the rest is counted.
+_NAMED = 3
+
+
+class Verifying(Struct, frozen=True):
+    """A stack to look at; `root` is the project's folder, `source` reads all of its objects."""
+
+    root: Path
+    stack: Stack
+    source: Overlay
+
+    def tree_after(self, patch: str) -> str | None:
+        """The tree after a patch, "" for the last; None if the stack has no such patch."""
+        if not patch:
+            return self.stack.tree
+        tree = self.stack.base.tree
+        for outcome in self.stack.outcomes:
+            tree = outcome.tree or tree
+            if outcome.name == patch:
+                return tree
+        return None
+
+
+def step_findings(verifying: Verifying, steps: Sequence[VerifyStep]) -> Iterator[Finding]:
+    """What does not hold; commands are left out."""
+    for step in steps:
+        tree = verifying.tree_after(step.after)
+        if tree is None:
+            have = ", ".join(each.name for each in verifying.stack.outcomes) or "no patches"
+            what = f"{title_of(step)}: {step.after} is not in the stack"
+            where = str(step.where)
+            yield Finding(Severity.ERROR, "verify-after", what, where, f"it has {have}")
+        elif isinstance(step, TextStep):
+            yield from _text(step, verifying.source, tree)
+        elif isinstance(step, RuleStep):
+            yield from _rules(step, verifying, tree)
+
+
+def title_of(step: VerifyStep) -> str:
+    """What messages call a step."""
+    match step:
+        case _ if step.name:
+            return step.name
+        case TextStep(text=text):
+            return f"{'present' if step.wanted else 'absent'}: {text.partition(chr(10))[0]}"
+        case RuleStep(rules=rules):
+            return rules
+        case RunStep(run=run):
+            return run.strip().partition("\n")[0]
+
+
+def _text(step: TextStep, source: Overlay, tree: str) -> Iterator[Finding]:
+    files = read_matching(source, tree, Scope(step.files))
+    where, title = str(step.where), title_of(step)
+    if not files:
+        what = f"{title}: no file is there that {' '.join(step.files)} names"
+        hint = "has upstream moved them? Correct `files`"
+        yield Finding(Severity.ERROR, "verify-files", what, where, hint)
+        return
+    places = list(_places(files, step.text.encode()))
+    if step.wanted and not places:
+        what = f"{title}: none of {counted(len(files), 'file')} has it"
+        yield Finding(Severity.ERROR, "verify-present", what, where)
+    elif places and not step.wanted:
+        what = f"{title}: stands at {_listed(places)}"
+        yield Finding(Severity.ERROR, "verify-absent", what, where)
+
+
+def _places(files: Mapping[str, bytes], text: bytes) -> Iterator[str]:
+    for path, data in files.items():
+        plain = data.replace(b"\r\n", b"\n")
+        position = plain.find(text)
+        while position >= 0:
+            yield f"{path}:{plain.count(chr(10).encode(), 0, position) + 1}"
+            position = plain.find(text, position + len(text))
+
+
+def _rules(step: RuleStep, verifying: Verifying, tree: str) -> Iterator[Finding]:
+    try:
+        recipe = load_recipe(verifying.root / step.rules, step.rules)
+        run = run_recipe(recipe, read_scope(verifying.source, tree, recipe))
+    except PatchkitError as error:
+        for problem in error.problems:
+            where = problem.where or str(step.where)
+            yield Finding(Severity.ERROR, "verify-rules", problem.what, where, problem.hint)
+        return
+    for finding in run.findings:
+        rule = finding.what.partition(":")[0]
+        places = _listed([site.place for site in _counted(run, rule)])
+        what = f"{finding.what}: {places}" if places else finding.what
+        name = f"{step.name}: " if step.name else ""
+        code = finding.code.replace("recipe-", "verify-rules-")
+        hint = "if these are right, change `expect` or `allow` them" if places else finding.hint
+        yield replace(finding, code=code, what=name + what, hint=hint)
+
+
+def _counted(run: RecipeRun, rule: str) -> list[Site]:
+    return [site for site in run.sites if site.rule == rule and site.allowed is None]
+
+
+def _listed(places: Sequence[str]) -> str:
+    more = len(places) - _NAMED
+    shown = ", ".join(places[:_NAMED])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+# Commands of `verify` steps, run in a scratch copy of the patched tree.
+#
+# They come from a manifest that somebody else may have written, so nothing here runs unless the
+# user asks for it by a flag. A command that cannot be started, does not end or fails is a
+# finding.
+
+
+#: Seconds after which a command is ended.
+PATIENCE = 900.0
+
+#: So many of a command's last lines are told.
+_LINES = 5
+
+
+def run_findings(verifying: Verifying, steps: Sequence[RunStep]) -> Iterator[Finding]:
+    """Run each command in a scratch copy of its own; what fails is a finding."""
+    for step in steps:
+        tree = verifying.tree_after(step.after)
+        if tree is None:
+            continue  # told by step_findings
+        with TemporaryDirectory(prefix="patchkit-verify-") as folder:
+            write_tree(verifying.source, tree, Path(folder))
+            problem, output = _run(step, Path(folder) / step.directory)
+            output = output.replace(f"{folder}/", "")
+        if problem:
+            what = f"{title_of(step)}: {problem}" + (f": {output}" if output else "")
+            yield Finding(Severity.ERROR, "verify-run", what, str(step.where))
+
+
+def not_run_findings(steps: Sequence[RunStep]) -> Iterator[Finding]:
+    """A note for each command that is not run."""
+    for step in steps:
+        what = f"not run: {title_of(step)}"
+        hint = "read it, then `patchkit check --run`"
+        yield Finding(Severity.NOTE, "verify-not-run", what, str(step.where), hint)
+
+
+def write_tree(source: Overlay, tree: str, folder: Path) -> None:
+    """Write a tree's files and symbolic links into an empty folder; submodules stay empty."""
+    files = Terrain(source, tree).files()
+    kinds = (FILE_MODE, EXECUTABLE_MODE, SYMLINK_MODE)
+    wanted = {path: entry for path, entry in files.items() if entry.mode in kinds}
+    blobs = dict(source.read_many(sorted({each.oid for each in wanted.values()}), "blob"))
+    links: list[tuple[Path, bytes]] = []
+    for name, entry in wanted.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if entry.mode == SYMLINK_MODE:
+            links.append((path, blobs[entry.oid]))
+        else:
+            path.write_bytes(blobs[entry.oid])
+            path.chmod(0o755 if entry.mode == EXECUTABLE_MODE else 0o644)
+    for path, target in links:  # last: nothing is written through one
+        path.symlink_to(os.fsdecode(target))
+
+
+def _run(step: RunStep, folder: Path) -> tuple[str, str]:
+    """(what went wrong, the last lines that it printed); ("", "") if the command passes."""
+    with TemporaryFile() as output:  # a pipe would keep us as long as anything it started lives
+        try:
+            process = subprocess.Popen(
+                ["sh", "-e", "-c", step.run],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f"cannot be started: {error.strerror}", ""
+        try:
+            code = process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            return f"does not end within {PATIENCE:.0f} seconds", ""
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if code == 0:
+            return "", ""
+        output.seek(0)
+        lines = lines_of(output.read().decode("utf-8", "replace").strip())[-_LINES:]
+        return f"exits with {code}", " / ".join(lines)

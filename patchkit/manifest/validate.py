@@ -1,0 +1,331 @@
+"""Check a manifest's nodes against their declared shape, collecting everything that is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from patchkit.errors import Problem
+from patchkit.manifest.scalars import without_secret
+from patchkit.manifest.types import (
+    ByForm,
+    Choice,
+    Field,
+    Later,
+    ListOf,
+    MapOf,
+    Matching,
+    Number,
+    Record,
+    Shape,
+    Text,
+)
+from patchkit.manifest.yaml_nodes import Items, Node, Reading, Scalar, Table
+
+_KINDS: dict[type[Node], str] = {Items: "a list", Table: "a mapping"}
+
+# Looking for what is near is slow, and a file with more mistakes than this is no manifest.
+_SUGGESTIONS = 50
+
+_HOW_TO_WRITE = {
+    "a list": "write each item after `- ` on a line of its own, or all in [ ]",
+    "a mapping": "write `key: value` lines, or all in { }",
+    "a number": "decimal digits only",
+}
+
+
+def check_shape(
+    node: Node, shape: Shape, *, partial: bool = False, root: str = "the manifest"
+) -> list[Problem]:
+    """What is wrong with `node`; `partial`: a shared part, in which required keys may be absent.
+
+    `root` is what messages call the whole.
+    """
+    checker = _Checker(partial, root)
+    checker.check(node, shape, "")
+    return checker.problems
+
+
+def choose(node: Node | None, choice: Choice) -> Record | None:
+    """The option of `choice` that a table takes, if it takes exactly one."""
+    if not isinstance(node, Table):
+        return None
+    taken = [option for option in choice.options if node.get(option.first) is not None]
+    return taken[0] if len(taken) == 1 else None
+
+
+def shown(text: str) -> str:
+    """A value for a message: short, on one line, without credentials."""
+    text = without_secret(text)
+    if not text.isprintable():
+        text = ascii(text)[1:-1]
+    return text if len(text) <= 72 else text[:69] + "..."
+
+
+class _Checker:
+    """Walks nodes and shapes together; `name` is the dotted path for messages."""
+
+    def __init__(self, partial: bool, root: str) -> None:
+        self.problems: list[Problem] = []
+        self._root = root
+        self._partial = partial
+
+    def check(self, node: Node, shape: Shape, name: str) -> None:
+        match shape:
+            case Text():
+                self._text(node, shape, name)
+            case Number():
+                self._number(node, shape, name)
+            case ListOf():
+                self._list(node, shape, name)
+            case MapOf():
+                self._map(node, shape, name)
+            case Record():
+                self._record(node, shape, name)
+            case Choice():
+                self._choice(node, shape, name)
+            case ByForm():
+                self._by_form(node, shape, name)
+            case Later():
+                self.check(node, shape.of(), name)
+            case Matching():
+                pass  # checked by the record, which knows what stands beside
+
+    def _text(self, node: Node, shape: Text, name: str) -> None:
+        if not isinstance(node, Scalar):
+            self._wrong_kind(node, shape.what, name)
+        elif node.reading is Reading.NULL:
+            self._empty(node, name)
+        elif node.reading is not Reading.TEXT and not _is_meant(node, shape):
+            self._mangled(node, shape, name)
+        else:
+            self._words(node, shape, name)
+
+    def _by_form(self, node: Node, shape: ByForm, name: str) -> None:
+        forms = {Scalar: shape.scalar, Items: shape.items, Table: shape.table}
+        chosen = forms[type(node)]
+        if chosen is None:
+            self._wrong_kind(node, shape.name, name)
+        else:
+            self.check(node, chosen, name)
+
+    def _words(self, node: Scalar, shape: Text, name: str) -> None:
+        text = node.text
+        if text == "":
+            if not shape.empty:
+                self._add(f"{name} is empty", node, f"write {shape.what}, or delete the key")
+            return
+        if not shape.lines and ("\n" in text or "\r" in text):
+            self._add(f"{name} has more than one line", node, f"write {shape.what} on one line")
+        elif _CONTROL.search(text):
+            self._add(f"{name} has a control character: {shown(text)}", node, "delete it")
+        elif text != text.strip() and not shape.lines and shape.what != "text":
+            self._add(f"{name} begins or ends with a blank", node, "delete the blank")
+        else:
+            self._complain(node, shape, name)
+
+    def _complain(self, node: Scalar, shape: Text, name: str) -> None:
+        complaint = shape.check(node.text) if shape.check is not None else None
+        if complaint is not None:
+            self._add(f"{name}: {shown(node.text)} {complaint.what}", node, complaint.hint)
+        elif shape.pattern and not re.fullmatch(shape.pattern, node.text):
+            self._add(f"{name}: {shown(node.text)} is not {shape.what}", node, _example(shape))
+
+    def _mangled(self, node: Scalar, shape: Text, name: str) -> None:
+        complaint = shape.check(node.text) if shape.check is not None else None
+        if complaint is None:
+            hint = f'quote it: "{shown(node.text)}"'
+        else:
+            hint = f"quote it, and {complaint.hint}"
+        self._add(f"{name}: {shown(node.text)} is {node.reading.value} to YAML", node, hint)
+
+    def _number(self, node: Node, shape: Number, name: str) -> None:
+        if not isinstance(node, Scalar):
+            self._wrong_kind(node, "a number", name)
+        elif node.reading is Reading.NULL:
+            self._empty(node, name)
+        elif node.style and node.text.isdecimal():
+            self._add(f'{name}: "{shown(node.text)}" is quoted', node, "a number: no quotes")
+        elif node.reading is not Reading.INTEGER or not node.text.isdecimal():
+            self._add(
+                f"{name}: {shown(node.text)} is not a plain whole number",
+                node,
+                f"decimal digits only, {_range(shape)}",
+            )
+        elif len(node.text) > 18 or not shape.minimum <= int(node.text) <= shape.maximum:
+            self._add(f"{name}: {shown(node.text)} is out of range", node, _range(shape))
+
+    def _list(self, node: Node, shape: ListOf, name: str) -> None:
+        if not isinstance(node, Items):
+            self._wrong_kind(node, "a list", name)
+            return
+        for number, item in enumerate(node.items, 1):
+            self.check(item, shape.of, f"{name}[{number}]")
+
+    def _map(self, node: Node, shape: MapOf, name: str) -> None:
+        if not isinstance(node, Table):
+            self._wrong_kind(node, "a mapping", name)
+            return
+        self._keys(node, name)
+        if len(node.entries) < shape.minimum and not self._partial:
+            self._add(f"{name} is empty", node, "there must be at least one")
+        for key, value in node.entries:
+            if key.reading is Reading.TEXT:
+                self._words(key, shape.key, name)
+            self.check(value, shape.of, _join(name, shown(key.text)))
+
+    def _record(self, node: Node, shape: Record, name: str) -> None:
+        if not isinstance(node, Table):
+            self._wrong_kind(node, "a mapping", name)
+            return
+        self._keys(node, name)
+        for key, value in node.entries:
+            field = shape.field(key.text)
+            if field is None:
+                self._unknown(key, shape.fields, name)
+            elif isinstance(field.shape, Matching):
+                self._matching(node, value, shape, field.shape, _join(name, key.text))
+            else:
+                self.check(value, field.shape, _join(name, key.text))
+        if not self._partial:
+            self._missing(node, shape, name)
+
+    def _choice(self, node: Node, shape: Choice, name: str) -> None:
+        if not isinstance(node, Table):
+            self._wrong_kind(node, "a mapping", name)
+            return
+        keys = [option.first for option in shape.options]
+        taken = [option for option in shape.options if node.get(option.first) is not None]
+        if len(taken) == 1:
+            self._record(node, taken[0], name)
+        elif taken:
+            both = " and ".join(option.first for option in taken)
+            self._add(f"{name} has {both}", node, f"a {shape.name} has exactly one of them")
+        else:
+            close = _nearest((key.text for key, _ in node.entries), keys)
+            hint = f"did you mean {close}?" if close else f"write one of {', '.join(keys)}"
+            self._add(f"{name} says nothing of {', '.join(keys)}", node, hint)
+
+    def _matching(
+        self, table: Table, value: Node, record: Record, shape: Matching, name: str
+    ) -> None:
+        other = record.field(shape.other)
+        assert other is not None
+        assert isinstance(other.shape, Choice)
+        option = choose(table.get(shape.other), other.shape)
+        if option is None:
+            return  # told already, or in another part
+        wanted = shape.shapes[option.first]
+        if isinstance(wanted, Record) and isinstance(value, Scalar):
+            keys = " and ".join(field.key for field in wanted.fields)
+            self._add(
+                f"{name}: {shown(value.text)} is not a mapping",
+                value,
+                f"the pin of {_article(option.first)} source has {keys}",
+            )
+        else:
+            self.check(value, wanted, name)
+
+    def _keys(self, node: Table, name: str) -> None:
+        first: dict[str, Scalar] = {}
+        for key, _ in node.entries:
+            label = _join(name, shown(key.text))
+            if key.reading is not Reading.TEXT:
+                self._add(
+                    f"the key {label} is {key.reading.value} to YAML",
+                    key,
+                    f'quote it: "{shown(key.text)}"',
+                )
+            if key.text in first:
+                line = first[key.text].where.line
+                self._add(f"{label} is given twice, first in line {line}", key, "delete one")
+            first.setdefault(key.text, key)
+
+    def _missing(self, node: Table, shape: Record, name: str) -> None:
+        for field in shape.fields:
+            if field.required and node.get(field.key) is None:
+                self._add(f"{_join(name, field.key)} is missing", node, _what_to_write(field))
+
+    def _unknown(self, key: Scalar, fields: tuple[Field, ...], name: str) -> None:
+        keys = [field.key for field in fields]
+        close = _synonym(key.text, fields)
+        if not close and len(self.problems) < _SUGGESTIONS:
+            close = near(key.text, keys)
+        hint = f"did you mean {close}?" if close else f"keys here: {', '.join(keys)}"
+        self._add(f"{_join(name, shown(key.text))} is an unknown key", key, hint)
+
+    def _wrong_kind(self, node: Node, wanted: str, name: str) -> None:
+        name = name or self._root
+        if isinstance(node, Scalar):
+            if node.reading is Reading.NULL:
+                self._empty(node, name)
+                return
+            what = f"{name}: {shown(node.text)} is not {wanted}"
+        else:
+            what = f"{name} is {_KINDS[type(node)]}, not {wanted}"
+        self._add(what, node, _HOW_TO_WRITE.get(wanted, "write one value, without brackets"))
+
+    def _empty(self, node: Scalar, name: str) -> None:
+        self._add(f"{name or self._root} has no value", node, "write one, or delete the key")
+
+    def _add(self, what: str, node: Node, hint: str) -> None:
+        self.problems.append(Problem(what, str(node.where), hint))
+
+
+# Line breaks are looked at apart; the rest never has a meaning in a name, a URL or a command.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f]")
+
+
+#: What is still itself when it is taken as it is written.
+_PLAIN = (Reading.INTEGER, Reading.FLOAT, Reading.BOOLEAN)
+
+
+def _is_meant(node: Scalar, shape: Text) -> bool:
+    """Whether a scalar that YAML takes for something else is welcome as text."""
+    if shape.written and node.reading in _PLAIN:
+        return True
+    return shape.number and node.reading is Reading.INTEGER and node.text.isdecimal()
+
+
+def _join(name: str, key: str) -> str:
+    return f"{name}.{key}" if name else key
+
+
+def near(word: str, keys: list[str]) -> str:
+    """The key that a word is probably meant for; empty if there is none."""
+    return _nearest([word], keys)
+
+
+def _nearest(words: Iterable[str], keys: list[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
+
+    for word in words:
+        close = get_close_matches(word.lower(), keys, n=1)
+        if close:
+            return close[0]
+    return ""
+
+
+def _synonym(word: str, fields: tuple[Field, ...]) -> str:
+    return next((field.key for field in fields if word.lower() in field.synonyms), "")
+
+
+def _what_to_write(field: Field) -> str:
+    what = field.description.partition(". ")[0].rstrip(".")
+    if what[1:2].islower():
+        what = what[0].lower() + what[1:]
+    return f"write `{field.key}:`, {what}"
+
+
+def _range(shape: Number) -> str:
+    if shape.minimum == shape.maximum:
+        return f"it must be {shape.minimum}"
+    return f"{shape.minimum} to {shape.maximum}"
+
+
+def _article(word: str) -> str:
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+
+
+def _example(shape: Text) -> str:
+    return f"like {shape.example}" if shape.example else f"write {shape.what}"

@@ -1,0 +1,475 @@
+"""The headers of file changes in a diff: which file, what happens to it, its modes and blobs.
+
+git writes `diff --git` and extended header lines, everybody else `---` and `+++` alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct, field
+
+from patchkit.errors import Problem
+from patchkit.model.objects import decode_path
+from patchkit.model.patch import BinaryHunk, FileChange, Hunk, Kind
+
+# File names in a diff: C-quoted or bare, with time stamps behind them, some folders to strip.
+#
+# The rules are those of `git apply`, which settles what a name is: a bare name ends at a tab (or
+# at a date in a plain diff), a `diff --git` line without further headers names the same file
+# twice. Names are bytes here.
+
+
+_ESCAPES = {
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+    b"v": b"\v",
+    b"\\": b"\\",
+    b'"': b'"',
+}
+_QUOTED = re.compile(rb'"((?:[^"\\\n\0]|\\(?:[abfnrtv"\\]|[0-3][0-7]{2}))*)"')
+_QUOTED_ON = re.compile(_QUOTED.pattern.replace(rb"\n", b""))
+_ESCAPE = re.compile(rb"\\([abfnrtv\"\\]|[0-3][0-7]{2})")
+_NAME_TO_TAB = re.compile(rb"[^\t\r\n]*")
+_NAME_TO_END = re.compile(rb"[^\r\n]*")
+_SLASHES = re.compile(rb"/{2,}")
+
+# What GNU diff writes behind a name: "2010-07-05 19:41:17.620000023 -0500", the zone may be absent
+_TIME_STAMP = re.compile(
+    rb"(?:\t| +)(?:[0-9]{2})?[0-9]{2}-[0-9]{2}-[0-9]{2}"
+    rb" [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?: [-+][0-9]{4}| [-+][0-9]{2}:[0-9]{2})?$"
+)
+_EPOCH = re.compile(
+    rb"\t(1969-12-31|1970-01-01) ([0-2][0-9]):([0-5][0-9]):00(?:\.0+)?"
+    rb" ([-+])([0-2][0-9]):?([0-5][0-9])$"
+)
+
+
+def unquote(text: bytes) -> tuple[bytes, int] | None:
+    """The name in a C-quoted string and where the string ends; None if it is malformed."""
+    match = _QUOTED.match(text)
+    if match is None:
+        return None
+    return _ESCAPE.sub(_unescape, match[1]), match.end()
+
+
+def runs_on(text: bytes) -> bool:
+    """Whether a quoted string is closed only on a later line of `text`, as git would read it."""
+    return unquote(text) is None and _QUOTED_ON.match(text) is not None
+
+
+def header_name(text: bytes, strip: int) -> bytes | None:
+    """The name in a `---`, `+++` line of a git diff, `text` being what follows the marker."""
+    return _quoted_name(text, strip) or _stripped(_bare(_NAME_TO_TAB, text), strip)
+
+
+def moved_name(text: bytes, strip: int) -> bytes | None:
+    """The name in a `rename from` line and its like, which has no `a/` or `b/`."""
+    strip = max(strip - 1, 0)
+    return _quoted_name(text, strip) or _stripped(_bare(_NAME_TO_END, text), strip)
+
+
+def plain_name(text: bytes, strip: int, other: bytes | None = None) -> bytes | None:
+    """The name in a `---` or `+++` line of a plain diff.
+
+    Where `other`, the name on the opposite side, begins this one, that shorter one is taken
+    ("x" of "x.orig").
+    """
+    name = _quoted_name(text, strip)
+    if name:
+        return name
+    line = text.rstrip(b"\n")
+    stamp = _TIME_STAMP.search(line)
+    name = _stripped(line[: stamp.start()] if stamp else _bare(_NAME_TO_TAB, line), strip)
+    if other and (name is None or (len(other) < len(name) and name.startswith(other))):
+        return other
+    return name
+
+
+def has_epoch_stamp(text: bytes) -> bool:
+    """Whether a plain header line carries the time 0, by which GNU diff says "no such file"."""
+    match = _EPOCH.search(text.rstrip(b"\n"))
+    if match is None:
+        return False
+    east = int(match[5]) * 60 + int(match[6])
+    east = -east if match[4] == b"-" else east
+    midnight = 24 * 60 if match[1] == b"1969-12-31" else 0
+    return int(match[2]) * 60 + int(match[3]) - east == midnight
+
+
+def is_dev_null(text: bytes) -> bool:
+    """Whether a header line names no file."""
+    return text.startswith(b"/dev/null") and text[9:10] in (b" ", b"\t", b"\r", b"\n")
+
+
+def common_name(text: bytes, strip: int) -> bytes | None:
+    """The name that a `diff --git` line gives twice; None if its two names differ.
+
+    `text` is what follows `diff --git `, with the newline.
+    """
+    text = text.removesuffix(b"\n")
+    if text.startswith(b'"'):
+        return _common_after_quoted(text, strip)
+    name = _skip_folders(text, strip)
+    if name is None:
+        return None
+    quote = name.find(b'"')
+    if quote >= 0:
+        return _common_before_quoted(name, quote, strip)
+    for match in re.finditer(rb"[ \t]", name):
+        second = _skip_folders(name[match.end() :], strip)
+        if second is None:
+            return None
+        if second == name[: match.start()]:
+            return second
+    return None
+
+
+def _common_after_quoted(text: bytes, strip: int) -> bytes | None:
+    quoted = unquote(text)
+    if quoted is None:
+        return None
+    first = _skip_folders(quoted[0], strip)
+    # git never takes a second name without quotes here: it counts the end of the line with it
+    again = unquote(text[quoted[1] :].lstrip(b" \t\r"))
+    second = _skip_folders(again[0], strip) if again else None
+    return first if first == second else None
+
+
+def _common_before_quoted(name: bytes, quote: int, strip: int) -> bytes | None:
+    quoted = unquote(name[quote:])
+    second = _skip_folders(quoted[0], strip) if quoted else None
+    if second is None or len(second) >= quote:
+        return None
+    matches = name.startswith(second) and name[len(second) : len(second) + 1] in (b" ", b"\t")
+    return second if matches else None
+
+
+def _skip_folders(text: bytes, strip: int) -> bytes | None:
+    # an absolute name has no prefix to strip, and is none that a `diff --git` line may give
+    if text.startswith(b"/"):
+        return None
+    parts = text.split(b"/", strip)
+    return parts[strip] if len(parts) > strip else None
+
+
+def _quoted_name(text: bytes, strip: int) -> bytes | None:
+    quoted = unquote(text) if text.startswith(b'"') else None
+    return _stripped(quoted[0], strip) if quoted else None
+
+
+def _stripped(name: bytes, strip: int) -> bytes | None:
+    parts = name.split(b"/", strip)
+    if len(parts) <= strip or not parts[strip]:
+        return None
+    return _SLASHES.sub(b"/", parts[strip])
+
+
+def _bare(pattern: re.Pattern[bytes], text: bytes) -> bytes:
+    """A name without quotes; none where there is a NUL."""
+    found = pattern.match(text)
+    return found[0] if found and b"\0" not in text else b""
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    return _ESCAPES[code] if code in _ESCAPES else bytes([int(code, 8)])
+
+
+_INDEX = re.compile(rb"([^.\n]{0,40})\.\.([^ \n]{0,40})(?: (.*))?\n", re.DOTALL)
+# bytes that git wants of a "---" line and of what follows the "+++" line
+_SHORTEST = len(b"@@ -a,b +c,d @@\n") - 2
+_HEX = re.compile(rb"[0-9a-f]+")
+# as strtoul takes it
+_MODE = re.compile(rb"[ \t\v\f\r]*([+-]?[0-7]+)[ \t\n\r]")
+
+
+class Offences(Struct):
+    """What is wrong with a diff; lines are given by index, and told by their number in the file."""
+
+    name: str
+    first_line: int
+    problems: list[Problem] = field(default_factory=list)
+
+    def number(self, index: int) -> int:
+        """The line's number in the patch file."""
+        return self.first_line + index
+
+    def add(self, index: int, what: str, hint: str = "") -> None:
+        """Take down one offence."""
+        number = self.number(index)
+        where = f"{self.name}:{number}" if self.name else f"line {number}"
+        self.problems.append(Problem(what, where=where, hint=hint))
+
+
+class HeaderDraft(Struct):
+    """A file change while its header is read; `line` as in FileChange."""
+
+    line: int
+    declared: list[Kind] = field(default_factory=list)
+    old_name: bytes | None = None
+    new_name: bytes | None = None
+    old_mode: int | None = None
+    new_mode: int | None = None
+    old_blob: str | None = None
+    new_blob: str | None = None
+    similarity: int | None = None
+    plain: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """What the header says so far."""
+        return self.declared[0] if self.declared else Kind.MODIFY
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether the header alone is a change: of the mode, of the name, an empty file."""
+        modes = self.old_mode, self.new_mode
+        return bool(self.declared) or (None not in modes and modes[0] != modes[1])
+
+    def finish(
+        self,
+        hunks: Sequence[Hunk] = (),
+        binary: tuple[BinaryHunk, BinaryHunk | None] | None = None,
+        *,
+        differs: bool = False,
+    ) -> FileChange:
+        """The change with its body."""
+        old = None if self.kind is Kind.ADD else self.old_name
+        new = None if self.kind is Kind.DELETE else self.new_name
+        return FileChange(
+            kind=self.kind,
+            old_path=None if old is None else decode_path(old),
+            new_path=None if new is None else decode_path(new),
+            hunks=tuple(hunks),
+            old_mode=self.old_mode,
+            new_mode=self.new_mode,
+            old_blob=self.old_blob,
+            new_blob=self.new_blob,
+            similarity=self.similarity,
+            binary=binary,
+            binary_differs=differs,
+            plain=self.plain,
+            line=self.line,
+        )
+
+
+def starts_plain(lines: Sequence[bytes], index: int) -> bool:
+    """Whether a header without `diff --git` starts there: `---`, `+++`, and a hunk behind them."""
+    return (
+        index + 2 < len(lines)
+        and lines[index].startswith(b"--- ")
+        and lines[index + 1].startswith(b"+++ ")
+        and lines[index + 2].startswith(b"@@ -")
+        and len(lines[index]) + sum(map(len, lines[index + 2 : index + 16])) >= _SHORTEST
+    )
+
+
+def read_plain_header(
+    lines: Sequence[bytes], at: int, strip: int, offences: Offences
+) -> HeaderDraft | None:
+    """The header in the two lines from `at` on; None if it is unsound."""
+    old, new = lines[at][4:], lines[at + 1][4:]
+    draft = HeaderDraft(offences.number(at), plain=True)
+    if is_dev_null(old):
+        draft.declared = [Kind.ADD]
+        name = plain_name(new, strip)
+    elif is_dev_null(new):
+        draft.declared = [Kind.DELETE]
+        name = plain_name(old, strip)
+    else:
+        name = plain_name(new, strip, plain_name(old, strip))
+        if has_epoch_stamp(old):
+            draft.declared = [Kind.ADD]
+        elif has_epoch_stamp(new):
+            draft.declared = [Kind.DELETE]
+    if name is None:
+        _nameless(offences, at, strip)
+        return None
+    draft.old_name = draft.new_name = name
+    return draft
+
+
+def read_git_header(
+    lines: Sequence[bytes], at: int, strip: int, offences: Offences
+) -> tuple[HeaderDraft | None, int]:
+    """The header that the `diff --git` line at `at` opens, and the index of the line after it.
+
+    None if it is unsound.
+    """
+    known = len(offences.problems)
+    reader = _Reader(HeaderDraft(offences.number(at)), lines, lines[at], strip, offences, at + 1)
+    while reader.at < len(lines) and reader.take(lines[reader.at]):
+        reader.at += 1
+    reader.settle(at)
+    sound = len(offences.problems) == known
+    return (reader.draft if sound else None), reader.at
+
+
+class _Reader(Struct):
+    """Takes in a git header line by line; `at` is the index of the line."""
+
+    draft: HeaderDraft
+    lines: Sequence[bytes]
+    opening: bytes
+    strip: int
+    offences: Offences
+    at: int
+
+    def take(self, line: bytes) -> bool:
+        """Take in one line; False if the header ends before it."""
+        if line.startswith(b"@@ "):
+            return False
+        for prefix, read in _LINES:
+            if line.startswith(prefix):
+                if line.endswith(b"\n"):
+                    read(self, line[len(prefix) :])
+                    return True
+                return False
+        return False
+
+    def settle(self, start: int) -> None:
+        """Check, at the header's end, that the names are known and go together."""
+        draft = self.draft
+        if draft.old_name is None and draft.new_name is None:
+            draft.old_name = draft.new_name = self._common_name()
+        if len(draft.declared) > 1:
+            said = " and ".join(kind.value for kind in draft.declared)
+            self.offences.add(start, f"header says both {said}")
+            return
+        if draft.kind is Kind.ADD and draft.old_name is not None:
+            self.offences.add(start, "header gives a new file an old name")
+            return
+        missing_old = draft.old_name is None and draft.kind is not Kind.ADD
+        missing_new = draft.new_name is None and draft.kind is not Kind.DELETE
+        if missing_old or missing_new:
+            _nameless(self.offences, start, self.strip)
+
+    def _common_name(self) -> bytes | None:
+        if b"\0" in self.opening:
+            return None
+        return common_name(self.opening[len(b"diff --git ") :], self.strip)
+
+    def _old_name(self, text: bytes) -> None:
+        self._verify_name(text, "old", absent=self.draft.kind is Kind.ADD)
+
+    def _new_name(self, text: bytes) -> None:
+        self._verify_name(text, "new", absent=self.draft.kind is Kind.DELETE)
+
+    def _verify_name(self, text: bytes, side: str, *, absent: bool) -> None:
+        known = self.draft.old_name if side == "old" else self.draft.new_name
+        if absent:
+            if known is not None or not is_dev_null(text):
+                self.offences.add(self.at, "expected /dev/null here, as the header says")
+            return
+        name = header_name(text, self.strip)
+        if text.startswith(b'"') and self._runs_on(text):
+            self.offences.add(self.at, "quoted name that is not closed on its line")
+        elif known is None:
+            if side == "old":
+                self.draft.old_name = name
+            else:
+                self.draft.new_name = name
+        elif name != known:
+            self.offences.add(self.at, f"{side} name is not the one that the header gave")
+
+    def _runs_on(self, text: bytes) -> bool:
+        return runs_on(text + b"".join(self.lines[self.at + 1 :]))
+
+    def _old_mode(self, text: bytes) -> None:
+        self.draft.old_mode = self._mode(text)
+
+    def _new_mode(self, text: bytes) -> None:
+        self.draft.new_mode = self._mode(text)
+
+    def _deleted(self, text: bytes) -> None:
+        self._declare(Kind.DELETE)
+        self.draft.old_name = self._common_name()
+        self.draft.old_mode = self._mode(text)
+
+    def _added(self, text: bytes) -> None:
+        self._declare(Kind.ADD)
+        self.draft.new_name = self._common_name()
+        self.draft.new_mode = self._mode(text)
+
+    def _copy_from(self, text: bytes) -> None:
+        self._declare(Kind.COPY)
+        self.draft.old_name = moved_name(text, self.strip)
+
+    def _copy_to(self, text: bytes) -> None:
+        self._declare(Kind.COPY)
+        self.draft.new_name = moved_name(text, self.strip)
+
+    def _rename_from(self, text: bytes) -> None:
+        self._declare(Kind.RENAME)
+        self.draft.old_name = moved_name(text, self.strip)
+
+    def _rename_to(self, text: bytes) -> None:
+        self._declare(Kind.RENAME)
+        self.draft.new_name = moved_name(text, self.strip)
+
+    def _similarity(self, text: bytes) -> None:
+        number = text.rstrip(b"%\r\n")
+        if number.isdigit() and len(number) <= 3 and int(number) <= 100:
+            self.draft.similarity = int(number)
+
+    def _dissimilarity(self, text: bytes) -> None:
+        """A complete rewrite is a modification like any other."""
+
+    def _index(self, text: bytes) -> None:
+        match = _INDEX.fullmatch(text)
+        if match is None:
+            return
+        old, new = match[1], match[2].rstrip(b"\r")
+        if _HEX.fullmatch(old) and _HEX.fullmatch(new):
+            self.draft.old_blob, self.draft.new_blob = old.decode(), new.decode()
+        if match[3] is not None:
+            self.draft.old_mode = self._mode(match[3] + b"\n")
+
+    def _mode(self, text: bytes) -> int | None:
+        match = _MODE.match(text)
+        if match is None:
+            self.offences.add(self.at, "mode is not an octal number")
+            return None
+        # in 32 bits; zero says nothing
+        return int(match[1], 8) & 0xFFFFFFFF or None
+
+    def _declare(self, kind: Kind) -> None:
+        if kind not in self.draft.declared:
+            self.draft.declared.append(kind)
+
+
+_Line: TypeAlias = "Callable[[_Reader, bytes], None]"
+
+_LINES: tuple[tuple[bytes, _Line], ...] = (
+    (b"--- ", _Reader._old_name),
+    (b"+++ ", _Reader._new_name),
+    (b"index ", _Reader._index),
+    (b"old mode ", _Reader._old_mode),
+    (b"new mode ", _Reader._new_mode),
+    (b"deleted file mode ", _Reader._deleted),
+    (b"new file mode ", _Reader._added),
+    (b"copy from ", _Reader._copy_from),
+    (b"copy to ", _Reader._copy_to),
+    (b"rename old ", _Reader._rename_from),
+    (b"rename new ", _Reader._rename_to),
+    (b"rename from ", _Reader._rename_from),
+    (b"rename to ", _Reader._rename_to),
+    (b"similarity index ", _Reader._similarity),
+    (b"dissimilarity index ", _Reader._dissimilarity),
+)
+
+
+def _nameless(offences: Offences, at: int, strip: int) -> None:
+    folders = "1 leading folder is" if strip == 1 else f"{strip} leading folders are"
+    offences.add(
+        at,
+        f"header names no file once {folders} stripped",
+        "set the strip level that the patch was made with",
+    )

@@ -1,0 +1,317 @@
+"""Settle the regions where git's three-way merge gives up, each by a rule that says why it may.
+
+Every rule answers with edits of upstream's file, or not at all. None of them drops a line of the
+patch, or one of upstream's: `checking` proves that for the whole file afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+
+from msgspec.structs import replace
+
+from patchkit.model.diff_parse import split_lines
+from patchkit.model.line_diff import Edit as LineEdit
+from patchkit.model.merging.checks import added_lines
+from patchkit.model.merging.edits import Doubt, Edit, Resolution, Rule
+from patchkit.model.merging.moved import find_moved
+from patchkit.model.merging.python_imports import (
+    imported_by,
+    lists_names,
+    merge_imports,
+    merge_listed,
+)
+from patchkit.model.merging.regions import Region, ThreeWay, compare_three
+from patchkit.model.merging.scopes import alike, join_insertions, put_behind
+
+# Merge lines that both sides changed, word by word, where they changed other words.
+#
+# The rule is the three-way merge's own, one level down: what both changed, or changed side by
+# side, is a conflict. Blanks and line ends are words, too: nothing is ignored.
+
+
+_WORD = re.compile(rb"\w+|\r?\n|[^\S\n]+|[^\w\s]")
+_LONGEST = 4000  # words: more is not an edit of the same lines any more
+
+
+@lru_cache(maxsize=256)  # upstream's file changes, the lines that meet often do not
+def merge_words(
+    base: tuple[bytes, ...], upstream: tuple[bytes, ...], patch: tuple[bytes, ...]
+) -> tuple[bytes, ...] | None:
+    """The lines with both sides' changes; None if those meet."""
+    sides = [_WORD.findall(b"".join(lines)) for lines in (base, upstream, patch)]
+    if not all(sides) or max(map(len, sides)) > _LONGEST:
+        return None
+    three = compare_three(sides[0], sides[1], sides[2])
+    if three.conflicts or not _keeps_most(len(sides[0]), three.upstream_edits, three.patch_edits):
+        return None
+    merged = three.assemble([each.settled or () for each in three.regions])
+    return tuple(split_lines(merged))
+
+
+def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
+    """Whether each side changed the text here and there, not throughout."""
+    return all(len(edits) * 2 <= words for edits in sides)
+
+
+_TELLING = re.compile(rb"\w.*\w.*\w")
+
+#: A removed and a new line that are alike by this are one line, edited.
+_SAME_LINE = 0.6
+_LOOKED_THROUGH = 200  # new lines, for the one that a removed line became
+#: Of a patch's lines, the part that must not be upstream already where both sides insert.
+_SOME = 0.4
+#: So many lines, all new upstream, are the patch's change even where they stand elsewhere.
+_ENOUGH_ANYWHERE = 3
+#: So far above and below a region a statement that it is a part of may begin and end.
+_STATEMENT = 12
+
+
+def resolve(
+    region: Region, three: ThreeWay, *, python: bool, patch_first: bool = False
+) -> Resolution | None:
+    """What the patch does in a region where both sides changed; None if nobody can say.
+
+    Where both sides insert at one point and nothing speaks for an order, upstream's lines come
+    first, or the patch's with `patch_first`.
+    """
+    settled = region.settled
+    if settled is not None:
+        return Resolution(Rule.CLEAN, _edit(region, settled))
+    share = _upstream_share(region, three)
+    if _is_contained(region, three) or (share == 1.0 and _added(region) >= _ENOUGH_ANYWHERE):
+        return Resolution(Rule.CONTAINED, (), "upstream has these lines already")
+    if python:
+        imports = _imports(region)
+        if imports is not None:
+            return imports
+        listed = _listed(region, three) if share >= _SOME or not _are_apart(region) else None
+        if listed is not None:
+            return listed
+    if share >= _SOME:
+        return None  # upstream made a part of this change, in its own way
+    return _beside(region, three, patch_first=patch_first) or _words(region)
+
+
+def _edit(region: Region, lines: Sequence[bytes]) -> tuple[Edit, ...]:
+    if tuple(lines) == region.upstream:
+        return ()
+    start = region.upstream_at
+    return (Edit(start, start + len(region.upstream), tuple(lines)),)
+
+
+# -- what upstream has already -----------------------------------------------------------------
+
+
+def _upstream_share(region: Region, three: ThreeWay) -> float:
+    """The part of the telling lines that the patch adds here and upstream added, too.
+
+    Of a line or two only those count that upstream added at this very place: single lines happen
+    to be alike, as the arguments of calls are. Lines that the file had before (the same step in
+    every job of a workflow) say nothing where enough others do.
+    """
+    added = _telling(region.patch) - _telling(region.base)
+    if not added:
+        return 0.0
+    known = {line.strip() for line in three.base}
+    novel = Counter({line: count for line, count in added.items() if line not in known})
+    if sum(novel.values()) >= _ENOUGH_ANYWHERE:
+        added = novel
+    new = _telling(region.upstream) - _telling(region.base)
+    if sum(added.values()) >= _ENOUGH_ANYWHERE:
+        new += added_lines(three.base, three.upstream, three.upstream_edits)
+    return sum((added & new).values()) / sum(added.values())
+
+
+def _is_contained(region: Region, three: ThreeWay) -> bool:
+    """Whether upstream, at this very place, adds all that the patch adds and removes the same.
+
+    Lines that upstream put elsewhere were not removed, and the patch's removal is due there.
+    """
+    before = Counter(region.base)
+    ours, theirs = Counter(region.patch), Counter(region.upstream)
+    removed = before - ours
+    if (ours - before) - (theirs - before) or removed - (before - theirs):
+        return False
+    come = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
+    return not any(line in come for line in removed if _TELLING.search(line))
+
+
+def _added(region: Region) -> int:
+    return sum((_telling(region.patch) - _telling(region.base)).values())
+
+
+def _telling(lines: Sequence[bytes]) -> Counter[bytes]:
+    return Counter(line.strip() for line in lines if _TELLING.search(line))
+
+
+# -- imports -----------------------------------------------------------------------------------
+
+
+def _imports(region: Region) -> Resolution | None:
+    """Only where lines are not enough: both changed one statement, or import the same name."""
+    sides = [imported_by(lines) for lines in (region.base, region.upstream, region.patch)]
+    before, theirs, ours = sides
+    if before is None or theirs is None or ours is None:
+        return None
+    if not (ours - before) & (theirs - before) and _are_apart(region):
+        return None
+    merged = merge_imports(region.base, region.upstream, region.patch)
+    if merged is None:
+        return None
+    return Resolution(Rule.IMPORTS, _edit(region, merged), "import statements of both sides")
+
+
+def _listed(region: Region, three: ThreeWay) -> Resolution | None:
+    """Names that both sides list in whole statements, which may begin and end beyond the region."""
+    above, below = _common_lines(region, three)
+    sides = (region.base, region.upstream, region.patch)
+    for up, down in _widenings(len(above), len(below)):
+        before, after = above[len(above) - up :], below[:down]
+        wide = [(*before, *side, *after) for side in sides]
+        if not all(lists_names(side) for side in wide):
+            continue
+        start, end = region.upstream_at - up, region.upstream_at + len(region.upstream) + down
+        rest = b"".join((*three.upstream[:start], *three.upstream[end:]))
+        merged = merge_listed(wide[0], wide[1], wide[2], rest)
+        if merged is None:
+            return None
+        edit = Edit(start, end, merged)
+        return Resolution(Rule.IMPORTS, (edit,), "names that both sides import or list")
+    return None
+
+
+def _common_lines(region: Region, three: ThreeWay) -> tuple[list[bytes], list[bytes]]:
+    """The base's lines between the region and its neighbours, which all three have alike."""
+    start = max((each.end for each in three.regions if each.end < region.start), default=0)
+    ends = [each.start for each in three.regions if each.start > region.end]
+    end = min(ends, default=len(three.base))
+    above = list(three.base[max(start, region.start - _STATEMENT) : region.start])
+    return above, list(three.base[region.end : min(end, region.end + _STATEMENT)])
+
+
+def _widenings(above: int, below: int) -> Iterator[tuple[int, int]]:
+    """How many lines more to look at, the fewest first."""
+    return iter(sorted(product(range(above + 1), range(below + 1)), key=sum))
+
+
+# -- edits that do not overlap -----------------------------------------------------------------
+
+
+def _are_apart(region: Region) -> bool:
+    """Whether no base line is changed by both, and no insertion is inside the other's change."""
+    return all(
+        own.end <= up.start or up.end <= own.start
+        for own in region.patch_edits
+        for up in region.upstream_edits
+    )
+
+
+def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> Resolution | None:
+    """Each of the patch's edits beside upstream's, or where upstream moved its surroundings."""
+    moved: list[Edit] = []
+    staying: list[LineEdit] = []
+    for edit in region.patch_edits:
+        place = _moved(edit, region, three)
+        if place is None:
+            staying.append(edit)
+        else:
+            moved.append(place)
+    rest = replace(region, patch_edits=tuple(staying))
+    if not _are_apart(rest):
+        return None
+    edits = (*_edit(region, _woven(rest, three, patch_first=patch_first)), *moved)
+    if moved:
+        return Resolution(Rule.MOVED, edits, f"upstream moved its surroundings{_to_lines(moved)}")
+    inserts = any(
+        own.inserts_only and up.inserts_only and own.start == up.start
+        for own in staying
+        for up in region.upstream_edits
+    )
+    if inserts:
+        return Resolution(Rule.BOTH_INSERT, edits, "both sides add lines at one place")
+    doubts = (Doubt.REWRITTEN,) if _is_rewritten(region, three) else ()
+    return Resolution(Rule.BESIDE, edits, "upstream changed the lines next to it", doubts)
+
+
+def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> Edit | None:
+    """The edit's new place, if upstream took away what it removes or stands next to.
+
+    Lines that upstream put back into the same region, indented otherwise perhaps, did not move.
+    """
+    left = {line.strip() for line in region.upstream}
+    near = range(max(edit.start - 1, region.start), min(edit.end + 1, region.end))
+    if all(three.base[line].strip() in left for line in near):
+        return None
+    if any(three.base[line].strip() in left for line in range(edit.start, edit.end)):
+        return None
+    return find_moved(three.base, three.upstream, three.patch, edit, three.upstream_edits)
+
+
+def _to_lines(moved: Sequence[Edit]) -> str:
+    lines = [str(each.start + 1) for each in moved]
+    return f" to line{'s' if len(lines) > 1 else ''} {', '.join(lines)}"
+
+
+def _woven(region: Region, three: ThreeWay, *, patch_first: bool) -> list[bytes]:
+    """The region with the edits of both sides, in the order of the base lines that they change."""
+    edits = [(e.start, e.end, 0, e) for e in region.upstream_edits]
+    edits += [(e.start, e.end, 1, e) for e in region.patch_edits]
+    edits.sort(key=lambda row: row[:3])
+    woven: list[bytes] = []
+    last: list[bytes] = []  # what stands before the next edit: it may have to go into that
+    at = region.start
+    number = 0
+    while number < len(edits):
+        start, end, side, edit = edits[number]
+        lines = _new_lines(edit, side, three)
+        if start > at:
+            woven += [*last, *three.base[at:start]]
+            last = []
+        following = edits[number + 1] if number + 1 < len(edits) else None
+        if following is not None and start == end == following[0] == following[1]:
+            others = _new_lines(following[3], 1, three)
+            around = three.base[:start], three.base[start:]
+            both = join_insertions(lines, others, around, patch_first=patch_first)
+            woven, last = [*woven, *last], both
+            number += 1
+        elif start == end and last:
+            last = put_behind(last, lines)
+        else:
+            woven, last = [*woven, *last], lines
+        at = max(at, end)
+        number += 1
+    return [*woven, *last, *three.base[at : region.end]]
+
+
+def _new_lines(edit: LineEdit, side: int, three: ThreeWay) -> list[bytes]:
+    return list((three.patch if side else three.upstream)[edit.new_start : edit.new_end])
+
+
+def _is_rewritten(region: Region, three: ThreeWay) -> bool:
+    """Whether upstream replaced a neighbour by something that is not like it."""
+    for up in region.upstream_edits:
+        if up.inserts_only:
+            continue
+        new = three.upstream[up.new_start : up.new_end]
+        for own in region.patch_edits:
+            if up.start <= own.end and own.start <= up.end:
+                near = three.base[up.end - 1 if up.end <= own.start else up.start]
+                if not any(alike(near, line) >= _SAME_LINE for line in new[:_LOOKED_THROUGH]):
+                    return True
+    return False
+
+
+# -- edits of the same lines -------------------------------------------------------------------
+
+
+def _words(region: Region) -> Resolution | None:
+    merged = merge_words(region.base, region.upstream, region.patch)
+    if merged is None:
+        return None
+    detail = "both sides change other words of the same lines"
+    return Resolution(Rule.WORDS, _edit(region, merged), detail)

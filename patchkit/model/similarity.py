@@ -1,0 +1,298 @@
+"""Where lines that a hunk expects stand now in a file, approximately, and how they differ there.
+
+`git apply` answers only yes or no. To say why a hunk has no place we look for the stretch of the
+file that is most like its preimage: lines that both have vote for a shift, the best shifts are
+compared line by line. Lines of punctuation alone hardly count, they stand everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+#: Below this share of its weight found again, a hunk counts as gone from the file.
+LIKENESS = 0.4
+
+# A line that stands in more places than this says nothing about where a hunk belongs.
+_COMMON = 60
+_SHIFTS_TRIED = 8
+_WORD = re.compile(rb"\w")
+
+Index = Mapping[bytes, Sequence[int]]
+
+
+class Place(Struct, frozen=True):
+    """A stretch of a file, lines start..end (1-based, end not included); similarity from 0 to 1."""
+
+    start: int
+    end: int
+    similarity: float
+
+
+class Difference(Struct, frozen=True):
+    """Lines that a hunk expects and the lines that stand in their place; either may be empty.
+
+    `expected_at` counts from 0 in the hunk's preimage, `found_at` from 1 in the file; both are
+    where the lines start, or where they would.
+    """
+
+    expected: tuple[bytes, ...]
+    found: tuple[bytes, ...]
+    expected_at: int
+    found_at: int
+
+    @property
+    def whitespace_only(self) -> bool:
+        """Whether both sides are the same but for blanks and line ends."""
+        return bool(self.expected) and _squeezed(self.expected) == _squeezed(self.found)
+
+    @property
+    def line_ends_only(self) -> bool:
+        """Whether both sides are the same but for their line ends."""
+        return bool(self.expected) and _bare(self.expected) == _bare(self.found)
+
+
+def index_lines(lines: Sequence[bytes]) -> Index:
+    """Line without its end -> where it stands, counted from 0."""
+    index: defaultdict[bytes, list[int]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        index[_key(line)].append(number)
+    return index
+
+
+def find_place(
+    expected: Sequence[bytes], lines: Sequence[bytes], *, near: int, index: Index | None = None
+) -> Place | None:
+    """The stretch of `lines` most like `expected`; of equal ones the nearest to line `near`.
+
+    None if nothing there is like it. `index` is `index_lines(lines)`, for several searches.
+    """
+    if not expected or not lines:
+        return None
+    shifts = _shifts(expected, index_lines(lines) if index is None else index, near - 1)
+    places = [_place(expected, lines, shift) for shift in shifts]
+    best = max(places, key=lambda each: (each.similarity, -abs(each.start - near)))
+    return best if best.similarity >= LIKENESS else None
+
+
+def differences(
+    expected: Sequence[bytes], lines: Sequence[bytes], place: Place
+) -> tuple[Difference, ...]:
+    """What of `expected` is otherwise at `place`, in order; lines are compared to the byte."""
+    window = lines[place.start - 1 : place.end - 1]
+    # alignment by likeness, so that a change of line ends does not unhinge it
+    blocks = _matcher(expected, window).get_opcodes()
+    found: list[Difference] = []
+    for tag, i1, i2, j1, j2 in blocks:
+        if tag == "equal":
+            found += _inexact(expected[i1:i2], window[j1:j2], i1, place.start + j1)
+        else:
+            found.append(
+                Difference(tuple(expected[i1:i2]), tuple(window[j1:j2]), i1, place.start + j1)
+            )
+    return tuple(found)
+
+
+def find_exact(wanted: Sequence[bytes], lines: Sequence[bytes], *, near: int) -> int | None:
+    """The line, 1-based, where `wanted` stands to the byte, the nearest to `near`; None if not."""
+    if not wanted:
+        return None
+    wanted = list(wanted)
+    first, count = wanted[0], len(wanted)
+    starts = [
+        at for at, line in enumerate(lines) if line == first and lines[at : at + count] == wanted
+    ]
+    return min(starts, key=lambda at: abs(at + 1 - near), default=-1) + 1 or None
+
+
+def likeness(a: bytes, b: bytes) -> float:
+    """How like two lines are, from 0 to 1."""
+    return SequenceMatcher(None, a.strip(), b.strip(), autojunk=False).ratio()
+
+
+def weight(line: bytes) -> float:
+    """How much a line tells about a place: little if it has no word in it."""
+    return 1.0 if _WORD.search(line) else 0.1
+
+
+def _shifts(expected: Sequence[bytes], index: Index, near: int) -> list[int]:
+    votes: defaultdict[int, float] = defaultdict(float)
+    votes[near] = 0.0  # the recorded place is looked at even if nothing speaks for it
+    for number, line in enumerate(expected):
+        places = index.get(_key(line), ())
+        if len(places) <= _COMMON:
+            for at in places:
+                votes[at - number] += weight(line) / len(places)
+    ranked = sorted(votes, key=lambda shift: (-votes[shift], abs(shift - near)))
+    return [*ranked[:_SHIFTS_TRIED], near]
+
+
+def _place(expected: Sequence[bytes], lines: Sequence[bytes], shift: int) -> Place:
+    slack = max(4, len(expected) // 3)
+    low = min(max(0, shift - slack), len(lines))
+    window = lines[low : max(low, shift + len(expected) + slack)]
+    blocks = _matcher(expected, window).get_matching_blocks()[:-1]
+    if blocks:
+        first, last = blocks[0], blocks[-1]
+        start = max(0, first.b - first.a)
+        end = min(len(window), last.b + len(expected) - last.a)
+    else:
+        start = min(max(0, shift - low), len(window))
+        end = min(len(window), start + len(expected))
+    score = _score(expected, window[start:end])
+    return Place(low + start + 1, low + end + 1, score)
+
+
+def _score(expected: Sequence[bytes], window: Sequence[bytes]) -> float:
+    got = 0.0
+    for tag, i1, i2, j1, j2 in _matcher(expected, window).get_opcodes():
+        if tag == "equal":
+            got += sum(map(weight, expected[i1:i2]))
+        elif tag == "replace":
+            # rewritten lines count by how much of them is left, paired in order
+            for a, b in zip(expected[i1:i2], window[j1:j2], strict=False):
+                alike = likeness(a, b)
+                got += weight(a) * alike if alike > 0.6 else 0.0
+    # lines that stand between count against it, too
+    return round(2 * got / sum(map(weight, [*expected, *window])), 3)
+
+
+def _inexact(
+    expected: Sequence[bytes], window: Sequence[bytes], at: int, line: int
+) -> list[Difference]:
+    return [
+        Difference((a,), (b,), at + number, line + number)
+        for number, (a, b) in enumerate(zip(expected, window, strict=True))
+        if a != b
+    ]
+
+
+def _matcher(a: Sequence[bytes], b: Sequence[bytes]) -> SequenceMatcher[bytes]:
+    return SequenceMatcher(None, [_key(x) for x in a], [_key(x) for x in b], autojunk=False)
+
+
+def _key(line: bytes) -> bytes:
+    return line.rstrip()
+
+
+def _squeezed(lines: Sequence[bytes]) -> list[bytes]:
+    return [b"".join(line.split()) for line in lines]
+
+
+def _bare(lines: Sequence[bytes]) -> list[bytes]:
+    return [line.rstrip(b"\r\n") for line in lines]
+
+
+# Find the one renaming that explains why lines of a patch are not the lines of the file.
+#
+# A rename that goes over a whole repository also goes over the patch files kept in it, and
+# rewrites their context; or a patch was made after a rename that its base does not have. Either
+# way the lines that differ, differ by the same names: `slime.observability` here, `slime.utils`
+# there.
+
+
+# A name with its parts, or any other run of signs.
+_TOKEN = re.compile(r"\.*[A-Za-z_]\w*(?:[./]\w+)*|\d+|\s+|[^\w\s]")
+_NAME = re.compile(r"\.*[A-Za-z_]\w*(?:[./]\w+)*")
+_RELATIVE = re.compile(r"^(\s*from\s+)(\.+)([\w.]*)(\s+import\b)")
+
+# Lines less alike than this were not reworded but replaced.
+_ALIKE = 0.5
+
+
+class Pair(Struct, frozen=True):
+    """A line that the patch expects and the one that stands in its place, in the file `path`."""
+
+    path: str
+    expected: bytes
+    found: bytes
+
+
+class Rewording(Struct, frozen=True):
+    """The patch says `expected` where the file says `found`, in `lines` lines of `files`."""
+
+    expected: str
+    found: str
+    lines: int
+    files: tuple[str, ...]
+
+
+def find_rewordings(pairs: Sequence[Pair]) -> tuple[Rewording, ...]:
+    """The renamings that at least two lines agree on, the most frequent first."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for pair in pairs:
+        for change in set(changed_names(pair)):
+            seen.setdefault(change, []).append(pair.path)
+    found = [
+        Rewording(old, new, len(paths), tuple(dict.fromkeys(paths)))
+        for (old, new), paths in seen.items()
+        if len(paths) > 1
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.lines, each.expected, each.found)))
+
+
+def changed_names(pair: Pair) -> list[tuple[str, str]]:
+    """(name in the patch, name in the file) of each name that is another one in the pair."""
+    old, new = _tokens(pair.expected, pair.path), _tokens(pair.found, pair.path)
+    changes: list[tuple[str, str]] = []
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "replace" and i2 - i1 == j2 - j1:
+            names = zip(old[i1:i2], new[j1:j2], strict=True)
+            changes += [_difference(a, b) for a, b in names if _are_names(a, b)]
+    return changes
+
+
+def explains(pair: Pair, rewordings: Iterable[Rewording]) -> bool:
+    """Whether the renamings make the expected line the found one."""
+    changes = {(each.expected, each.found) for each in rewordings}
+    old, new = _tokens(pair.expected, pair.path), _tokens(pair.found, pair.path)
+    return len(old) == len(new) and all(
+        a == b or _difference(a, b) in changes for a, b in zip(old, new, strict=True)
+    )
+
+
+def pair_lines(
+    path: str, expected: Sequence[bytes], found: Sequence[bytes]
+) -> list[tuple[int, Pair]]:
+    """Lines of two blocks that are versions of one another, with the place in `expected`."""
+    pairs: list[tuple[int, Pair]] = []
+    start = 0
+    for number, line in enumerate(expected):
+        alike = Counter({at: likeness(line, found[at]) for at in range(start, len(found))})
+        if alike and (best := alike.most_common(1)[0])[1] >= _ALIKE:
+            pairs.append((number, Pair(path, line, found[best[0]])))
+            start = best[0] + 1
+    return pairs
+
+
+def absolute_import(line: str, path: str) -> str:
+    """A Python line with a relative import written as an absolute one, as far as `path` tells."""
+    match = _RELATIVE.match(line)
+    if match is None or not path.endswith(".py"):
+        return line
+    parents = PurePosixPath(path).parts[:-1]
+    package = parents[: len(parents) - len(match[2]) + 1]
+    module = ".".join([*package, *filter(None, [match[3]])])
+    return match[1] + module + match[4] + line[match.end() :]
+
+
+def _difference(old: str, new: str) -> tuple[str, str]:
+    """Two names without the parts at their end that both have."""
+    a, b = re.split(r"([./])", old), re.split(r"([./])", new)
+    while len(a) > 1 and len(b) > 1 and a[-1] == b[-1]:
+        a, b = a[:-2], b[:-2]
+    return "".join(a), "".join(b)
+
+
+def _are_names(*tokens: str) -> bool:
+    return all(_NAME.fullmatch(token) for token in tokens)
+
+
+def _tokens(line: bytes, path: str) -> list[str]:
+    text = absolute_import(line.decode("utf-8", "surrogateescape"), path)
+    return _TOKEN.findall(text.rstrip())

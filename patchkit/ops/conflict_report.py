@@ -1,0 +1,286 @@
+"""A carry that stops at a conflict, and goes on from there.
+
+The checkout gets the stack as far as it went, and the conflict on top. What a person makes of it is
+a decision about that patch: to go on is to carry everything anew with the decisions so far. So a
+halt is nothing but decisions, and nothing is written to the project before the last one.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct, convert, field, to_builtins
+from msgspec.structs import replace
+
+from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import GitPin, IndexPin, Manifest, Pin, path_below
+from patchkit.model.names import short_id
+from patchkit.model.outcome import FileOutcome
+from patchkit.model.text import counted
+from patchkit.ops.bump_report import NamedPin
+from patchkit.ops.refresh_refusals import Found
+from patchkit.ops.refresh_values import Halted, HaltedFile
+from patchkit.refresh.conflict import Conflict, Decision
+from patchkit.workspace.create import bring_objects
+from patchkit.workspace.save import Held
+from patchkit.workspace.state import BUMP, Snapshot, inspect
+from patchkit.workspace.waiting import Halt, Place, Work, go_to, unsettled, work_of
+
+
+class Step(str, Enum):
+    """How to go on from a conflict."""
+
+    CONTINUE = "continue"  # the checkout holds what the patch shall be
+    SKIP = "skip"  # the patch leaves the series
+
+
+class CannotGoOnError(PatchkitError):
+    """The checkout is not in a state to go on from."""
+
+    exit_code = ExitCode.FINDING
+
+
+class Waiting(Struct, frozen=True):
+    """What a halt is about.
+
+    `pin` is to be written with the patches, None if it was edited by hand; `old_base` is the base
+    that the patches were for. `onto` is the tree on which `patch` stands. `marked` are the paths
+    that got markers, `flagged` are files to look at beside those in conflict; `seen` is the
+    SHA-256 of each file of the project that all of it was made
+    from, "" for none. `keys` tell the conflict of each path from others.
+    """
+
+    manifest: str
+    component: str
+    old_base: str
+    old: NamedPin
+    new: NamedPin
+    pin: Mapping[str, str] | None
+    careful: bool
+    fork: bool
+    patch: str
+    onto: str
+    marked: tuple[str, ...]
+    seen: Mapping[str, str]
+    keys: Mapping[str, str]
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    flagged: tuple[FileOutcome, ...] = ()
+
+    @property
+    def wanted(self) -> Pin | None:
+        """The pin to write."""
+        if self.pin is None:
+            return None
+        return GitPin(self.pin["commit"]) if "commit" in self.pin else IndexPin(**self.pin)
+
+
+class Resumed(Struct, frozen=True):
+    """A halt from which to go on: with which decisions, and how the user left the checkout."""
+
+    halt: Halt
+    waiting: Waiting
+    work: Work
+
+
+class Stop(Struct, frozen=True):
+    """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
+
+    found: Found
+    source: Repository
+    conflict: Conflict
+    waiting: Waiting
+    resumed: Resumed | None = None
+
+
+def waiting_of(halt: Halt) -> Waiting:
+    """What a halt is about."""
+    data: dict[str, Any] = dict(halt.data)
+    data["decisions"] = convert(data["decisions"], dict[str, Decision])
+    data["old"], data["new"] = NamedPin(**data["old"]), NamedPin(**data["new"])
+    data["marked"] = tuple(data["marked"])
+    data["flagged"] = convert(data.get("flagged", ()), tuple[FileOutcome, ...])
+    return Waiting(**data)
+
+
+def can_stop_in(snapshot: Snapshot, resumed: Resumed | None) -> bool:
+    """Whether a checkout may be given a conflict: it is there, and nothing of the user's is."""
+    if resumed is not None:
+        return True
+    at_stack = snapshot.head is not None and snapshot.head == snapshot.applied
+    return snapshot.state.movable and at_stack
+
+
+def seen_files(found: Found) -> dict[str, str]:
+    """The files of the project that the component was read from, by hash."""
+    root = found.project.manifest.root
+    return {
+        path_below(path, root): ("" if data is None else sha256(data).hexdigest())
+        for path, data in sorted(found.seen.items())
+    }
+
+
+def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
+    """Take a decision from the checkout. CannotGoOnError if there is none yet.
+
+    On disk: with SKIP, what the user did to the conflict is saved under a ref.
+    """
+    _require_as_it_was(found, halt)
+    return _left_out(found, halt, when) if step is Step.SKIP else _resolved(found, halt, when)
+
+
+def _require_as_it_was(found: Found, halt: Halt) -> None:
+    """The project's files and the checkout's commits must be those of the stop."""
+    waiting, path = waiting_of(halt), found.checkout.path
+    changed = sorted(
+        file
+        for file, digest in seen_files(found).items()
+        if waiting.seen.get(file, "") != digest and file in waiting.seen
+    )
+    if changed:
+        what = f"{', '.join(changed)} changed since it stopped"
+        hint = f"put that back; or patchkit abort {found.target}  and begin again"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+    if found.snapshot.head != halt.place.tip:
+        tip = short_id(halt.place.tip)
+        hint = f"git -C {shlex.quote(str(path))} reset --soft {tip}  keeps the files"
+        what = "the checkout's commits are other ones now"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+
+
+def _left_out(found: Found, halt: Halt, when: int) -> Resumed:
+    waiting = waiting_of(halt)
+    work = work_of(found.checkout, found.snapshot, halt, when, save=True)
+    decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, None)}
+    return Resumed(halt, replace(waiting, decisions=decided), work)
+
+
+def _resolved(found: Found, halt: Halt, when: int) -> Resumed:
+    waiting, checkout = waiting_of(halt), found.checkout
+    if still := unsettled(checkout, halt, waiting.marked):
+        raise CannotGoOnError(*_open(still, waiting, found))
+    work = work_of(checkout, found.snapshot, halt, when, save=False)
+    left = work.place
+    if left.worktree == waiting.onto:
+        hint = f"patchkit skip {found.target}  takes it off the series"
+        what = f"nothing of {waiting.patch} is left in the checkout"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+    decision = Decision(
+        waiting.onto, left.worktree, halt.place.worktree, dict(waiting.keys), waiting.flagged
+    )
+    decided = {**waiting.decisions, waiting.patch: decision}
+    return Resumed(halt, replace(waiting, decisions=decided), work)
+
+
+def stop_at(stop: Stop, when: int) -> tuple[str, ...]:
+    """Put the conflict into the checkout. All or nothing; SurroundingsError if it cannot be.
+
+    Returns refs of what was saved; `when`, in seconds since the epoch, names them.
+    """
+    found, conflict, resumed = stop.found, stop.conflict, stop.resumed
+    checkout, snapshot = found.checkout, found.snapshot
+    bring_objects(stop.source, checkout.repository, conflict.objects)
+    place = Place(
+        found.base.commit,
+        conflict.tip,
+        conflict.worktree,
+        {path: list(rows) for path, rows in conflict.index.items()},
+    )
+    if resumed is None:
+        assert snapshot.base is not None
+        assert snapshot.applied is not None
+        halt = Halt(place, (snapshot.base, snapshot.applied), _text(stop.waiting))
+        held = Held(snapshot.applied)
+    else:
+        earlier, work = resumed.halt, resumed.work
+        halt = Halt(place, earlier.before, _text(stop.waiting), earlier.commit, work.place)
+        held = work.held
+    return go_to(checkout, snapshot, place, halt, held=held, when=when).saved
+
+
+def halted_report(stop: Stop) -> Halted:
+    """The conflict for the user."""
+    conflict, checkout = stop.conflict, stop.found.checkout
+    header = conflict.patch.file.header
+    subject, _, reason = (header.message if header is not None else "").partition("\n")
+    files = (
+        HaltedFile(each.path, each.reasons, each.marked, each.upstream) for each in conflict.files
+    )
+    return Halted(
+        conflict.patch.name,
+        subject,
+        _reason(reason),
+        checkout.path,
+        tuple(files),
+        conflict.later,
+        conflict.unknown,
+    )
+
+
+def waits(snapshot: Snapshot) -> bool:
+    """Whether a checkout holds a conflict of ours."""
+    return snapshot.operation == BUMP
+
+
+def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
+    """There is no conflict to go on from, in a component or in any of the manifest's."""
+    hint = f"patchkit status {manifest.options()} says what is there"
+    return Problem("no bump waits for a conflict to be resolved", component or manifest.name, hint)
+
+
+def pin_text(pin: Pin) -> dict[str, str]:
+    """A pin as `Waiting.pin` has it."""
+    if isinstance(pin, GitPin):
+        return {"commit": pin.commit}
+    assert isinstance(pin, IndexPin)
+    return {"version": pin.version, "sha256": pin.sha256}
+
+
+def still_waits(found: Found) -> Problem:
+    """Why nothing else can be done with a checkout that holds a conflict."""
+    target = found.target
+    return Problem(
+        "a bump waits in the checkout for its conflict to be resolved",
+        found.project.component.name,
+        f"patchkit continue {target}, or skip, or abort",
+    )
+
+
+def again(found: Found) -> Found:
+    """The same with the checkout as it is now."""
+    return replace(found, snapshot=inspect(found.checkout))
+
+
+def _open(still: Mapping[str, Sequence[int]], waiting: Waiting, found: Found) -> Iterator[Problem]:
+    """What is left to do: each file, and then how to go on."""
+    folder = shlex.quote(str(found.checkout.path))
+    for path, lines in still.items():
+        if not lines:
+            name = shlex.quote(path)
+            hint = f"git -C {folder} add {name}, or git -C {folder} rm {name}"
+            yield Problem("is not decided", path, hint)
+            continue
+        places = ", ".join(str(line) for line in lines)
+        what = f"has conflict markers in line{'s' if len(lines) > 1 else ''} {places}"
+        yield Problem(what, f"{path}:{lines[0]}")
+    files = counted(len(still), "file")
+    yield Problem(
+        f"{waiting.patch} still waits: {files} to resolve in {found.checkout.path}",
+        waiting.component,
+        f"then: patchkit continue {found.target}",
+    )
+
+
+def _reason(message: str) -> str:
+    """The first paragraph of a message's body."""
+    return message.strip("\n").split("\n\n", 1)[0]
+
+
+def _text(waiting: Waiting) -> dict[str, Any]:
+    text: dict[str, Any] = to_builtins(waiting)
+    text["marked"] = list(waiting.marked)
+    return text

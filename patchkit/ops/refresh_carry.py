@@ -1,0 +1,413 @@
+"""What becomes of a component's patches where its base, or what their recipes give, is another.
+
+The checkout has no say in it: it holds nothing of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.carry.carried import CarryReport
+from patchkit.errors import PatchkitError, Problem, SurroundingsError
+from patchkit.gitcmd.commit_history import Between, that_touched, touches_of
+from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.scratch import overlay
+from patchkit.manifest.values import Component, GitPin
+from patchkit.model.names import short_id
+from patchkit.model.progress import Progress
+from patchkit.ops.bump_report import NamedPin
+from patchkit.ops.conflict_report import (
+    CannotGoOnError,
+    Resumed,
+    Stop,
+    Waiting,
+    can_stop_in,
+    halted_report,
+    nothing_waits,
+    pin_text,
+    resume,
+    seen_files,
+    waits,
+)
+from patchkit.ops.hints import in_columns
+from patchkit.ops.refresh_options import PinEdit, RefreshOptions
+from patchkit.ops.refresh_refusals import (
+    Found,
+    cannot_generate,
+    edited_and_repinned,
+    edited_before_bump,
+    halted,
+    not_ours,
+    refused,
+    stopped,
+    to_take,
+    unknown_base,
+    with_findings,
+)
+from patchkit.ops.refresh_values import RefreshedComponent, Result
+from patchkit.refresh.carry_onto import FixedPatchesError, draft_carry
+from patchkit.refresh.conflict import (
+    Conflict,
+    ConflictedFile,
+    Decision,
+    first_conflict,
+    load_resolutions,
+    new_resolutions,
+)
+from patchkit.refresh.draft import Draft
+from patchkit.upstream.history import History, bring_blobs, open_history
+from patchkit.upstream.store import Store
+from patchkit.workspace import State
+from patchkit.workspace.waiting import read_halt
+
+# What upstream's history knows between two pins: to carry, and to say who is behind a conflict.
+#
+# The upstream's repository in the store has the two pins and nothing in between. The history is
+# brought when it is first asked for, and where it cannot be had that is told: it is a help, no
+# more.
+
+
+_SHOWN = 5
+
+
+class Upstream(Struct):
+    """The history of a component's upstream from the commit `old` to its pin.
+
+    `unknown` says why there is none, "" as long as nothing went wrong.
+    """
+
+    store: Store
+    component: Component
+    old: str
+    progress: Progress
+    unknown: str = ""
+    _hint: str = ""
+    _history: History | None = None
+    _asked: bool = False
+
+    def past(self) -> Between:
+        """What happened in between, for the carry engine; it goes without where it must."""
+        cache = self.store.repository(self.component)
+        new = self.store.base(self.component, self.progress).commit
+        return Between(cache, self.old, new, self._repository, self.bring)
+
+    def history(self) -> History | None:
+        """The history; None where there is none, or it cannot be had."""
+        pin = self.component.pin
+        if self._asked or not isinstance(pin, GitPin):
+            return self._history
+        self._asked = True
+        try:
+            at_old = replace(self.component, pin=GitPin(self.old))
+            self._history = open_history(self.store, at_old, pin.commit, self.progress)
+        except PatchkitError as error:
+            self._note(error)
+        return self._history
+
+    def bring(self, blobs: Iterable[str]) -> None:
+        """Bring files of the history, as far as they can be had."""
+        history = self.history()
+        if history is None:
+            return
+        try:
+            bring_blobs(self.store, self.component, history, blobs, self.progress)
+        except PatchkitError as error:
+            self._note(error)
+
+    def note(self) -> tuple[Problem, ...]:
+        """What the user should know of a carry that had to go without."""
+        if not self.unknown:
+            return ()
+        what = (
+            f"upstream's history is not known, so no renames or moves are followed: {self.unknown}"
+        )
+        return (Problem(what, self.component.name, self._hint),)
+
+    def _repository(self) -> Repository:
+        history = self.history()
+        return self.store.repository(self.component) if history is None else history.repository
+
+    def _note(self, error: PatchkitError) -> None:
+        self.unknown = "; ".join(each.what for each in error.problems)
+        away = isinstance(error, SurroundingsError)
+        self._hint = "run it again where the upstream can be had" if away else ""
+
+
+def with_upstream(conflict: Conflict, upstream: Upstream) -> Conflict:
+    """The conflict with the commits that touched its lines, or a word why none are named."""
+    history = upstream.history()
+    if history is not None:
+        files = tuple(_named(each, history, upstream) for each in conflict.files)
+        conflict = replace(conflict, files=files)
+    return replace(conflict, unknown=upstream.unknown)
+
+
+def _named(file: ConflictedFile, history: History, upstream: Upstream) -> ConflictedFile:
+    repository = history.repository
+    touches = touches_of(repository, history.pin, history.tip, file.path)
+    if file.lines:
+        upstream.bring(oid for each in touches for oid in each.blobs)
+        touches = that_touched(repository, touches, file.lines) or touches
+    return replace(file, upstream=tuple(each.told for each in touches[:_SHOWN]))
+
+
+#: States of a checkout that holds nothing of its own.
+UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
+
+
+class Carried(Struct, frozen=True):
+    """What became of the patches: new ones in `draft`; else the report says why not.
+
+    `stop` is a conflict to put into the checkout, `resumed` the one from which it went on;
+    `resolutions` are files that remember how it was resolved.
+    """
+
+    report: RefreshedComponent
+    draft: Draft | None = None
+    stop: Stop | None = None
+    resumed: Resumed | None = None
+    resolutions: Mapping[Path, bytes] = field(default_factory=dict)
+
+
+class Carry(Struct, frozen=True):
+    """Patches that are to go from the base `old`, a commit, to that of `found`.
+
+    `pin` is the edit of the manifest that goes with it, None if that is made already. `blank` is
+    the report to fill in.
+    """
+
+    found: Found
+    old: str
+    blank: RefreshedComponent
+    store: Store
+    options: RefreshOptions
+    pin: PinEdit | None
+    progress: Progress
+
+    @property
+    def component(self) -> Component:
+        """The component, at its new pin."""
+        return self.found.project.component
+
+    @property
+    def cache(self) -> Repository:
+        """The upstream."""
+        return self.store.repository(self.component)
+
+
+class _Tried(Struct, frozen=True):
+    """What carrying came to with the decisions so far: a draft, or the first conflict.
+
+    `conflict` is None, too, where it is not one for a person to resolve.
+    """
+
+    report: CarryReport
+    decisions: Mapping[str, Decision]
+    upstream: Upstream
+    draft: Draft | None = None
+    conflict: Conflict | None = None
+    resolutions: Mapping[Path, bytes] = field(default_factory=dict)
+
+
+def carry_patches(carry: Carry) -> Carried:
+    """The patches for the new base, made from those for the old one."""
+    found, blank = carry.found, carry.blank
+    resumed = _resumed(carry) if carry.options.step is not None else None
+    if resumed is None and found.snapshot.state not in UNEDITED:
+        edited = edited_and_repinned if carry.pin is None else edited_before_bump
+        return Carried(refused(blank, edited(found)))
+    if carry.cache.commit(carry.old) is None:
+        raise SurroundingsError(unknown_base(found, carry.old))
+    try:
+        tried = _try(carry, resumed)
+    except FixedPatchesError as error:
+        return Carried(_fixed(found, blank, error))
+    blank = with_findings(replace(blank, carried=tried.report.outcomes), found.generator)
+    blank = replace(_with_steps(blank, tried.decisions, resumed), notes=tried.upstream.note())
+    if found.generator.problems:
+        return Carried(cannot_generate(blank, found.generator.problems))
+    if tried.draft is None:
+        return _stopped(carry, blank, tried, resumed)
+    detail = f"{short_id(carry.old)} -> {short_id(found.base.commit)}"
+    later = _moves_later(found) if resumed is None else "the checkout is there"
+    blank = replace(
+        blank,
+        result=Result.CARRIED,
+        dropped=tried.draft.dropped,
+        detail=f"{detail}; {later}",
+    )
+    return Carried(blank, tried.draft, resumed=resumed, resolutions=tried.resolutions)
+
+
+def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
+    """Carry everything with the decisions so far; with --partial, what does not fit is one more."""
+    found, options = carry.found, carry.options
+    decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
+    sources = [carry.cache, *([found.checkout.repository] if resumed is not None else [])]
+    # a patch is left out only where `undo` can bring it back: it knows by the checkout
+    may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
+    home, patches = found.project.home, found.series.patches
+    upstream = Upstream(carry.store, carry.component, carry.old, carry.progress)
+    past = upstream.past()
+    with overlay(*sources) as trial, reading(trial) as reader:
+        bases = (read_base(carry.cache, carry.old), found.base)
+        remembered = load_resolutions(home)
+        while True:
+            draft, report = draft_carry(
+                trial,
+                reader,
+                bases,
+                patches,
+                home,
+                generator=found.generator,
+                careful=options.careful,
+                past=past,
+                decisions=decisions,
+                remembered=remembered,
+            )
+            if draft is not None:
+                files = new_resolutions(trial, reader, home, decisions)
+                return _Tried(report, decisions, upstream, draft, resolutions=files)
+            conflict = None
+            if not found.generator.problems:
+                conflict = first_conflict(reader, report, patches)
+            if conflict is None or not may_leave_out:
+                return _Tried(report, decisions, upstream, conflict=conflict)
+            decisions[conflict.patch.name] = Decision(conflict.onto, None)
+
+
+def _resumed(carry: Carry) -> Resumed:
+    found, step = carry.found, carry.options.step
+    halt = read_halt(found.checkout) if waits(found.snapshot) else None
+    if halt is None or step is None:
+        raise CannotGoOnError(nothing_waits(found.project.manifest, found.project.component.name))
+    return resume(found, halt, step, carry.options.when)
+
+
+def _stopped(
+    carry: Carry, blank: RefreshedComponent, tried: _Tried, resumed: Resumed | None
+) -> Carried:
+    """A conflict: put into the checkout if that may be, told in any case."""
+    found, options, conflict = carry.found, carry.options, tried.conflict
+    may_stop = options.stop and not options.dry_run and can_stop_in(found.snapshot, resumed)
+    if conflict is None:
+        return Carried(not_ours(blank, found))
+    if not may_stop:
+        return Carried(halted(blank, _way_out(carry)))
+    conflict = with_upstream(conflict, tried.upstream)
+    stop = Stop(found, carry.cache, conflict, _waiting(carry, conflict, resumed), resumed)
+    blank = replace(blank, notes=())  # the conflict tells
+    return Carried(stopped(blank, found, halted_report(stop)), stop=stop, resumed=resumed)
+
+
+def _waiting(carry: Carry, conflict: Conflict, resumed: Resumed | None) -> Waiting:
+    """What the checkout is to remember of a conflict."""
+    found, pin = carry.found, carry.pin
+    return Waiting(
+        manifest=found.project.manifest.name,
+        component=carry.component.name,
+        old_base=carry.old,
+        old=pin.old if pin is not None else NamedPin(carry.old),
+        new=pin.new if pin is not None else NamedPin(found.base.commit),
+        pin=pin_text(pin.pin) if pin is not None else None,
+        careful=carry.options.careful,
+        fork=carry.options.fork,
+        patch=conflict.patch.name,
+        onto=conflict.onto,
+        marked=tuple(each.path for each in conflict.files if each.marked),
+        seen=seen_files(found),
+        keys=conflict.keys,
+        decisions=resumed.waiting.decisions if resumed is not None else {},
+        flagged=conflict.flagged,
+    )
+
+
+def _way_out(carry: Carry) -> str:
+    """What to do about a conflict that was not put into the checkout."""
+    found, options = carry.found, carry.options
+    name, manifest = carry.component.name, found.project.manifest.name
+    if can_stop_in(found.snapshot, None):
+        if options.dry_run:
+            return "without --dry-run, the checkout gets the conflict, to be resolved there"
+        if not options.stop:
+            bump = f"patchkit bump {name} -m {manifest} --to-track"
+            return f"nothing was written; {bump}  puts it into the checkout"
+    if carry.pin is not None:
+        return carry.pin.way_out
+    again = [("put the pin back", carry.old)]
+    if isinstance(carry.component.pin, GitPin):
+        bump = f"patchkit bump {name} -m {manifest} --to {carry.component.pin}"
+        again += [("make a checkout", f"patchkit apply {found.target}"), ("bump it", bump)]
+    return "nothing was written. To have the conflict in a checkout:\n" + in_columns(again)
+
+
+def _with_steps(
+    blank: RefreshedComponent, decisions: Mapping[str, Decision], resumed: Resumed | None
+) -> RefreshedComponent:
+    """The report with what a person decided on the way."""
+    return replace(
+        blank,
+        left_out=_decided(decisions, kept=False),
+        resolved=_decided(decisions, kept=True),
+        saved=resumed.work.saved if resumed is not None else "",
+    )
+
+
+def _decided(decisions: Mapping[str, Decision], *, kept: bool) -> tuple[str, ...]:
+    """The patches that were resolved, or left out."""
+    return tuple(name for name, each in decisions.items() if (each.tree is not None) == kept)
+
+
+def regenerate_patches(found: Found, blank: RefreshedComponent, store: Store) -> Carried | None:
+    """The patches that recipes give now; None if they are the ones that are there.
+
+    A checkout that was edited comes first: its edits are for the patches as they are.
+    """
+    if not found.generator.recipes or found.snapshot.state not in UNEDITED:
+        return None
+    cache = store.repository(found.project.component)
+    generator, bases = found.generator.again(), (found.base, found.base)
+    with overlay(cache) as trial, reading(trial) as reader:
+        draft, report = draft_carry(
+            trial,
+            reader,
+            bases,
+            found.series.patches,
+            found.project.home,
+            generator=generator,
+        )
+    if generator.problems:
+        return Carried(cannot_generate(blank, generator.problems))
+    if draft is None or draft.plan is None or not draft.plan.changed:
+        return None
+    detail = "" if found.snapshot.state is State.ABSENT else _moves_later(found)
+    blank = replace(
+        blank,
+        result=Result.REGENERATED,
+        carried=report.outcomes,
+        dropped=draft.dropped,
+        detail=detail,
+    )
+    return Carried(with_findings(blank, generator), draft)
+
+
+def _fixed(found: Found, blank: RefreshedComponent, error: FixedPatchesError) -> RefreshedComponent:
+    hint = to_take(found, error.rewritten)
+    problems = (replace(each, hint=each.hint or hint) for each in error.problems)
+    return replace(
+        blank,
+        result=Result.CONFLICTED,
+        exit_code=error.exit_code,
+        carried=error.report.outcomes,
+        problems=tuple(problems),
+    )
+
+
+def _moves_later(found: Found) -> str:
+    return f"patchkit apply {found.target} moves the checkout"

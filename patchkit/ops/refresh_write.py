@@ -1,0 +1,163 @@
+"""Carry out what a refresh thought: all files together, then the branches of the checkouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.disk.transaction import write_set
+from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.gitcmd.object_reader import write_objects
+from patchkit.gitcmd.repository import Repository
+from patchkit.ops.conflict_report import Stop, stop_at
+from patchkit.ops.refresh_values import RefreshedComponent
+from patchkit.ops.undo import Undo, made_of, write_undo
+from patchkit.stack.build import Stack
+from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
+from patchkit.workspace import Checkout, Snapshot
+from patchkit.workspace.create import bring_objects
+from patchkit.workspace.move import Target, require_held, settle
+from patchkit.workspace.save import Held, save_commit
+from patchkit.workspace.waiting import Place, go_to
+
+
+class Move(Struct, frozen=True):
+    """The branch of a checkout goes to a stack; `keep` is a stack that a ref must save first.
+
+    With `source`, which has the stack's base, and `held`, what its files are, these go there, too.
+    """
+
+    checkout: Checkout
+    snapshot: Snapshot
+    stack: Stack
+    keep: Stack | None = None
+    source: Repository | None = None
+    held: Held | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the files go."""
+        return Place(self.stack.base.commit, self.stack.commit, self.stack.tree)
+
+
+class Thought(Struct, frozen=True):
+    """A component thought through: its report, and what is still to be done.
+
+    `writes` are files with their new bytes (None: removed), `locks` what lock files say then;
+    `seen` are the files that this was thought from. `stop` is a conflict for the checkout; `undo`
+    the checkout by which the change can be undone, and its (base, tip) before.
+    """
+
+    report: RefreshedComponent
+    writes: Mapping[Path, bytes | None] = field(default_factory=dict)
+    locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
+    move: Move | None = None
+    seen: Mapping[Path, bytes | None] = field(default_factory=dict)
+    stop: Stop | None = None
+    undo: tuple[Checkout, tuple[str, str] | None] | None = None
+
+
+def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Thought]:
+    """Write all files of a project together, then move the checkouts; `when` names saved stacks.
+
+    Raises SurroundingsError with nothing written. A checkout that cannot be moved once they are
+    is a problem in its report: the next refresh finds the files and moves it.
+    """
+    writes: dict[Path, bytes | None] = {}
+    seen: dict[Path, bytes | None] = {}
+    locks: dict[Path, dict[str, LockedComponent]] = {}
+    for thought in thoughts:
+        writes.update(thought.writes)
+        seen.update(thought.seen)
+        for path, components in thought.locks.items():
+            locks.setdefault(path, {}).update(components)
+    for path, components in locks.items():
+        seen[path] = path.read_bytes() if path.exists() else None
+        writes[path] = lock_bytes(merge_lock(load_lock(path), components))
+    for thought in thoughts:
+        _require_unchanged(thought)
+        _keep_for_undo(root, thought, writes)
+    if writes:
+        write_set(root, writes, seen)
+    return [_moved(thought, when) for thought in thoughts]
+
+
+def _require_unchanged(thought: Thought) -> None:
+    """SurroundingsError if files that are to be replaced were saved since they were looked at.
+
+    The move looks once more; here nothing has been written yet.
+    """
+    move = thought.move
+    if move is not None and move.source is not None and move.held is not None:
+        bring_objects(move.source, move.checkout.repository, move.stack.objects)
+        require_held(move.checkout, Target(move.stack.base.commit, move.stack.commit), move.held)
+
+
+def _keep_for_undo(root: Path, thought: Thought, writes: Mapping[Path, bytes | None]) -> None:
+    if thought.undo is None:
+        return
+    checkout, before = thought.undo
+    own = {path: writes[path] for path in (*thought.writes, *thought.locks)}
+    move = thought.move
+    after = (move.stack.base.commit, move.stack.commit) if move is not None else None
+    files = made_of(root, own)
+    write_undo(checkout, Undo(thought.report.name, files, before if after else None, after))
+
+
+def _moved(thought: Thought, when: int) -> Thought:
+    if thought.stop is not None:
+        return _stopped(thought, thought.stop, when)
+    try:
+        return _settled(thought, when)
+    except PatchkitError as error:
+        code, problems = error.exit_code, error.problems
+    except OSError as error:
+        code = ExitCode.ENVIRONMENT
+        problems = (Problem(f"{error.filename}: {error.strerror or error}"),)
+    name = thought.report.name
+    waits = thought.move is not None and thought.move.held is not None
+    behind = Problem(
+        "the patch files are written, the checkout's branch is still behind them",
+        name,
+        "run patchkit continue" if waits else "run patchkit refresh again",
+    )
+    told = tuple(replace(each, where=each.where or name) for each in problems)
+    return replace(
+        thought, report=replace(thought.report, exit_code=code, problems=(*told, behind))
+    )
+
+
+def _stopped(thought: Thought, stop: Stop, when: int) -> Thought:
+    try:
+        saved = stop_at(stop, when)
+    except PatchkitError as error:
+        name = thought.report.name
+        told = tuple(replace(each, where=each.where or name) for each in error.problems)
+        report = replace(
+            thought.report,
+            exit_code=error.exit_code,
+            halted=None,
+            problems=(*thought.report.problems, *told),
+        )
+        return replace(thought, report=report)
+    return replace(thought, report=replace(thought.report, also_saved=saved))
+
+
+def _settled(thought: Thought, when: int) -> Thought:
+    move, report = thought.move, thought.report
+    if move is None:
+        return thought
+    repository = move.checkout.repository
+    if move.keep is not None:
+        write_objects(repository, move.keep.objects)
+        ref = save_commit(move.checkout, move.keep.commit, when)
+        report = replace(report, saved=ref)
+    if move.held is not None:
+        moved = go_to(move.checkout, move.snapshot, move.place, held=move.held, when=when)
+    else:
+        target = Target(move.stack.base.commit, move.stack.commit)
+        moved = settle(move.checkout, move.snapshot, target, move.stack.objects, when=when)
+    return replace(thought, report=replace(report, also_saved=moved.saved))

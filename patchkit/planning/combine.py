@@ -1,0 +1,187 @@
+"""Choose one commit for each of several components: the newest ones that fit each other.
+
+What does not fit is what metadata says: a component's requirement of another one's version, and
+requirements of two components of a third that no version meets. What today's pins do not meet
+either stops nobody; it is told.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from msgspec import Struct, field
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from patchkit.machine.versions import satisfies
+from patchkit.planning.plan_report import Clash, Declaration, Effort, Grade
+
+_GRADES = tuple(Grade)
+_MORE = ".0.0.1"  # a version right above another one
+#: So many partial choices are looked at for one amount of work; the best so far is taken then.
+_PATIENCE = 200_000
+
+
+class Option(Struct, frozen=True):
+    """A commit that a component could go to; `position` None: the pin as it is.
+
+    `age` is how much older than the tip it is, in seconds.
+    """
+
+    position: int | None
+    effort: Effort
+    age: int
+    declaration: Declaration
+
+
+class Combined(Struct, frozen=True):
+    """One option for each component, and the work that they take together."""
+
+    effort: Effort
+    age: int
+    options: Mapping[str, Option]
+
+
+def clashes(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[Clash]:
+    """What the declarations of two components ask for and the other one does not give."""
+    yield from _unmet(one, a, other, b)
+    yield from _unmet(other, b, one, a)
+    theirs = defaultdict(list)
+    for need in b.needs:
+        theirs[need.name].append(need)
+    for need in a.needs:
+        for against in theirs.get(need.name, ()):
+            if not any_version_meets(need.specifier, against.specifier):
+                spec = against.specifier
+                yield Clash(one, need.name, need.specifier, need.file, other, spec)
+
+
+def combine(
+    options: Mapping[str, Sequence[Option]], tolerated: Collection[Clash]
+) -> tuple[Combined, ...]:
+    """The newest combination for each amount of work, from none on; the same one only once.
+
+    Clashes between the same components about the same subject as one that is `tolerated` are none.
+    """
+    names = sorted(options, key=lambda name: len(options[name]))
+    known = {_about(clash) for clash in tolerated}
+    search = _Search(names, {name: _worthwhile(options[name]) for name in names}, known)
+    most = sum(max(each.effort.conflicts for each in options[name]) for name in names)
+    found: list[Combined] = []
+    for grade, conflicts in [*((grade, 0) for grade in _GRADES[:-1])] + [
+        (Grade.CONFLICTS, count) for count in range(1, most + 1)
+    ]:
+        best = search.best(grade, conflicts)
+        if best is not None and (not found or best.age < found[-1].age):
+            found.append(best)
+        if best is not None and best.age == 0:
+            break
+    return tuple(found)
+
+
+def any_version_meets(one: str, other: str) -> bool:
+    """Whether some version meets both specifiers."""
+    both = SpecifierSet(one) & SpecifierSet(other)
+    named = [clause.version.removesuffix(".*") for clause in both]
+    tried = ["0", *named, *(f"{each}{_MORE}" for each in named)]
+    return any(_meets(each, both) for each in tried)
+
+
+def _meets(text: str, wanted: SpecifierSet) -> bool:
+    try:
+        return wanted.contains(Version(text), prereleases=True)
+    except InvalidVersion:  # `===` may name anything: nobody knows
+        return True
+
+
+def _unmet(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[Clash]:
+    for need in a.needs:
+        named = need.name == b.distribution and b.version
+        if named and satisfies(b.version, need.specifier) is False:
+            yield Clash(one, need.name, need.specifier, need.file, other, b.version)
+
+
+def _about(clash: Clash) -> tuple[frozenset[str], str]:
+    return frozenset((clash.component, clash.other)), clash.subject
+
+
+def _worthwhile(options: Sequence[Option]) -> list[Option]:
+    """Without those for which a newer one says the same and takes no more; newest first."""
+    kept: list[Option] = []
+    for option in sorted(options, key=lambda each: (each.age, each.effort)):
+        if not any(
+            known.declaration == option.declaration and known.effort <= option.effort
+            for known in kept
+        ):
+            kept.append(option)
+    return kept
+
+
+class _Search(Struct):
+    """Depth first, one component after the other, newest options first."""
+
+    names: Sequence[str]
+    options: Mapping[str, Sequence[Option]]
+    known: Collection[tuple[frozenset[str], str]]
+    _fits: dict[tuple[str, str, Declaration, Declaration], bool] = field(default_factory=dict)
+    _best: Combined | None = None
+    _tried: int = 0
+
+    def best(self, grade: Grade, conflicts: int) -> Combined | None:
+        """The newest combination with no more work than that, the least work of equally new."""
+        self._best, self._tried = None, 0
+        most = _GRADES.index(grade)
+        allowed = {
+            name: [each for each in self.options[name] if _GRADES.index(each.effort.grade) <= most]
+            for name in self.names
+        }
+        if all(allowed.values()):
+            rest = [min(each.age for each in allowed[name]) for name in self.names]
+            self._choose(allowed, rest, {}, conflicts)
+        return self._best
+
+    def _choose(
+        self,
+        allowed: Mapping[str, Sequence[Option]],
+        rest: Sequence[int],
+        chosen: dict[str, Option],
+        conflicts: int,
+    ) -> None:
+        self._tried += 1
+        age = sum(each.age for each in chosen.values())
+        if len(chosen) == len(self.names):
+            self._take(chosen, age)
+            return
+        name = self.names[len(chosen)]
+        for option in allowed[name]:
+            least = age + option.age + sum(rest[len(chosen) + 1 :])
+            if self._tried > _PATIENCE or (self._best is not None and least > self._best.age):
+                return
+            if option.effort.conflicts <= conflicts and self._joins(name, option, chosen):
+                chosen[name] = option
+                self._choose(allowed, rest, chosen, conflicts - option.effort.conflicts)
+                del chosen[name]
+
+    def _take(self, chosen: Mapping[str, Option], age: int) -> None:
+        efforts = [each.effort for each in chosen.values()]
+        effort = Effort(
+            sum(each.conflicts for each in efforts),
+            sum(each.review for each in efforts),
+            sum(each.changed for each in efforts),
+        )
+        if self._best is None or (age, effort) < (self._best.age, self._best.effort):
+            self._best = Combined(effort, age, dict(chosen))
+
+    def _joins(self, name: str, option: Option, chosen: Mapping[str, Option]) -> bool:
+        return all(
+            self._fit(name, option.declaration, other, each.declaration)
+            for other, each in chosen.items()
+        )
+
+    def _fit(self, one: str, a: Declaration, other: str, b: Declaration) -> bool:
+        key = one, other, a, b
+        if key not in self._fits:
+            found = clashes(one, a, other, b)
+            self._fits[key] = all(_about(clash) in self.known for clash in found)
+        return self._fits[key]

@@ -1,0 +1,495 @@
+"""How a value is called: through classes, dataclasses, decorators and `**kwargs` passed on.
+
+An answer is a signature or the reason why there is none. A decorator counts as keeping the
+signature if it is known to, or if its source shows that it passes on all that it is given.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.python.inference import Bound, Instance, Scope, Unknown, Value, Values
+from patchkit.python.modules import FunctionNode, blocks_of
+from patchkit.python.resolve import (
+    Code,
+    Inherited,
+    Outside,
+    decorator_names,
+    is_dataclass,
+)
+from patchkit.python.signatures import Arguments, Parameter, Signature, signature_from
+
+#: Decorators of other packages, by the last part of the name, that keep how a function is called.
+_KEEPING = frozenset({
+    "abstractmethod", "annotate", "asynccontextmanager", "cache", "cached_property", "classmethod",
+    "compile", "contextmanager", "dataclass_transform", "deprecated", "disable", "enable_grad",
+    "export", "final", "ignore", "inference_mode", "lru_cache", "no_grad", "override", "property",
+    "record_function", "register_pytree_node_class", "runtime_checkable", "script",
+    "script_if_tracing", "staticmethod", "total_ordering", "typechecked", "unused", "wraps",
+})  # fmt: skip
+
+#: Bases of other packages that take no part in how a class is made.
+_BARE_BASES = ("abc.", "typing.", "typing_extensions.", "builtins.object")
+
+_DEEPEST = 4
+
+
+class Called(Struct, frozen=True):
+    """A signature and where it is defined: `name` dotted, `place` as path:line of `tree`.
+
+    `made` is the class of which an object is made by it.
+    """
+
+    signature: Signature
+    name: str
+    tree: str
+    place: str
+    function: Code | None = None
+    made: Code | None = None
+
+
+class Opaque(Struct, frozen=True):
+    """It cannot be told how it is called: `why`."""
+
+    why: str
+
+
+def how_called(values: Values, value: Value) -> Called | Opaque:  # noqa: PLR0911
+    """How a value is called; what it is a part of, like `self`, is taken already."""
+    match value:
+        case Bound(function=Code() as function):
+            return _of_function(values, function, bound=True)
+        case Bound(function=Inherited() as made):
+            return _of_inherited(values, made)
+        case Instance(owner=owner):
+            return _of_object(values, owner)
+        case Code(node=ast.FunctionDef() | ast.AsyncFunctionDef()):
+            return _of_function(values, value, bound=False)
+        case Code(node=ast.Lambda() as node):
+            return _callable(value, signature_from(node.args))
+        case Code(node=ast.ClassDef()):
+            found = _of_class(values, value)
+            return found if isinstance(found, Opaque) else replace(found, made=value)
+        case Inherited():
+            return _of_inherited(values, value)
+        case Unknown(why=why):
+            return Opaque(why)
+    return Opaque("it is nothing that is called")
+
+
+def accepts(values: Values, called: Called, keyword: str, depth: int = 0) -> bool:
+    """Whether a function that takes any keyword passes this one on to somebody who takes it.
+
+    True also where that cannot be told.
+    """
+    function = called.function
+    if called.signature.named(keyword) is not None or not called.signature.more:
+        return called.signature.named(keyword) is not None
+    if function is None or not isinstance(function.node, FunctionNode) or depth > _DEEPEST:
+        return True
+    calls = _passed_on(function.node, called.signature.more)
+    if not calls or (called.made is not None and _has_several_bases(values, called.made)):
+        return True  # with several bases, super() may lead to a class beside this one
+    scope = Scope(function.module, function.node, _owner(values, function), Scope(function.module))
+    for call in calls:
+        for value in values.of(scope, call.func):
+            inner = how_called(values, value)
+            if isinstance(inner, Opaque) or inner.function is function:
+                return True
+            if accepts(values, inner, keyword, depth + 1):
+                return True
+    return False
+
+
+def _has_several_bases(values: Values, owner: Code) -> bool:
+    family = (owner, *values.resolver.bases(owner, []))
+    return any(isinstance(e.node, ast.ClassDef) and len(e.node.bases) > 1 for e in family)
+
+
+def _passed_on(node: FunctionNode, more: str) -> list[ast.Call]:
+    """The calls that a function passes its `**more` on to; none if it uses it in any other way."""
+    calls = [
+        call
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call)
+        for each in call.keywords
+        if each.arg is None and isinstance(each.value, ast.Name) and each.value.id == more
+    ]
+    used = sum(isinstance(each, ast.Name) and each.id == more for each in ast.walk(node))
+    return calls if used == len(calls) else []
+
+
+def _owner(values: Values, function: Code) -> Code | None:
+    """The class that a method stands in."""
+    if not function.owner or function.owner == "<locals>":
+        return None
+    found = values.resolver.resolve(f"{function.module.name}.{function.owner}")
+    return next(
+        (e for e in found if isinstance(e, Code) and isinstance(e.node, ast.ClassDef)), None
+    )
+
+
+def _callable(code: Code, signature: Signature) -> Called:
+    name = f"{code.module.name}.{code.qualified}"
+    place = f"{code.module.path}:{code.line}"
+    return Called(signature, name, code.module.tree, place, code)
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+def _of_function(values: Values, function: Code, *, bound: bool) -> Called | Opaque:
+    assert isinstance(function.node, FunctionNode)
+    signature = signature_from(function.node.args)
+    for decorator in reversed(function.node.decorator_list):
+        changed = _decorated(values, function, decorator, signature)
+        if isinstance(changed, Opaque):
+            return changed
+        signature = changed
+    return _callable(function, signature.without_first() if bound else signature)
+
+
+def _decorated(
+    values: Values, function: Code, decorator: ast.expr, signature: Signature
+) -> Signature | Opaque:
+    """A signature as a decorator leaves it."""
+    with_arguments = isinstance(decorator, ast.Call)
+    name = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if _last(name) in _KEEPING:
+        return signature
+    results = [
+        _by(values, each, signature, with_arguments=with_arguments)
+        for each in values.of(Scope(function.module), name)
+    ]
+    opaque = next((each for each in results if isinstance(each, Opaque)), None)
+    if opaque is not None or len(set(results)) != 1:
+        return Opaque(f"{function.name} is decorated by {ast.unparse(name)}")
+    return results[0]
+
+
+def _by(
+    values: Values, decorator: Value, signature: Signature, *, with_arguments: bool
+) -> Signature | Opaque:
+    if isinstance(decorator, Outside):
+        keeps = decorator.name.rpartition(".")[2] in _KEEPING
+        return signature if keeps else Opaque("a decorator of another package")
+    if not isinstance(decorator, Code) or not isinstance(decorator.node, FunctionNode):
+        return Opaque("a decorator that is no function")
+    node: FunctionNode = decorator.node
+    if with_arguments:
+        made = _returned_function(node)
+        if made is None:
+            return Opaque("a decorator that makes none")
+        node = made
+    given = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][:1]
+    returned = _returned_names(node)
+    if returned and set(returned) <= set(given):
+        return signature
+    wrapper = _returned_function(node)
+    if wrapper is None:
+        return Opaque("a decorator that returns something else")
+    own = signature_from(wrapper.args)
+    return signature if own.rest and own.more else own
+
+
+def _returned_names(node: FunctionNode) -> list[str]:
+    """The names that a function returns; "" for what is no name."""
+    found = [each for each in _statements(node.body) if isinstance(each, ast.Return)]
+    return [each.value.id if isinstance(each.value, ast.Name) else "" for each in found]
+
+
+def _returned_function(node: FunctionNode) -> FunctionNode | None:
+    """The function in it that a function returns, if it is the only thing."""
+    names = set(_returned_names(node))
+    inner = [each for each in _statements(node.body) if isinstance(each, FunctionNode)]
+    found = [each for each in inner if {each.name} == names]
+    return found[0] if len(found) == 1 else None
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a function, without those of functions in it."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, FunctionNode | ast.ClassDef):
+            for child in ast.iter_child_nodes(statement):
+                if isinstance(child, ast.stmt):
+                    yield from _statements([child])
+                elif isinstance(child, ast.ExceptHandler | ast.match_case):
+                    yield from _statements(child.body)
+
+
+def _last(name: ast.expr) -> str:
+    return getattr(name, "attr", getattr(name, "id", ""))
+
+
+# -- classes and objects ---------------------------------------------------------------------------
+
+
+def _of_class(values: Values, owner: Code) -> Called | Opaque:  # noqa: PLR0911
+    assert isinstance(owner.node, ast.ClassDef)
+    foreign: list[str] = []
+    family = (owner, *values.resolver.bases(owner, foreign))
+    for each in family:
+        assert isinstance(each.node, ast.ClassDef)
+        meta = next((k.value for k in each.node.keywords if k.arg == "metaclass"), None)
+        if meta is not None and _last(meta) != "ABCMeta":
+            return Opaque(f"{each.name} has a metaclass")
+        if any(_last(base) in ("NamedTuple", "TypedDict") for base in each.node.bases):
+            return Opaque(f"{each.name} is made from its fields")
+        changing = decorator_names(each.node) - _KEEPING - {"dataclass"}
+        if each is owner and changing and not _keeps_classes(values, owner):
+            return Opaque(f"{owner.name} is decorated by {', '.join(sorted(changing))}")
+    made = list(values.resolver.of_class(owner, "__init__"))
+    if len(made) != 1:
+        return Opaque(f"{owner.name} has several __init__")
+    if isinstance(made[0], Code) and isinstance(made[0].node, FunctionNode):
+        return _of_function(values, made[0], bound=True)
+    if isinstance(made[0], Inherited) and is_dataclass(made[0].owner):
+        return _of_inherited(values, made[0])
+    news = [n for n in values.resolver.of_class(owner, "__new__") if isinstance(n, Code)]
+    if len(news) == 1 and isinstance(news[0].node, FunctionNode):
+        return _of_function(values, news[0], bound=True)
+    if foreign:
+        return Opaque(f"{owner.name} inherits from {foreign[0]}")
+    return _callable(owner, Signature(()))
+
+
+def _keeps_classes(values: Values, owner: Code) -> bool:
+    """Whether all decorators of a class return it as it is."""
+    assert isinstance(owner.node, ast.ClassDef)
+    for decorator in owner.node.decorator_list:
+        name = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if _last(name) in _KEEPING or _last(name) == "dataclass":
+            continue
+        probe = Signature((Parameter("itself"),))
+        for each in values.of(Scope(owner.module), name):
+            with_arguments = isinstance(decorator, ast.Call)
+            if _by(values, each, probe, with_arguments=with_arguments) != probe:
+                return False
+    return True
+
+
+def _of_inherited(values: Values, made: Inherited) -> Called | Opaque:
+    owner = made.owner
+    if made.name != "__init__":
+        return Opaque(f"{owner.name} has {made.name} of every object")
+    foreign: list[str] = []
+    family = [owner, *values.resolver.bases(owner, foreign)]
+    if any(map(is_dataclass, family)):
+        if foreign and not all(_is_plain(each) for each in foreign):
+            return Opaque(f"{owner.name} inherits from {foreign[0]}")
+        return _callable(owner, _fields_signature(family))
+    if foreign:
+        return Opaque(f"{owner.name} inherits from {foreign[0]}")
+    return _callable(owner, Signature(()))
+
+
+def _is_plain(base: str) -> bool:
+    """Whether a base of another package brings no fields: protocols, torch's modules."""
+    return base.startswith(_BARE_BASES) or base.endswith((".Module", ".ABC", ".Generic"))
+
+
+def _fields_signature(family: Sequence[Code]) -> Signature:
+    """How a dataclass is made: the fields of its bases first; a field again keeps its place."""
+    fields: dict[str, Parameter | None] = {}
+    for each in reversed(family):
+        if is_dataclass(each):
+            fields |= dict(_fields(each))
+    there = [each for each in fields.values() if each is not None]
+    return Signature(
+        (*(p for p in there if p.by_position), *(p for p in there if not p.by_position))
+    )
+
+
+def _fields(owner: Code) -> Iterator[tuple[str, Parameter | None]]:
+    """The fields that a class adds; None for those that are not given to `__init__`."""
+    assert isinstance(owner.node, ast.ClassDef)
+    late = _flag(_dataclass_call(owner.node), "kw_only") is True
+    for statement in owner.node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
+                text = ast.unparse(annotation)
+                if "KW_ONLY" in text:
+                    late = True
+                elif "ClassVar" not in text:
+                    yield name, _field(name, value, late=late)
+
+
+def _field(name: str, value: ast.expr | None, *, late: bool) -> Parameter | None:
+    if isinstance(value, ast.Call) and _last(value.func) == "field":
+        if _flag(value, "init") is False:
+            return None
+        named = _flag(value, "kw_only")
+        by_name = late if named is None else named
+        has = any(each.arg in ("default", "default_factory") for each in value.keywords)
+        return Parameter(name, by_position=not by_name, optional=has)
+    return Parameter(name, by_position=not late, optional=value is not None)
+
+
+def _dataclass_call(node: ast.ClassDef) -> ast.Call | None:
+    calls = (each for each in node.decorator_list if isinstance(each, ast.Call))
+    return next((each for each in calls if _last(each.func) == "dataclass"), None)
+
+
+def _flag(call: ast.Call | None, name: str) -> bool | None:
+    for each in call.keywords if call is not None else ():
+        if each.arg == name and isinstance(each.value, ast.Constant):
+            return bool(each.value.value)
+    return None
+
+
+def _of_object(values: Values, owner: Code) -> Called | Opaque:
+    """How an object is called: by `__call__`, and torch's modules by `forward`."""
+    for name in ("__call__", "forward"):
+        found = [
+            each
+            for each in values.resolver.of_class(owner, name)
+            if isinstance(each, Code) and isinstance(each.node, FunctionNode)
+        ]
+        if len(found) == 1:
+            return _of_function(values, found[0], bound=True)
+    return Opaque(f"how an object of {owner.name} is called")
+
+
+def arguments_of(call: ast.Call, scope: Scope) -> Arguments:
+    """What a call passes; literal dicts that a function fills are followed."""
+    positions: list[str] = []
+    after, open_rest, open_more = 0, False, False
+    for each in call.args:
+        if isinstance(each, ast.Starred):
+            open_rest = True
+        elif open_rest:
+            after += 1
+        else:
+            positions.append(_called_like(each))
+    keywords: list[str] = []
+    perhaps: list[str] = []
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            keywords.append(keyword.arg)
+            continue
+        passed = _keys(keyword.value, scope, call)
+        keywords += passed.sure
+        perhaps += passed.perhaps
+        open_more = open_more or not passed.whole
+    return Arguments(tuple(positions), after, tuple(keywords), tuple(perhaps), open_rest, open_more)
+
+
+def _called_like(node: ast.expr) -> str:
+    """The name that an argument has where it comes from."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+# -- dicts that are passed as keywords -------------------------------------------------------------
+
+
+class _Keys(Struct):
+    """The keys of a dict: those in any case, those on some ways, and whether that is all."""
+
+    sure: list[str] = field(default_factory=list)
+    perhaps: list[str] = field(default_factory=list)
+    whole: bool = False
+
+
+def _keys(node: ast.expr, scope: Scope, call: ast.Call) -> _Keys:
+    """The keys that `**dict` passes, where a function writes them down before a call.
+
+    Counted is from the last statement on that gives the name a dict and that every way to the call
+    goes through; where that is another one on some ways, nothing is known.
+    """
+    literal = _literal_keys(node)
+    if literal is not None or not isinstance(node, ast.Name):
+        return literal or _Keys()
+    if not isinstance(scope.node, FunctionNode):
+        return _Keys()
+    way = _way_to(scope.node.body, call)
+    given = [each for each in way if _gives(each, node.id) is not None]
+    if not given:
+        return _Keys()
+    start = given[-1]
+    value = _gives(start, node.id)
+    found = _literal_keys(value) if value is not None else None
+    if found is None:
+        return _Keys()
+    between = [
+        each
+        for each in ast.walk(scope.node)
+        if start.lineno < getattr(each, "lineno", 0) <= call.lineno and each is not call
+    ]
+    if any(isinstance(each, ast.stmt) and _gives(each, node.id) is not None for each in between):
+        return _Keys()
+    known: set[int] = {id(k.value) for k in call.keywords}
+    for each in between:
+        known |= _added(each, node.id, found)
+    used = (each for each in between if isinstance(each, ast.Name) and each.id == node.id)
+    if any(id(each) not in known for each in used):
+        found.whole = False  # somebody else may have changed it
+    return found
+
+
+def _way_to(body: Sequence[ast.stmt], call: ast.Call) -> list[ast.stmt]:
+    """The statements that every way to a call in a function goes through, first to last."""
+    way: list[ast.stmt] = []
+    for statement in body:
+        if statement.lineno <= call.lineno <= (statement.end_lineno or 0):
+            for block in blocks_of(statement):
+                if block and block[0].lineno <= call.lineno <= (block[-1].end_lineno or 0):
+                    return way + _way_to(block, call)
+            return way
+        way.append(statement)
+    return way
+
+
+def _gives(statement: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement gives the name."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
+            return value
+        case ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value) if found == name:
+            return value
+    return None
+
+
+def _added(node: ast.AST, name: str, keys: _Keys) -> set[int]:
+    """Put into `keys` what a node adds to the dict; the ids of the uses of the name in it."""
+    match node:
+        case ast.Subscript(
+            value=ast.Name(id=found) as used, slice=ast.Constant(value=str() as key)
+        ) if found == name:
+            if isinstance(node.ctx, ast.Store):
+                keys.perhaps.append(key)
+            elif isinstance(node.ctx, ast.Del):
+                keys.sure = [each for each in keys.sure if each != key]
+            return {id(used)}
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=found) as used, attr="update"),
+            args=parts,
+            keywords=named,
+        ) if found == name:
+            keys.perhaps += [each.arg for each in named if each.arg is not None]
+            for part in parts:
+                inner = _literal_keys(part) or _Keys()
+                keys.perhaps += inner.sure
+                keys.whole = keys.whole and inner.whole
+            return {id(used)}
+    return set()
+
+
+def _literal_keys(node: ast.expr) -> _Keys | None:
+    """The keys of a dict that is written down."""
+    match node:
+        case ast.Dict(keys=keys):
+            constants = [each for each in keys if isinstance(each, ast.Constant)]
+            texts = [each.value for each in constants if isinstance(each.value, str)]
+            return _Keys(texts, [], len(texts) == len(keys))
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+            named = [each.arg for each in keywords if each.arg is not None]
+            return _Keys(named, [], len(named) == len(keywords))
+    return None

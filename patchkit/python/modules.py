@@ -1,0 +1,322 @@
+"""The Python modules of a tree, parsed when they are asked for; nothing is imported or run."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from msgspec import Struct, field
+
+# What the names in a Python module or class are bound to, read off its syntax; nothing is run.
+
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Imported(Struct, frozen=True):
+    """`from module import name`, or `import module` where `name` is ""; `level` counts dots."""
+
+    module: str
+    name: str
+    level: int
+
+
+#: What a name can be bound to: a definition, the value that an assignment gives (None where it is
+#: not plain to see, as in a loop), an import.
+Meaning = FunctionNode | ast.ClassDef | Imported | ast.expr | None
+
+
+class Binding(Struct, frozen=True):
+    """One place where a name is bound; `certain`: whenever the code around it runs."""
+
+    meaning: Meaning
+    certain: bool
+    line: int
+
+
+class Namespace(Struct):
+    """The names of a module or class, each with its bindings in order.
+
+    `stars` are modules all of whose names are imported; `foreign` holds names that are given to
+    another object from outside: (object, name) -> bindings.
+    """
+
+    names: dict[str, list[Binding]] = field(default_factory=dict)
+    stars: list[Imported] = field(default_factory=list)
+    foreign: dict[tuple[str, str], list[Binding]] = field(default_factory=dict)
+
+    def bindings(self, name: str) -> tuple[Binding, ...]:
+        """Those that may be in force in the end: the last certain one and what comes after it."""
+        return in_force(self.names.get(name, ()))
+
+
+def in_force(bindings: Sequence[Binding]) -> tuple[Binding, ...]:
+    """The last binding that is certain, and those after it."""
+    last = max((number for number, each in enumerate(bindings) if each.certain), default=0)
+    return tuple(bindings[last:])
+
+
+def read_namespace(body: Iterable[ast.stmt]) -> Namespace:
+    """The names that statements bind, those within `if`, `try` and loops included."""
+    namespace = Namespace()
+    for name, binding in _bindings(body, True):
+        if name == "*":
+            assert isinstance(binding.meaning, Imported)
+            namespace.stars.append(binding.meaning)
+        elif "." in name:
+            owner, _, attribute = name.rpartition(".")
+            namespace.foreign.setdefault((owner, attribute), []).append(binding)
+        else:
+            namespace.names.setdefault(name, []).append(binding)
+    return namespace
+
+
+def _bindings(body: Iterable[ast.stmt], certain: bool) -> Iterator[tuple[str, Binding]]:
+    for statement in body:
+        yield from (
+            (name, Binding(meaning, certain, statement.lineno))
+            for name, meaning in _bound_by(statement)
+        )
+        inner_certain = certain and isinstance(statement, ast.With | ast.AsyncWith)
+        for inner in _blocks(statement):
+            yield from _bindings(inner, inner_certain)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks within a statement that run where it stands."""
+    if not isinstance(statement, FunctionNode | ast.ClassDef):
+        yield from blocks_of(statement)
+
+
+def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks within a statement, those of a definition, too."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name, statement
+        case ast.Import() | ast.ImportFrom():
+            yield from _imported(statement)
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _assigned(target, value)
+        case ast.AnnAssign(target=target, value=value) if value is not None:
+            yield from _assigned(target, value)
+        case ast.AugAssign(target=target) | ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from _assigned(target, None)
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            for each in filter(None, (item.optional_vars for item in items)):
+                yield from _assigned(each, None)
+
+
+def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]:
+    for alias in statement.names:
+        if isinstance(statement, ast.ImportFrom):
+            whole = Imported(statement.module or "", alias.name, statement.level)
+            yield alias.asname or alias.name, whole
+        elif alias.asname is not None:
+            yield alias.asname, Imported(alias.name, "", 0)
+        else:
+            first = alias.name.partition(".")[0]
+            yield first, Imported(first, "", 0)
+
+
+def _assigned(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, Meaning]]:
+    match target:
+        case ast.Name(id=name):
+            yield name, value
+        case ast.Attribute(value=ast.Name(id=owner), attr=attribute):
+            yield f"{owner}.{attribute}", value
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            values: Sequence[ast.expr | None] = [None] * len(targets)
+            if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(targets):
+                values = value.elts
+            for each, part in zip(targets, values, strict=True):
+                yield from _assigned(each, part)
+        case ast.Starred(value=inner):
+            yield from _assigned(inner, None)
+
+
+#: Reads a file of the tree by its path; None if it cannot be had.
+Read = Callable[[str], bytes | None]
+
+
+class Module(Struct, frozen=True, eq=False):
+    """A module; `path` is "" for a folder without `__init__.py`, `tree` names where it is from.
+
+    `problem` says why it could not be read: then nothing is known of its names.
+    """
+
+    name: str
+    path: str
+    is_package: bool
+    namespace: Namespace
+    syntax: ast.Module
+    problem: str = ""
+    tree: str = ""
+
+    def absolute(self, imported: Imported) -> str:
+        """The module that an import in this module names, "" if it leads out of the packages."""
+        if not imported.level:
+            return imported.module
+        parts = self.name.split(".")
+        kept = len(parts) - imported.level + self.is_package
+        if kept <= 0:
+            return ""
+        return ".".join([*parts[:kept], *([imported.module] if imported.module else [])])
+
+
+class Modules:
+    """The modules below a folder of a tree (`root`, "" for the whole), by dotted name.
+
+    `tree` is a name for the tree, where modules of several are looked at.
+    """
+
+    def __init__(self, paths: Iterable[str], read: Read, root: str = "", tree: str = "") -> None:
+        self._read = read
+        self.tree = tree
+        self._prefix = f"{root}/" if root else ""
+        self._files = frozenset(path for path in paths if path.endswith(".py"))
+        self._folders = {
+            path[:end] for path in self._files for end in _slashes(path) if path[:end] != ""
+        }
+        self._known: dict[str, Module | None] = {}
+
+    def module(self, name: str) -> Module | None:
+        """The module or package of that name; None if there is none."""
+        if name not in self._known:
+            self._known[name] = self._load(name)
+        return self._known[name]
+
+    def at(self, path: str) -> Module | None:
+        """The module that a file is; None if it is below another folder, or no module."""
+        return self.module(self.name_of(path))
+
+    def with_file(self, path: str, data: bytes | None) -> Modules:
+        """These modules, with another version of one file, or (None) without it."""
+        return _OneOther(self, path, data)
+
+    def text(self, module: Module) -> str:
+        """A module's source."""
+        return (self._read(module.path) or b"").decode("utf-8", "replace")
+
+    def path_of(self, name: str) -> str | None:
+        """The file of a module, "" for a folder without `__init__.py`; None if there is none."""
+        base = self._prefix + name.replace(".", "/")
+        for path in (f"{base}/__init__.py", f"{base}.py"):
+            if path in self._files:
+                return path
+        return "" if base in self._folders else None
+
+    def name_of(self, path: str) -> str:
+        """The dotted name that a file has as a module."""
+        inner = path.removeprefix(self._prefix).removesuffix(".py").removesuffix("/__init__")
+        return inner.replace("/", ".")
+
+    def _load(self, name: str) -> Module | None:
+        path = self.path_of(name)
+        if path is None:
+            return None
+        if not path:
+            return Module(name, "", True, Namespace(), ast.Module([], []), tree=self.tree)
+        is_package = path.endswith("/__init__.py")
+        return _parsed(name, path, self._read(path), is_package, self.tree)
+
+
+class JoinedModules(Modules):
+    """Modules of several trees as one program sees them; a package may lie in more than one.
+
+    Beside each tree's modules are the packages that it gives, by dotted name.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Modules, Collection[str]]]) -> None:
+        super().__init__((), lambda _: None)
+        self._parts = parts
+        self._places: dict[str, tuple[Modules | None, str | None]] = {}
+
+    def home(self, name: str) -> Modules | None:
+        """The tree that has the module; None if none has it as more than a folder."""
+        return self._place(name)[0]
+
+    def path_of(self, name: str) -> str | None:
+        """See Modules."""
+        return self._place(name)[1]
+
+    def _place(self, name: str) -> tuple[Modules | None, str | None]:
+        if name not in self._places:
+            place: tuple[Modules | None, str | None] = (None, None)
+            for part, packages in self._parts:
+                path = part.path_of(name) if _is_given(name, packages) else None
+                if path:
+                    place = (part, path)
+                    break
+                place = (None, path) if path is not None else place
+            self._places[name] = place
+        return self._places[name]
+
+    def text(self, module: Module) -> str:
+        """See Modules."""
+        home = self.home(module.name)
+        return "" if home is None else home.text(module)
+
+    def _load(self, name: str) -> Module | None:
+        home = self.home(name)
+        return super()._load(name) if home is None else home.module(name)
+
+
+class _OneOther(Modules):
+    """Modules of which one is another; all others are parsed once for both."""
+
+    def __init__(self, others: Modules, path: str, data: bytes | None) -> None:
+        super().__init__((), lambda asked: data if asked == path else others._read(asked))
+        self._others = others
+        home = others.at(path)
+        self._name = home.name if home is not None else None
+        if home is not None:
+            is_there = data is not None
+            made = _parsed(home.name, path, data, home.is_package) if is_there else None
+            self._known[home.name] = made
+
+    def module(self, name: str) -> Module | None:
+        """See Modules."""
+        return self._known[name] if name == self._name else self._others.module(name)
+
+    def at(self, path: str) -> Module | None:
+        """See Modules."""
+        found = self._others.at(path)
+        return self.module(found.name) if found is not None else None
+
+
+def _is_given(name: str, packages: Collection[str]) -> bool:
+    """Whether a module is in one of the packages, or around one."""
+    return any(f"{name}.".startswith(f"{p}.") or p.startswith(f"{name}.") for p in packages)
+
+
+def _slashes(path: str) -> Iterable[int]:
+    return (index for index, character in enumerate(path) if character == "/")
+
+
+def _parsed(name: str, path: str, data: bytes | None, is_package: bool, tree: str = "") -> Module:
+    syntax, problem = parse_python(data)
+    return Module(name, path, is_package, read_namespace(syntax.body), syntax, problem, tree)
+
+
+def parse_python(data: bytes | None) -> tuple[ast.Module, str]:
+    """A file's syntax, and why it could not be read ("" if it could)."""
+    if data is None:
+        return ast.Module([], []), "its contents cannot be had"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(data), ""
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        return ast.Module([], []), f"cannot be parsed{line}"

@@ -1,0 +1,303 @@
+"""Patches that are made from recipes: which those are, and their places in a stack.
+
+A patch names its recipe by the trailer `Recipe: NAME.recipe.yml` in its message; the file stands
+beside it. To everybody else it is an ordinary patch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.errors import BadInputError, PatchkitError, Problem
+from patchkit.gitcmd.object_reader import write_objects
+from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.scratch import overlay
+from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.model.apply_changes import apply_changes
+from patchkit.model.diff_parse import parse_diff
+from patchkit.model.header import format_header, is_trailers
+from patchkit.model.lint import Finding, Severity
+from patchkit.model.mail import parse_patch, subject_from, with_trailer
+from patchkit.model.names import recipe_name
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    GitObject,
+    TreeEntry,
+    make_object,
+)
+from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.patch import Header, Identity
+from patchkit.model.revision import same_changes
+from patchkit.model.text import counted
+from patchkit.model.tree import ObjectSource, Tree
+from patchkit.recipes.recipe_file import load_recipe
+from patchkit.recipes.rule import Recipe, Scope
+from patchkit.recipes.run import RecipeRun, run_recipe
+from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
+from patchkit.stack.patch_files import canonical_diffs, layout_of
+from patchkit.stack.series import LoadedPatch, named_recipe
+
+# A recipe on a git tree: reads the files in its scope, no checkout.
+
+
+_REGULAR = (FILE_MODE, EXECUTABLE_MODE)
+
+
+class Rewritten(Struct, frozen=True):
+    """The tree that a recipe makes of another; `objects` are its new blobs and trees."""
+
+    run: RecipeRun
+    tree: Tree
+    tree_id: str
+    objects: tuple[GitObject, ...]
+
+
+def read_scope(source: ObjectSource, tree: str, recipe: Recipe) -> dict[str, bytes]:
+    """Path -> contents of every ordinary file of a tree that a rule looks at."""
+    return _read(source, tree, recipe.covers)
+
+
+def read_matching(source: ObjectSource, tree: str, scope: Scope) -> dict[str, bytes]:
+    """Path -> contents of every ordinary file of a tree that a scope covers."""
+    return _read(source, tree, scope.covers)
+
+
+def read_paths(source: ObjectSource, tree: str, paths: Collection[str]) -> dict[str, bytes]:
+    """Path -> contents of those of the files that are there."""
+    return _read(source, tree, lambda path: path in paths)
+
+
+def _read(source: ObjectSource, tree: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    files = Terrain(source, tree).files()
+    oids = {p: entry.oid for p, entry in files.items() if entry.mode in _REGULAR and wanted(p)}
+    blobs = dict(source.read_many(sorted(set(oids.values())), "blob"))
+    return {path: blobs[oid] for path, oid in sorted(oids.items())}
+
+
+def rewrite(source: ObjectSource, tree: str, recipe: Recipe) -> Rewritten:
+    """Run a recipe on a tree; nothing is written."""
+    run = run_recipe(recipe, read_scope(source, tree, recipe))
+    after = Tree(source, tree)
+    objects: list[GitObject] = []
+    for path, data in run.changed.items():
+        entry = after.entry(path)
+        assert entry is not None
+        blob = make_object("blob", data, entry.oid)
+        objects.append(blob)
+        after = after.put(path, TreeEntry(entry.mode, blob.oid))
+    tree_id = after.write(objects)
+    return Rewritten(run, after, tree_id, tuple(objects))
+
+
+def recipe_of(patch: LoadedPatch) -> Recipe | None:
+    """The recipe that a patch is made from; None for an ordinary one.
+
+    BadInputError if it names one that cannot be read, or that is not called like the patch.
+    """
+    if patch.path is None:
+        return None  # another repository's: not ours to make
+    named, wanted = named_recipe(patch.file), recipe_name(patch.name)
+    path = patch.path.with_name(wanted)
+    shown = str(Path(patch.where).with_name(wanted))
+    if not named and (patch.data or not path.is_file()):
+        return None  # an empty file without one is a patch that does nothing
+    if named not in ("", wanted):
+        what = f"names {named} as its recipe, not {wanted}"
+        raise BadInputError(Problem(what, patch.where, "a recipe is called like its patch"))
+    return load_recipe(path, shown)
+
+
+def naming_recipe(patch: LoadedPatch) -> bytes:
+    """The patch's file with the trailer that names the recipe beside it; all else is kept.
+
+    A raw diff gets a header with its name as the subject, which says no more than the name.
+    """
+    trailer = f"Recipe: {recipe_name(patch.name)}"
+    return with_trailer(patch.file, trailer, subject_from(patch.name))
+
+
+def with_headers(
+    patches: Sequence[LoadedPatch], author: Callable[[], Identity | None] = lambda: None
+) -> tuple[LoadedPatch, ...]:
+    """The patches; one that is still to be made gets the header that its recipe describes.
+
+    `author` is asked only then; what it raises goes through.
+    """
+    return tuple(
+        patch if patch.data or not patch.has_recipe else _first_header(patch, author())
+        for patch in patches
+    )
+
+
+class Generator(Struct):
+    """Puts generated patches onto a stack that is being built: see carry.Generate.
+
+    `recipes` are by the patch's name. `runs` and `problems` are what came of it: a patch with a
+    problem is a conflict.
+    """
+
+    recipes: Mapping[str, Recipe]
+    runs: dict[str, RecipeRun] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchOutcome | None:
+        """The outcome of a generated patch, None for an ordinary one."""
+        recipe = self.recipes.get(patch.name)
+        if recipe is None:
+            return None
+        result = rewrite(Overlay(builder.source, builder.objects), builder.tree_id, recipe)
+        self.runs[patch.name] = result.run
+        problems = _problems_of(patch.name, result.run)
+        if problems:
+            self.problems += problems
+            return PatchOutcome(patch.name, Status.CONFLICTED)
+        if _makes(builder, patch) == result.tree_id:
+            return builder.push(patch)
+        return builder.place(patch, result.tree, result.objects)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a person should look at, though the patches could be made."""
+        return tuple(each for run in self.runs.values() for each in run.findings)
+
+    def again(self) -> Generator:
+        """One for another run of the same recipes."""
+        return Generator(self.recipes)
+
+
+def load_generator(patches: Iterable[LoadedPatch]) -> Generator:
+    """The generator of all patches of a series that have recipes.
+
+    Raises BadInputError with all problems of all recipes.
+    """
+    recipes: dict[str, Recipe] = {}
+    problems: list[Problem] = []
+    for patch in patches:
+        try:
+            recipe = recipe_of(patch)
+        except PatchkitError as error:
+            problems += error.problems
+        else:
+            if recipe is not None:
+                recipes[patch.name] = recipe
+    if problems:
+        raise BadInputError(*problems)
+    return Generator(recipes)
+
+
+def _first_header(patch: LoadedPatch, author: Identity | None) -> LoadedPatch:
+    recipe = recipe_of(patch)
+    assert recipe is not None
+    subject, _, body = recipe.description.partition("\n")
+    body = body.strip("\n")
+    last = re.split(r"\n[ \t]*\n", body)[-1]
+    trailer = f"Recipe: {recipe_name(patch.name)}"
+    joined = f"{body}{chr(10) if is_trailers(last) else chr(10) * 2}{trailer}"
+    message = f"{subject}\n\n{joined if body else trailer}"
+    data = format_header(Header(message, author))
+    return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))
+
+
+def _problems_of(name: str, run: RecipeRun) -> list[Problem]:
+    """Why nothing may be made of a run."""
+    fatal = [Problem(each.what, each.where, each.hint) for each in run.fatal]
+    if fatal or run.changed:
+        return fatal
+    dead = [Problem(each.what, each.where, each.hint) for each in run.findings]
+    hint = "take the patch off the series, or change its recipe"
+    return [Problem("its recipe changes nothing here", name, hint), *dead]
+
+
+def _makes(builder: StackBuilder, patch: SeriesPatch) -> str | None:
+    """The tree that the patch as it is would make there; None if it does not apply."""
+    changes = patch_changes(patch)
+    if not changes:
+        return None
+    applied = apply_changes(builder.tree, builder.blobs, changes)
+    return applied.tree.write([]) if applied.tree is not None else None
+
+
+# Is a generated patch what its recipe gives, and is the recipe in order?
+
+
+_AGAIN = "patchkit refresh makes it anew"
+
+
+class Place(Struct, frozen=True):
+    """Where a patch stands: `before` is the tree there.
+
+    `source` reads the whole stack; `made` are those of its objects that `repository` lacks.
+    """
+
+    source: ObjectSource
+    before: str
+    repository: Repository
+    made: tuple[GitObject, ...]
+
+
+def check_generated(patch: LoadedPatch, outcome: PatchOutcome, place: Place) -> tuple[Finding, ...]:
+    """What is wrong with a patch that has a recipe; nothing for one that has none."""
+    try:
+        recipe = recipe_of(patch)
+        if recipe is None:
+            return tuple(_unnamed(patch))
+        if outcome.status is Status.SKIPPED:
+            return ()
+        result = rewrite(place.source, place.before, recipe)
+    except PatchkitError as error:
+        return tuple(
+            Finding(Severity.ERROR, "recipe", each.what, each.where or patch.where, each.hint)
+            for each in error.problems
+        )
+    findings = list(result.run.findings)
+    if result.run.fatal:
+        return tuple(findings)
+    if outcome.tree != result.tree_id:
+        return (_stale(patch, outcome, result), *findings)
+    if not is_as_written(patch, place, result.tree_id):
+        what = "line numbers, context or blob ids are not those that its recipe gives now"
+        findings.append(Finding(Severity.WARNING, "recipe-offsets", what, patch.where, _AGAIN))
+    return tuple(findings)
+
+
+def _unnamed(patch: LoadedPatch) -> Iterator[Finding]:
+    if patch.path is None or named_recipe(patch.file):
+        return
+    recipe = patch.path.with_name(recipe_name(patch.name))
+    if recipe.is_file():
+        yield Finding(
+            Severity.WARNING,
+            "recipe-unnamed",
+            f"{recipe.name} stands beside it, but is not named as its recipe",
+            patch.where,
+            f"end its message with `Recipe: {recipe.name}`, or delete the recipe",
+        )
+
+
+def _stale(patch: LoadedPatch, outcome: PatchOutcome, result: Rewritten) -> Finding:
+    count = len(result.run.changed)
+    if not count:
+        what, hint = "its recipe changes nothing here", "take the patch off the series"
+    elif outcome.status.applies:
+        what, hint = "stale: it is not what its recipe gives here", _AGAIN
+    else:
+        files = counted(count, "file")
+        what, hint = f"stale: it does not apply, but its recipe changes {files} here", _AGAIN
+    return Finding(Severity.ERROR, "recipe-stale", what, patch.where, hint)
+
+
+def is_as_written(patch: LoadedPatch, place: Place, after: str) -> bool:
+    """Whether the change from a place to the tree `after`, written down, is the patch's file."""
+    layout = layout_of(patch.file, patch.strip, patch.subdirectory)
+    with overlay(place.repository) as trial:
+        write_objects(trial, place.made)
+        (diff,) = canonical_diffs(trial, [(place.before, after)], layout)
+    if diff == patch.file.diff:
+        return True
+    return same_changes(patch.file.changes, parse_diff(diff, strip=patch.file.strip))

@@ -1,0 +1,306 @@
+"""Files in, files out: what the rules of a recipe make of files, and what is wrong with that.
+
+All rules look at a file as it was; their edits are made at once, so the order of rules does not
+matter. Edits that overlap, a second run that would edit again, and a result that no longer parses
+are errors: nothing of such a run may be written.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.model.lint import Finding, Severity
+from patchkit.model.text import counted
+from patchkit.recipes.regex import regular_expressions
+from patchkit.recipes.rule import CodeRule, Recipe, Rule
+from patchkit.recipes.sites import Site, Source, find_sites
+
+# Which words a file must contain for a rule to match anywhere in it: most files are never parsed.
+#
+# Only what is certain is used: identifiers that stand in a pattern must stand in the code that it
+# matches, letter by letter. Where nothing is certain every file is parsed.
+
+
+#: Shorter words are in every file.
+_SHORTEST = 3
+
+_WORD = re.compile(r"(?<![\w$])[A-Za-z_]\w{2,}")
+#: Of a regular expression: an escape, a class, what makes the thing before it optional, the rest.
+_PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[?*]|\{[^}]*\}|.", re.DOTALL)
+
+
+def needed_words(rule: Mapping[str, Any], utils: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """One of these words stands in every file that the rule matches in; (): nothing is known."""
+    found = _needed(rule, utils, frozenset())
+    return tuple(word.encode() for word in found or ())
+
+
+def may_match(data: bytes, words: tuple[bytes, ...]) -> bool:
+    """Whether a file with these contents has to be parsed."""
+    return not words or any(word in data for word in words)
+
+
+def _needed(
+    rule: Mapping[str, Any], utils: Mapping[str, Any], seen: frozenset[str]
+) -> tuple[str, ...] | None:
+    """The best of what each key asks for: all of them must hold."""
+    known = [_of_key(key, value, utils, seen) for key, value in rule.items()]
+    certain = [each for each in known if each]
+    return min(certain, key=lambda each: (len(each), -min(map(len, each))), default=None)
+
+
+def _of_key(
+    key: str, value: Any, utils: Mapping[str, Any], seen: frozenset[str]
+) -> tuple[str, ...] | None:
+    found: tuple[str, ...] | None = None
+    match key:
+        case "pattern":
+            found = _of_pattern(value)
+        case "regex":
+            found = _of_regex(value)
+        case "inside" | "has" | "follows" | "precedes":
+            found = _needed(value, utils, seen)
+        case "all":
+            each_one = (_needed(one, utils, seen) for one in value)
+            found = min((words for words in each_one if words), key=len, default=None)
+        case "any":
+            found = _either([_needed(one, utils, seen) for one in value])
+        case "matches" if value not in seen:
+            found = _needed(utils[value], utils, seen | {value})
+    return found
+
+
+def _either(known: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    certain = [words for words in known if words]
+    return tuple(word for words in certain for word in words) if certain == known else None
+
+
+def _of_pattern(pattern: Any) -> tuple[str, ...] | None:
+    if not isinstance(pattern, str):
+        # what a selector takes of its context is not known here
+        return None
+    words = [word for word in _WORD.findall(pattern) if word.isascii()]
+    return (max(words, key=len),) if words else None
+
+
+def _of_regex(regex: str) -> tuple[str, ...] | None:
+    """The longest word that stands in it outside of groups, and may not be left out."""
+    words, depth = [""], 0
+    for piece in _PIECES.findall(regex):
+        if piece == "(":
+            depth += 1
+        elif piece == ")":
+            depth -= 1
+        elif depth == 0 and piece == "|":
+            return None
+        if depth == 0 and re.fullmatch(r"\w", piece, re.ASCII):
+            words[-1] += piece
+            continue
+        if piece in "?*" or piece[0] == "{":
+            words[-1] = words[-1][:-1]
+        words.append("")
+    longest = max(words, key=len)
+    plain = "(?" not in regex  # flags such as (?i) change what letters mean
+    return (longest,) if plain and len(longest) >= _SHORTEST else None
+
+
+#: Findings for which the result must not be used.
+FATAL = frozenset({"recipe-overlap", "recipe-not-idempotent", "recipe-does-not-parse"})
+
+
+class RecipeRun(Struct, frozen=True):
+    """What a recipe did: path -> new contents of each file that it changed.
+
+    `sites` are all that the rules named, in the order of the rules, allowed ones included;
+    `looked_at` is the number of files in scope.
+    """
+
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"changed"})
+
+    changed: Mapping[str, bytes]
+    sites: tuple[Site, ...]
+    findings: tuple[Finding, ...]
+    looked_at: int
+
+    @property
+    def fatal(self) -> tuple[Finding, ...]:
+        """Why the result must not be used."""
+        return tuple(each for each in self.findings if each.code in FATAL)
+
+    def count(self, rule: str) -> int:
+        """How many sites a rule has that are not allowed."""
+        return sum(site.rule == rule and site.allowed is None for site in self.sites)
+
+
+def run_recipe(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
+    """Run a recipe on files by path; those out of its scope may be among them.
+
+    Raises BadInputError for a rule that ast-grep does not take, or that takes without end.
+    """
+    with regular_expressions():
+        return _run(recipe, files)
+
+
+def _run(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
+    sites: list[Site] = []
+    changed: dict[str, bytes] = {}
+    findings: list[Finding] = []
+    rules = recipe.all_rules
+    covered = {path: data for path, data in files.items() if recipe.covers(path)}
+    for path, data in covered.items():
+        found = _sites_in(rules, path, data)
+        if not found:
+            continue
+        sites += found
+        overlaps = list(_overlaps(found))
+        findings += overlaps
+        new = data if overlaps else splice(data, found)
+        if new != data:
+            changed[path] = new
+            findings += _damage(rules, found, path, data, new)
+    order = {rule.id: number for number, rule in enumerate(rules)}
+    sites.sort(key=lambda site: order[site.rule])
+    findings += [each for rule in rules for each in _expectations(recipe, rule, sites)]
+    return RecipeRun(changed, tuple(sites), tuple(findings), len(covered))
+
+
+def decode_file(data: bytes) -> tuple[str, str]:
+    """A file's text and its encoding: UTF-8 where it is, else one character per byte."""
+    try:
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), "latin-1"
+
+
+def splice(data: bytes, sites: Sequence[Site]) -> bytes:
+    """The file with every edit made; they must not overlap."""
+    text, encoding = decode_file(data)
+    parts: list[str] = []
+    position = 0
+    for site in sorted((s for s in sites if s.new is not None), key=lambda each: each.cut):
+        assert site.new is not None
+        parts += [text[position : site.cut[0]], site.new]
+        position = site.cut[1]
+    try:
+        return "".join([*parts, text[position:]]).encode(encoding)
+    except UnicodeEncodeError as error:
+        what = "is not UTF-8, and a fix brings characters that its bytes cannot say"
+        raise BadInputError(Problem(what, next(iter(sites)).path)) from error
+
+
+def _sites_in(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
+    if b"\0" in data:
+        return []  # not text
+    source: Source | None = None
+    found: list[Site] = []
+    for rule in rules:
+        if not rule.scope.covers(path) or not may_match(data, needed_in(rule)):
+            continue
+        source = source or Source.of(path, decode_file(data)[0])
+        found += find_sites(rule, source)
+    return found
+
+
+def needed_in(rule: Rule) -> tuple[bytes, ...]:
+    """One of these stands in every file that the rule matches in; (): nothing is known."""
+    if isinstance(rule, CodeRule):
+        return needed_words(rule.rule, rule.utils)
+    first = rule.find.partition("\n")[0]
+    return () if rule.is_regex or not first.isascii() else (first.encode(),)
+
+
+def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
+    edits = sorted((site for site in sites if site.new is not None), key=lambda each: each.cut)
+    for one, other in pairwise(edits):
+        if other.cut[0] < one.cut[1]:
+            rules = one.rule if one.rule == other.rule else f"{one.rule} and {other.rule}"
+            yield Finding(
+                Severity.ERROR,
+                "recipe-overlap",
+                f"{rules}: two edits of the same text, the other at line {other.line}",
+                one.place,
+                "narrow the rule: `not: {inside: ...}` or `ignores`",
+            )
+
+
+def _damage(
+    rules: Sequence[Rule], sites: Sequence[Site], path: str, old: bytes, new: bytes
+) -> Iterator[Finding]:
+    """What is wrong with a file that was changed."""
+    text = decode_file(new)[0]
+    for site in _sites_in(rules, path, new):
+        if site.new is not None and text[slice(*site.cut)] != site.new:
+            yield Finding(
+                Severity.ERROR,
+                "recipe-not-idempotent",
+                f"{site.rule}: run again, it would edit its own result",
+                site.place,
+                "narrow the rule so that it does not match what it writes",
+            )
+            break
+    edited = {site.rule for site in sites if site.new is not None}
+    languages = {r.language for r in rules if isinstance(r, CodeRule) and r.id in edited}
+    languages |= {"python"} if path.endswith(".py") else set()
+    for language in sorted(languages):
+        if not _parses_as_before(language, path, old, new):
+            yield Finding(
+                Severity.ERROR,
+                "recipe-does-not-parse",
+                f"{', '.join(sorted(edited))}: the result is no {language} any more",
+                path,
+                "look at it: patchkit recipe try",
+            )
+
+
+def _parses_as_before(language: str, path: str, old: bytes, new: bytes) -> bool:
+    before, after = (Source.of(path, decode_file(data)[0]) for data in (old, new))
+    if after.errors(language) > before.errors(language):
+        return False
+    return language != "python" or not _compiles(old) or _compiles(new)
+
+
+def _compiles(data: bytes) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(data, "file", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
+
+
+def _expectations(recipe: Recipe, rule: Rule, sites: Sequence[Site]) -> Iterator[Finding]:
+    where = str(rule.where)
+    own = [site for site in sites if site.rule == rule.id]
+    count = sum(site.allowed is None for site in own)
+    if not rule.expect.holds(count):
+        yield _count_is_off(rule, count, where)
+    used = Counter(site.allowed.where for site in own if site.allowed is not None)
+    for allowance in rule.allow:
+        if not used[allowance.where]:
+            yield Finding(
+                Severity.WARNING,
+                "recipe-allowance",
+                f"{rule.id}: no site is there to be allowed",
+                str(allowance.where),
+                "delete the allowance",
+            )
+
+
+def _count_is_off(rule: Rule, count: int, where: str) -> Finding:
+    if count == 0:
+        what, code = "matches nothing", "recipe-dead-rule"
+        hint = "has upstream renamed it? Take the rule out, or write expect: 0"
+    else:
+        sites = counted(count, "site")
+        what, code = f"matches {sites}, not {rule.expect}", "recipe-count"
+        hint = "look at the sites (patchkit recipe try), then change `expect`"
+    return Finding(Severity.ERROR, code, f"{rule.id}: {what}", where, hint)

@@ -1,0 +1,340 @@
+"""Which patch does an edit belong to: the one that last touched those lines, or nobody knows.
+
+An edit belongs to a patch only if the lines say so beyond doubt:
+
+- it changes or removes lines that the patch added (and none of another patch);
+- it adds lines directly beside lines that the patch added, or where the patch removed some, and
+  beside those of no other patch;
+- it removes or changes lines of the base that stand between lines of the patch;
+- it changes the mode, or the whole of a binary file or link, that the patch changed last;
+- it removes a file that the patch added and no other patch touched, or brings one back that the
+  patch removed.
+
+Everything else is ambiguous, and left to the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from patchkit.gitcmd.diffs import diff_trees
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.diff_parse import parse_diff
+from patchkit.model.line_history import Edit, Touched, Weave, weave
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TREE_MODE, TreeEntry
+from patchkit.model.patch import FileChange, Hunk, Kind
+
+# What each commit of a stack did to one file, followed backwards through renames.
+
+
+_REGULAR = (FILE_MODE, EXECUTABLE_MODE)
+
+
+class Reader(Protocol):
+    """Objects by id."""
+
+    def blob(self, oid: str) -> bytes:
+        """The contents of a blob."""
+
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
+        """The entries of a tree."""
+
+
+class Passage(Struct, frozen=True):
+    """One commit's change of the file; `number` counts the stack's commits from 1.
+
+    `old` is None where the commit adds the file, `new` None where it removes it; `edits` is None
+    where the change is not one of lines (binary files, links, submodules).
+    """
+
+    number: int
+    old_path: str
+    old: TreeEntry | None
+    path: str
+    new: TreeEntry | None
+    edits: tuple[Edit, ...] | None
+
+
+class FileHistory(Struct, frozen=True):
+    """A file of the tip with everything that the stack did to it, oldest first.
+
+    `weave` holds its versions as lines, None where one of them is not made of lines.
+    """
+
+    path: str
+    entry: TreeEntry | None
+    passages: tuple[Passage, ...]
+    weave: Weave | None
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The commits that touch the file."""
+        return frozenset(each.number for each in self.passages)
+
+    @property
+    def born(self) -> int:
+        """The commit that adds the file, 0 if the base has it."""
+        first = self.passages[0] if self.passages else None
+        return first.number if first is not None and first.old is None else 0
+
+    @property
+    def mode_set_by(self) -> int:
+        """The last commit that set the file's mode or added it, 0 if none did."""
+        return max((p.number for p in self.passages if _sets_mode(p)), default=0)
+
+    def path_at(self, number: int) -> str:
+        """The path that the file has after commit `number`."""
+        for passage in reversed(self.passages):
+            if passage.number <= number:
+                return passage.path
+        return self.passages[0].old_path if self.passages else self.path
+
+    def entry_at(self, number: int) -> TreeEntry | None:
+        """The file's entry after commit `number`, None where it is not there."""
+        for passage in reversed(self.passages):
+            if passage.number <= number:
+                return passage.new
+        return self.passages[0].old if self.passages else self.entry
+
+
+class Ground(Struct, frozen=True):
+    """The stack that histories are read from: `trees[0]` is the base's, `trees[n]` after n."""
+
+    repository: Repository
+    reader: Reader
+    trees: tuple[str, ...]
+
+    @property
+    def tip(self) -> int:
+        """The number of the last commit."""
+        return len(self.trees) - 1
+
+
+def lookup(reader: Reader, tree: str, path: str) -> TreeEntry | None:
+    """What a tree has at a path; None for nothing and for a folder."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        entry = reader.tree(tree).get(folder)
+        if entry is None or entry.mode != TREE_MODE:
+            return None
+        tree = entry.oid
+    entry = reader.tree(tree).get(name)
+    return None if entry is None or entry.mode == TREE_MODE else entry
+
+
+def read_history(ground: Ground, path: str) -> FileHistory:
+    """The history of the file that the tip has, or lacks, at `path`."""
+    entry = lookup(ground.reader, ground.trees[-1], path)
+    passages: list[Passage] = []
+    current = path
+    for number in range(ground.tip, 0, -1):
+        passage = _passage(ground, number, current)
+        if passage is not None:
+            passages.append(passage)
+            current = passage.old_path
+            if passage.old is None or passage.new is None:
+                break
+    ordered = tuple(reversed(passages))
+    return FileHistory(path, entry, ordered, _weave(ground.reader, entry, ordered))
+
+
+def hunk_edits(hunks: Sequence[Hunk]) -> tuple[Edit, ...]:
+    """The edits that hunks without context stand for."""
+    edits = []
+    for hunk in hunks:
+        # "-7,0" inserts behind line 7
+        start = hunk.old_start - 1 if hunk.old_count else hunk.old_start
+        edits.append(Edit(start, start + hunk.old_count, tuple(hunk.postimage)))
+    return tuple(edits)
+
+
+def is_text_change(change: FileChange) -> bool:
+    """Whether the change is one of the lines, or the mode, of an ordinary file."""
+    modes = [mode for mode in (change.old_mode, change.new_mode) if mode is not None]
+    return change.binary is None and all(mode in _REGULAR for mode in modes)
+
+
+def _passage(ground: Ground, number: int, path: str) -> Passage | None:
+    before, after = ground.trees[number - 1], ground.trees[number]
+    if before == after:
+        return None
+    old, new = (lookup(ground.reader, tree, path) for tree in (before, after))
+    if old == new:
+        return None
+    (diff,) = diff_trees(ground.repository, [(before, after)], "-U0", "-M50%")
+    changes = [each for each in parse_diff(diff) if path in (each.old_path, each.new_path)]
+    if new is None:
+        return Passage(number, path, old, path, None, None)
+    change = next((each for each in changes if each.new_path == path), None)
+    if change is not None and change.kind is Kind.RENAME and change.old_path is not None:
+        old = lookup(ground.reader, before, change.old_path)
+        return Passage(number, change.old_path, old, path, new, _edits(change, old, new))
+    return Passage(number, path, old, path, new, _edits(change, old, new))
+
+
+def _edits(
+    change: FileChange | None, old: TreeEntry | None, new: TreeEntry
+) -> tuple[Edit, ...] | None:
+    regular = new.mode in _REGULAR and (old is None or old.mode in _REGULAR)
+    if change is None or not regular or not is_text_change(change):
+        return None
+    return hunk_edits(change.hunks)
+
+
+def _weave(reader: Reader, tip: TreeEntry | None, passages: Sequence[Passage]) -> Weave | None:
+    first = passages[0].old if passages else tip
+    if any(each.edits is None for each in passages):
+        return None
+    if first is not None and first.mode not in _REGULAR:
+        return None
+    result = weave(b"" if first is None else reader.blob(first.oid))
+    for passage in passages:
+        assert passage.edits is not None
+        result = result.grown(passage.number, passage.edits)
+    return result
+
+
+def _sets_mode(passage: Passage) -> bool:
+    return passage.new is not None and (passage.old is None or passage.old.mode != passage.new.mode)
+
+
+class Change(Struct, frozen=True):
+    """One piece of what was edited: some lines, a mode, or a whole file.
+
+    `edit` is set for lines, `mode` for a change of mode; for a whole file neither. `owner` is the
+    number of the commit that the piece belongs to, None if that is not certain; `candidates` are
+    those it has to do with. `floor` is the earliest commit that could take it.
+    """
+
+    history: FileHistory
+    owner: int | None
+    reason: str
+    candidates: tuple[int, ...] = ()
+    floor: int = 0
+    edit: Edit | None = None
+    mode: int | None = None
+    entry: TreeEntry | None = None
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.history.path
+
+    @property
+    def line(self) -> int:
+        """The first line concerned, counted from 1 in the last commit; 0: the file as a whole."""
+        return self.edit.start + 1 if self.edit is not None else 0
+
+
+def read_changes(ground: Ground, worktree: str) -> tuple[Change, ...]:
+    """What differs between the stack's last tree and `worktree`, piece by piece, with owners."""
+    (diff,) = diff_trees(ground.repository, [(ground.trees[-1], worktree)], "-U0", "--no-renames")
+    by_path: dict[str, list[FileChange]] = {}
+    for change in parse_diff(diff):
+        by_path.setdefault(change.path, []).append(change)
+    pieces: list[Change] = []
+    for path, changes in by_path.items():
+        history = read_history(ground, path)
+        pieces += _pieces(history, changes, lookup(ground.reader, worktree, path))
+    return tuple(pieces)
+
+
+def _pieces(
+    history: FileHistory, changes: Sequence[FileChange], entry: TreeEntry | None
+) -> list[Change]:
+    old = history.entry
+    if old is None:
+        return [_added(history, entry)]
+    if entry is None:
+        return [_removed(history)]
+    if history.weave is None or len(changes) != 1 or not is_text_change(changes[0]):
+        return [_rewritten(history, entry)]
+    pieces = [_lines(history, edit) for edit in hunk_edits(changes[0].hunks)]
+    if entry.mode != old.mode:
+        pieces.append(_mode(history, entry.mode))
+    return pieces
+
+
+def _lines(history: FileHistory, edit: Edit) -> Change:
+    assert history.weave is not None
+    touched = history.weave.touched(edit)
+    floor = max(touched.replaced, default=0)
+    owners, reason = _owners(touched)
+    certain = len(owners) == 1
+    return Change(
+        history,
+        owner=next(iter(owners)) if certain else None,
+        reason=reason if certain else _doubt(owners),
+        candidates=tuple(sorted(owners)),
+        floor=floor,
+        edit=edit,
+    )
+
+
+def _owners(touched: Touched) -> tuple[frozenset[int], str]:
+    """The patches that the lines speak for, and how they do."""
+    own = touched.replaced - {0}
+    if own:
+        return own, "changes its lines"
+    if touched.replaced:
+        # lines of the base: a patch's only where they are enclosed by its own
+        if touched.before is not None and touched.before == touched.after and touched.before:
+            return frozenset({touched.before}), "between its lines"
+        return frozenset(), ""
+    neighbours = {each for each in (touched.before, touched.after) if each}
+    return frozenset(neighbours | touched.struck), "beside its lines"
+
+
+def _doubt(owners: frozenset[int]) -> str:
+    return "touches lines of several patches" if owners else "touches lines of no patch"
+
+
+def _added(history: FileHistory, entry: TreeEntry | None) -> Change:
+    last = history.passages[-1].number if history.passages else 0
+    return Change(
+        history,
+        owner=last or None,
+        reason="brings back what it removed" if last else "a new file",
+        candidates=(last,) if last else (),
+        floor=last,
+        entry=entry,
+    )
+
+
+def _removed(history: FileHistory) -> Change:
+    numbers = history.numbers
+    mine = history.born and numbers == {history.born}
+    return Change(
+        history,
+        owner=history.born if mine else None,
+        reason="removes the file that it adds" if mine else "removes the file",
+        candidates=tuple(sorted(numbers)),
+        floor=max(numbers, default=0),
+    )
+
+
+def _rewritten(history: FileHistory, entry: TreeEntry) -> Change:
+    last = max(history.numbers, default=0)
+    return Change(
+        history,
+        owner=last or None,
+        reason="changes its file as a whole" if last else "changes a file of no patch",
+        candidates=tuple(sorted(history.numbers)),
+        floor=last,
+        entry=entry,
+    )
+
+
+def _mode(history: FileHistory, mode: int) -> Change:
+    owner = history.mode_set_by
+    return Change(
+        history,
+        owner=owner or None,
+        reason="changes the mode that it set" if owner else "changes the mode",
+        candidates=(owner,) if owner else (),
+        floor=owner,
+        mode=mode,
+    )

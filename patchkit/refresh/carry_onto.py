@@ -1,0 +1,146 @@
+"""The patch files of a stack whose pin was changed: made anew for the base that it names now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from patchkit.carry import CarryReport, carry_stack
+from patchkit.carry.carried import Past
+from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.object_reader import ObjectReader, write_objects
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import LocalSeries
+from patchkit.model.objects import Base
+from patchkit.model.outcome import Status
+from patchkit.model.resolution import Resolution
+from patchkit.model.revision import Revision
+from patchkit.recipes.generate import Generator
+from patchkit.refresh.commit_match import arrange
+from patchkit.refresh.conflict import Deciding, Decision
+from patchkit.refresh.draft import Draft, with_empty_patches
+from patchkit.refresh.patch_plan import Home, Setting, Slot, deeds_of, plan_patches
+from patchkit.stack.build import build_stack
+from patchkit.stack.series import LoadedPatch
+
+
+class FixedPatchesError(PatchkitError):
+    """Patches that would have to change, and that the manifest takes as they are.
+
+    `report` has the verdicts; `rewritten` are patches that fit if they are. Their problems have no
+    hint.
+    """
+
+    exit_code = ExitCode.HALTED
+
+    def __init__(
+        self, report: CarryReport, rewritten: Sequence[str], problems: Sequence[Problem]
+    ) -> None:
+        self.report, self.rewritten = report, rewritten
+        super().__init__(*problems)
+
+
+def draft_carry(
+    repository: Repository,
+    reader: ObjectReader,
+    bases: tuple[Base, Base],
+    patches: Sequence[LoadedPatch],
+    home: Home,
+    *,
+    generator: Generator | None = None,
+    careful: bool = False,
+    past: Past | None = None,
+    decisions: Mapping[str, Decision] | None = None,
+    remembered: Mapping[str, Resolution] | None = None,
+) -> tuple[Draft | None, CarryReport]:
+    """What the patches must say on the second base, made for the first; None if one conflicts.
+
+    A patch that the new base contains leaves the series; one that `generator` has a recipe for is
+    made from that. `repository` takes trial objects. `careful`: what is not certain is a conflict.
+    `past` is what is known of upstream between the bases. Raises
+    FixedPatchesError where a patch that is no file of the series would have to change.
+    `decisions` are a person's about single patches; `repository` has their trees. `remembered`
+    are resolutions of conflicts, by their keys.
+    """
+    old_base, new_base = bases
+    series = [each.series_patch for each in patches]
+    past = past or Between(repository, old_base.commit, new_base.commit)
+    deciding = Deciding(decisions or {}, generator)
+    report = carry_stack(
+        reader,
+        old_base,
+        new_base,
+        series,
+        deciding,
+        past=past,
+        careful=careful,
+        remembered=remembered,
+    )
+    if not report.clean:
+        return None, report
+    _require_rewritable(report, patches, deciding.left_out)
+    before = build_stack(reader, old_base, series, stop_at_conflict=False)
+    write_objects(repository, (*before.objects, *report.stack.objects))
+    # what a recipe makes is always written in canonical form, whatever the file said before
+    generated = generator.recipes if generator is not None else {}
+    deeds = {n: deed for n, deed in deeds_of(before, patches).items() if n not in generated}
+    return _draft(report, Setting(repository, reader, new_base, home, patches, deeds)), report
+
+
+def _draft(report: CarryReport, setting: Setting) -> Draft:
+    """The patch files that say what was carried."""
+    patches = setting.old
+    loaded = {each.name: each for each in patches}
+    landed = deeds_of(report.stack, patches)
+    slots = [Slot(name, deed, loaded[name]) for name, deed in landed.items()]
+    names = arrange(setting.home.component, patches, [slot.name for slot in slots])
+    gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
+    plan = plan_patches(with_empty_patches(patches, slots), setting)
+    return Draft((), plan, names, dropped=gone)
+
+
+def _require_rewritable(
+    report: CarryReport, patches: Sequence[LoadedPatch], left_out: frozenset[str]
+) -> None:
+    fixed = _fixed(report, patches, left_out)
+    if fixed:
+        theirs = {each.name for each in patches if each.path is None}
+        merged = [each.name for each in report.outcomes if each.status is Status.MERGED]
+        raise FixedPatchesError(report, [name for name in merged if name in theirs], fixed)
+
+
+def _fixed(
+    report: CarryReport, patches: Sequence[LoadedPatch], left_out: frozenset[str]
+) -> list[Problem]:
+    """What the new base asks of patches that cannot be rewritten, or taken off the series."""
+    problems = []
+    for outcome, patch in zip(report.outcomes, patches, strict=True):
+        if outcome.status is Status.MERGED and patch.path is None:
+            what = f"{patch.name} belongs to another repository, and fits only rewritten"
+            problems.append(Problem(what, patch.where))
+        elif outcome.status is Status.ABSORBED and not isinstance(patch.origin, LocalSeries):
+            what = f"{patch.name} is in the new base already"
+            if patch.name in left_out:
+                what = f"{patch.name} was left out, and stands in the manifest itself"
+            entry = str(patch.origin.where)
+            problems.append(Problem(what, patch.where, f"take its entry off the manifest: {entry}"))
+    return problems
+
+
+def edited_recipes(
+    reader: ObjectReader, base: Base, draft: Draft, generator: Generator
+) -> tuple[str, ...]:
+    """The generated patches that a draft changes into something their recipes do not give."""
+    edited = {
+        row.name
+        for row in (draft.plan.revised if draft.plan is not None else ())
+        if row.name in generator.recipes and row.revision is Revision.CONTENT
+    }
+    if not edited or draft.plan is None:
+        return ()
+    series = [each.series_patch for each in draft.plan.patches]
+    report = carry_stack(reader, base, base, series, generator.again())
+    other = (Status.REGENERATED, Status.CONFLICTED)
+    return tuple(
+        each.name for each in report.outcomes if each.name in edited and each.status in other
+    )

@@ -1,0 +1,227 @@
+"""New patch files for a stack that changed, and the proof that they give its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import Component, LocalSeries
+from patchkit.model.diff_parse import split_lines
+from patchkit.model.header_edit import says
+from patchkit.model.mail import parse_patch
+from patchkit.model.objects import Base
+from patchkit.model.patch import PatchFile
+from patchkit.model.revision import Revision, compare_patches
+from patchkit.model.tree import ObjectSource
+from patchkit.stack.build import Stack, build_stack, parse_commit
+from patchkit.stack.patch_files import Deed, Layout, Original, Wanted, export_patches, layout_of
+from patchkit.stack.series import LoadedPatch
+
+
+class Slot(Struct, frozen=True):
+    """A place in the new stack: what its commit does, and the patch that it comes from, if any."""
+
+    name: str
+    deed: Deed
+    loaded: LoadedPatch | None
+
+
+class Revised(Struct, frozen=True):
+    """One patch before and after; `old` or `new` is None where there is none."""
+
+    name: str
+    revision: Revision
+    old: LoadedPatch | None
+    new: LoadedPatch | None
+
+
+class Plan(Struct, frozen=True):
+    """The new series, not written yet: its patches in order, and the stack that they build."""
+
+    patches: tuple[LoadedPatch, ...]
+    revised: tuple[Revised, ...]
+    stack: Stack
+
+    @property
+    def changed(self) -> bool:
+        """Whether any file has to be written."""
+        return any(each.revision is not Revision.IDENTICAL for each in self.revised)
+
+
+class NotReproducedError(PatchkitError):
+    """Patch files that would not give the tree they were made from."""
+
+    exit_code = ExitCode.FINDING
+
+
+class Home(Struct, frozen=True):
+    """Where new patches go: the series' folder, and how their paths are to be read."""
+
+    root: Path
+    entry: LocalSeries
+    component: Component
+
+    @property
+    def folder(self) -> Path:
+        """The series' folder."""
+        return (self.root / self.entry.path).parent
+
+    def path(self, name: str) -> str:
+        """The path of a patch of the series, relative to the project's root."""
+        folder = self.entry.path.rpartition("/")[0]
+        return f"{folder}/{name}" if folder else name
+
+
+class Setting(Struct, frozen=True):
+    """What a plan is made against.
+
+    `repository` has all objects of the old and the new stack, `source` reads them. `old` are the
+    patches as they are now, `deeds` what they do where they apply. `anew`: no diff is kept.
+    """
+
+    repository: Repository
+    source: ObjectSource
+    base: Base
+    home: Home
+    old: Sequence[LoadedPatch]
+    deeds: Mapping[str, Deed]
+    anew: bool = False
+
+
+def deeds_of(stack: Stack, patches: Sequence[LoadedPatch]) -> dict[str, Deed]:
+    """What each patch's commit does in a stack that was built from them, by name."""
+    commits = {each.oid: each.payload for each in stack.objects if each.kind == "commit"}
+    deeds = {}
+    before = stack.base.tree
+    for outcome, patch in zip(stack.outcomes, patches, strict=True):
+        if outcome.commit is not None and outcome.tree is not None:
+            commit = parse_commit(outcome.commit, commits[outcome.commit])
+            deeds[patch.name] = Deed(before, outcome.tree, commit.message, commit.author)
+            before = outcome.tree
+    return deeds
+
+
+def plan_patches(slots: Sequence[Slot], setting: Setting) -> Plan:
+    """The patch files of `slots`, verified: re-applied on the base each must give its tree.
+
+    Nothing is written. Raises NotReproducedError for a patch that would not give its tree.
+    """
+    written = [slot for slot in slots if not _is_kept(slot)]
+    data = export_patches(setting.repository, [_wanted(slot, setting) for slot in written])
+    exported = dict(zip((slot.name for slot in written), data, strict=True))
+    patches = tuple(_patch(slot, exported.get(slot.name), setting.home) for slot in slots)
+    stack = build_stack(setting.source, setting.base, [each.series_patch for each in patches])
+    _prove(slots, patches, stack)
+    return Plan(patches, _revised(setting.old, patches), stack)
+
+
+def _is_kept(slot: Slot) -> bool:
+    """Whether the file is not ours to write (another repository's), or has no commit."""
+    return slot.loaded is not None and (
+        slot.loaded.path is None or slot.deed.before == slot.deed.after
+    )
+
+
+def _wanted(slot: Slot, setting: Setting) -> Wanted:
+    layout = _layout(slot, setting)
+    if slot.loaded is None:
+        return Wanted(slot.deed, None, layout)
+    file = slot.loaded.file
+    deed = setting.deeds.get(slot.name)
+    if deed is None and file.header is not None and file.header.message == slot.deed.message:
+        # it did not apply: only its words can be compared
+        deed = Deed("", "", slot.deed.message, slot.deed.author)
+    original = Original(file, deed) if deed is not None else None
+    return Wanted(slot.deed, original, layout, setting.anew)
+
+
+def _layout(slot: Slot, setting: Setting) -> Layout:
+    component = setting.home.component
+    strip, folder = component.strip, component.subdirectory
+    if slot.loaded is not None:
+        strip, folder = slot.loaded.strip, slot.loaded.subdirectory
+        if slot.loaded.file.changes:
+            return layout_of(slot.loaded.file, strip, folder)
+        # a recipe's that is made for the first time: its folders are nobody's yet
+    alike = next((each for each in setting.old if each.strip == strip and each.file.changes), None)
+    if alike is not None:
+        return layout_of(alike.file, strip, folder)
+    return Layout(strip, folder, f"{component.name}/" * (strip - 1))
+
+
+def _patch(slot: Slot, data: bytes | None, home: Home) -> LoadedPatch:
+    if slot.loaded is not None and (data is None or data == slot.loaded.data):
+        return slot.loaded
+    assert data is not None
+    if slot.loaded is not None:
+        file = _parsed(data, slot.loaded.where, slot.loaded.file.strip, slot.deed)
+        return replace(slot.loaded, data=data, file=file)
+    where = home.path(slot.name)
+    return LoadedPatch(
+        name=slot.name,
+        data=data,
+        file=_parsed(data, where, home.component.strip, slot.deed),
+        origin=home.entry,
+        path=home.root / where,
+        where=where,
+        strip=home.component.strip,
+        subdirectory=home.component.subdirectory,
+    )
+
+
+def _parsed(data: bytes, where: str, strip: int, deed: Deed) -> PatchFile:
+    file = parse_patch(data, name=where, strip=strip)
+    if file.header is not None and not says(split_lines(file.preamble), deed.message):
+        raise NotReproducedError(
+            Problem(
+                "its message would not come back from a patch file as it is",
+                where,
+                "reword the commit: git commit --amend",
+            )
+        )
+    return file
+
+
+def _prove(slots: Sequence[Slot], patches: Sequence[LoadedPatch], stack: Stack) -> None:
+    problems = []
+    for slot, patch, outcome in zip(slots, patches, stack.outcomes, strict=True):
+        if slot.deed.before == slot.deed.after:
+            continue
+        if outcome.tree != slot.deed.after:
+            problems.append(_wrong(patch))
+            break  # all that follows is wrong because of it
+    if problems:
+        raise NotReproducedError(*problems)
+
+
+def _wrong(patch: LoadedPatch) -> Problem:
+    if patch.path is None:
+        return Problem(
+            f"{patch.name} belongs to another repository and cannot be rewritten",
+            patch.where,
+            "put the edit into a patch of the series: --patch NAME or --new NAME",
+        )
+    folder = f"{patch.subdirectory}/" if patch.subdirectory else ""
+    hint = f"are there files outside of {folder} among the edits?" if folder else ""
+    return Problem(f"{patch.name} would not give the tree it was made from", patch.where, hint)
+
+
+def _revised(old: Sequence[LoadedPatch], new: Sequence[LoadedPatch]) -> tuple[Revised, ...]:
+    before = {each.name: each for each in old}
+    after = {each.name for each in new}
+    rows = [_compared(before.get(each.name), each) for each in new]
+    rows += [
+        Revised(each.name, Revision.REMOVED, each, None) for each in old if each.name not in after
+    ]
+    return tuple(rows)
+
+
+def _compared(old: LoadedPatch | None, new: LoadedPatch) -> Revised:
+    if old is None:
+        return Revised(new.name, Revision.ADDED, None, new)
+    return Revised(new.name, compare_patches(old.file, new.file), old, new)

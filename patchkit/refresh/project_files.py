@@ -1,0 +1,313 @@
+"""Which files of the project a draft changes: patches, the series, sometimes the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.errors import BadInputError, PatchkitError, Problem
+from patchkit.gitcmd.object_reader import reading
+from patchkit.manifest.edit import add_patch, set_series
+from patchkit.manifest.find import FOLDER, manifests_in
+from patchkit.manifest.load import load_manifest
+from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Location, Manifest
+from patchkit.model.mail import parse_patch
+from patchkit.model.names import recipe_name
+from patchkit.model.progress import Progress
+from patchkit.model.revision import Revision
+from patchkit.model.series_file import Series, parse_series
+from patchkit.refresh.draft import Draft
+from patchkit.refresh.patch_plan import Home
+from patchkit.stack.build import build_stack
+from patchkit.stack.lockfile import LockedComponent, lock_component
+from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.upstream.store import Store
+
+
+class Project(Struct, frozen=True):
+    """A component in its manifest: what file names are made from."""
+
+    manifest: Manifest
+    component: Component
+
+    @property
+    def home(self) -> Home:
+        """Where its new patches go; a component without a series gets one of its own."""
+        entry = self.component.series
+        if entry is None:
+            path = f"patches/{self._own_folder}/series"
+            entry = LocalSeries(path, Location(self.manifest.path, self.component.where.line))
+        return Home(self.manifest.root, entry, self.component)
+
+    @property
+    def fork(self) -> str:
+        """The path of a series that no other manifest uses."""
+        base = f"patches/{self.component.name}-{self.manifest.name}"
+        folder, count = base, 1
+        while (self.manifest.root / folder).exists():
+            count += 1
+            folder = f"{base}-{count}"
+        return f"{folder}/series"
+
+    @property
+    def _own_folder(self) -> str:
+        plain = self.component.name
+        taken = (self.manifest.root / "patches" / plain / "series").exists()
+        return f"{plain}-{self.manifest.name}" if taken else plain
+
+
+def files_of(project: Project) -> dict[Path, bytes | None]:
+    """The files that a change of the component's patches starts from, as they are now.
+
+    Path -> bytes, None for one that is not there: the manifest, the series and the patches beside
+    it, patches that the manifest names. Read before anything is planned with them, it is what
+    `write_set` must find again.
+    """
+    root, component = project.manifest.root, project.component
+    paths = {project.manifest.path, root / project.home.entry.path}
+    for entry in component.patches:
+        if isinstance(entry, LocalSeries):
+            paths |= {root / entry.path, *(root / entry.path).parent.glob("*.patch")}
+        elif isinstance(entry, LocalPatch):
+            paths.add(root / entry.path)
+    plain = {path for path in paths if path.is_file()}
+    return {path: read_plain(path, most=LARGEST_PATCH) if path in plain else None for path in paths}
+
+
+def patch_names_in(folder: Path) -> frozenset[str]:
+    """The names of all patch files in a folder, listed or not."""
+    return frozenset(path.name for path in folder.glob("*.patch"))
+
+
+def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path, bytes | None]:
+    """Path -> new bytes of every file that a draft changes; None: it goes away.
+
+    `manifest` is what the manifest's file is to hold without this draft.
+    """
+    assert draft.plan is not None
+    root, home = project.manifest.root, project.home
+    writes: dict[Path, bytes | None] = {}
+    for row in draft.plan.revised:
+        patch = row.new or row.old
+        if row.revision is Revision.IDENTICAL or patch is None or patch.path is None:
+            continue
+        writes[patch.path] = row.new.data if row.new is not None else None
+    path = root / home.entry.path
+    series, before = _series(path, home.entry.path), path.read_bytes() if path.exists() else None
+    text = series.arrange(draft.series).data
+    if text != before and (draft.series or before is not None):
+        writes[path] = text
+    if project.component.series is None and draft.series:
+        writes[project.manifest.path] = _with_series(project, home.entry.path, manifest)
+    return writes
+
+
+def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, bytes | None]:
+    """The same change in a copy of the series that is this component's alone.
+
+    `data` is what the manifest's file is to hold without this draft.
+    """
+    assert draft.plan is not None
+    manifest, entry = project.manifest, project.component.series
+    strangers = list(_changed_elsewhere(draft))
+    if entry is None or strangers:
+        what = strangers[0] if strangers else f"{project.component.name} has no series"
+        hint = "only a series can be forked"
+        raise BadInputError(Problem(what, str(project.component.where), hint))
+    path = manifest.root / project.fork
+    text = _series(manifest.root / entry.path, entry.path).arrange(draft.series).data
+    writes: dict[Path, bytes | None] = {path: text}
+    for patch in draft.plan.patches:
+        if isinstance(patch.origin, LocalSeries):
+            writes[path.parent / patch.name] = patch.data
+            recipe = (manifest.root / entry.path).parent / recipe_name(patch.name)
+            if recipe.is_file():
+                writes[path.parent / recipe.name] = recipe.read_bytes()
+    writes[manifest.path] = set_series(
+        data, project.component.name, project.fork, file=manifest.path
+    )
+    return writes
+
+
+def _changed_elsewhere(draft: Draft) -> Iterator[str]:
+    assert draft.plan is not None
+    for row in draft.plan.revised:
+        patch = row.new or row.old
+        changed = patch is not None and row.revision is not Revision.IDENTICAL
+        if changed and patch is not None and not isinstance(patch.origin, LocalSeries):
+            yield f"{patch.name} is not in the series"
+
+
+def _series(path: Path, name: str) -> Series:
+    return parse_series(path.read_bytes(), name=name) if path.exists() else Series()
+
+
+def _with_series(project: Project, path: str, data: bytes) -> bytes:
+    entry = {"series": path}
+    return add_patch(data, project.component.name, entry, file=project.manifest.path)
+
+
+# Patch files that other stacks use, too: what a change of them does there.
+
+
+class OtherUse(Struct, frozen=True):
+    """A component, of this manifest or another, that takes one of the changed files."""
+
+    manifest: Manifest
+    component: Component
+
+    def __str__(self) -> str:
+        return f"{self.component.name} of {self.manifest.path.name}"
+
+
+class Consequences(Struct, frozen=True):
+    """What a change does to the others: why it must not be, or what their locks say then."""
+
+    problems: tuple[Problem, ...]
+    locks: tuple[tuple[OtherUse, LockedComponent], ...]
+
+
+def other_uses(
+    manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]
+) -> tuple[OtherUse, ...]:
+    """Who else takes a file that `component` of `manifest` is about to change.
+
+    Manifests that cannot be loaded are passed over: `check` reports them.
+    """
+    found = []
+    for each in _manifests(manifest):
+        for other in each.components:
+            same = each.path == manifest.path and other.name == component.name
+            if not same and _takes(each, other, changed):
+                found.append(OtherUse(each, other))
+    return tuple(found)
+
+
+def foresee(
+    uses: Sequence[OtherUse],
+    changed: Mapping[Path, bytes | None],
+    store: Store,
+    progress: Progress,
+) -> Consequences:
+    """Try the changed files in every stack that takes them, at its own pin."""
+    problems: list[Problem] = []
+    locks: list[tuple[OtherUse, LockedComponent]] = []
+    for use in uses:
+        try:
+            locks.append((use, _tried(use, changed, store, progress)))
+        except PatchkitError as error:
+            problems += error.problems
+    return Consequences(tuple(problems), tuple(locks))
+
+
+def _manifests(manifest: Manifest) -> Iterator[Manifest]:
+    paths = dict.fromkeys(manifests_in(manifest.root / FOLDER))
+    for path in paths:
+        if path.absolute() == manifest.path:
+            continue
+        try:
+            yield load_manifest(path)
+        except PatchkitError:
+            continue
+    yield manifest
+
+
+def _takes(manifest: Manifest, component: Component, changed: Mapping[Path, bytes | None]) -> bool:
+    paths = {
+        manifest.root / each.path
+        for each in component.patches
+        if isinstance(each, LocalPatch | LocalSeries)
+    }
+    return bool(paths & changed.keys()) or any(
+        _lists(manifest, component, each) for each in changed
+    )
+
+
+def _lists(manifest: Manifest, component: Component, path: Path) -> bool:
+    """Whether the component's series, which stands beside the file, lists it."""
+    entry = component.series
+    file = manifest.root / entry.path if entry is not None else None
+    if entry is None or file is None or file.parent != path.parent or not file.is_file():
+        return False
+    return path.name in parse_series(file.read_bytes(), name=entry.path).names
+
+
+def _tried(
+    use: OtherUse, changed: Mapping[Path, bytes | None], store: Store, progress: Progress
+) -> LockedComponent:
+    base = store.cached_base(use.component)
+    if base is None:
+        raise PatchkitError(
+            Problem(
+                "uses the same patches, and its upstream is not here to try them",
+                str(use),
+                f"patchkit fetch {use.manifest.options()}, or --fork",
+            )
+        )
+    series = load_series(use.manifest, use.component, store, progress)
+    after = replace(series, patches=tuple(_patches(use, series, changed)))
+    with reading(store.repository(use.component)) as reader:
+        stack = build_stack(reader, base, after.series_patches)
+    for outcome in stack.outcomes:
+        if not outcome.status.applies:
+            raise PatchkitError(
+                Problem(
+                    f"{outcome.name} would not apply there any more",
+                    str(use),
+                    "--fork gives this component patch files of its own",
+                )
+            )
+    return lock_component(stack, after)
+
+
+def _patches(
+    use: OtherUse, series: LoadedSeries, changed: Mapping[Path, bytes | None]
+) -> Iterator[LoadedPatch]:
+    root = use.manifest.root
+    for entry in use.component.patches:
+        mine = [each for each in series.patches if each.origin == entry]
+        text = changed.get(root / entry.path) if isinstance(entry, LocalSeries) else None
+        if not isinstance(entry, LocalSeries) or text is None:
+            yield from (_with_change(use, each, changed) for each in mine)
+            continue
+        by_name = {each.name: each for each in mine}
+        folder = entry.path.rpartition("/")[0]
+        for line in parse_series(text, name=entry.path).entries:
+            known = by_name.get(line.name)
+            if known is not None:
+                yield _with_change(use, known, changed)
+            else:
+                where = f"{folder}/{line.name}" if folder else line.name
+                data = changed[root / where] or b""
+                strip = use.component.strip if line.strip is None else line.strip
+                yield LoadedPatch(
+                    name=line.name,
+                    data=data,
+                    file=parse_patch(data, name=where, strip=strip),
+                    origin=entry,
+                    path=root / where,
+                    where=where,
+                    strip=strip,
+                    subdirectory=use.component.subdirectory,
+                )
+
+
+def _with_change(
+    use: OtherUse, patch: LoadedPatch, changed: Mapping[Path, bytes | None]
+) -> LoadedPatch:
+    if patch.path is None or patch.path not in changed:
+        return patch
+    data = changed[patch.path]
+    if data is None:
+        raise PatchkitError(
+            Problem(
+                f"would lose {patch.name}, which goes away",
+                str(use),
+                "--fork gives this component patch files of its own",
+            )
+        )
+    return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))

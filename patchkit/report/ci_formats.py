@@ -1,0 +1,164 @@
+"""Notices as SARIF 2.1.0, the form that code scanning pages read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from patchkit import __version__
+from patchkit.report.findings import HELP, RULES
+from patchkit.report.notice import Case, Level, Notice, Verdict
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_HELP = "The result's own text says what to do; `patchkit check` prints it with all details."
+_RANK = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "note"}
+
+
+def sarif_document(notices: Iterable[Notice]) -> str:
+    """The log of one run; without a final newline."""
+    listed = list(notices)
+    rules = list(dict.fromkeys(each.rule for each in listed))
+    run = {
+        "tool": {
+            "driver": {
+                "name": "patchkit",
+                "semanticVersion": __version__,
+                "rules": [_rule(each) for each in rules],
+            }
+        },
+        "columnKind": "utf16CodeUnits",
+        "results": [_result(each, rules.index(each.rule)) for each in listed],
+    }
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(document, indent=2, ensure_ascii=True)
+
+
+def _rule(name: str) -> dict[str, Any]:
+    words = RULES.get(name, name.replace("-", " ").capitalize())
+    # GitHub asks for all three
+    return {
+        "id": name,
+        "shortDescription": {"text": words},
+        "fullDescription": {"text": f"{words}."},
+        "help": {"text": HELP.get(name, _HELP)},
+    }
+
+
+def _result(notice: Notice, rule: int) -> dict[str, Any]:
+    fingerprint = sha256(_text(f"{notice.rule}\0{notice.subject}").encode()).hexdigest()
+    result: dict[str, Any] = {
+        "ruleId": notice.rule,
+        "ruleIndex": rule,
+        "level": _RANK[notice.level],
+        "message": {"text": _text(notice.message)},
+        "partialFingerprints": {"patchkit/v1": fingerprint},
+    }
+    if notice.path:
+        place = {
+            "artifactLocation": {"uri": quote(notice.path, errors="surrogateescape")},
+            "region": {"startLine": max(1, notice.line)},
+        }
+        result["locations"] = [{"physicalLocation": place}]
+    return result
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+# Cases as JUnit XML, as most CI systems read it: one suite per component, one case per patch.
+
+
+# What XML 1.0 has no way to say, not even escaped.
+_UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What steers a terminal that the document is shown on, or reorders it.
+_STEERING = re.compile("[\r\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ELEMENTS = {Verdict.FAILED: "failure", Verdict.ERROR: "error", Verdict.SKIPPED: "skipped"}
+
+
+def junit_document(cases: Iterable[Case], name: str) -> str:
+    """The results of one run, called `name`; without a final newline."""
+    listed = list(cases)
+    suites: dict[str, list[Case]] = {}
+    for case in listed:
+        suites.setdefault(case.suite, []).append(case)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines.append(f"<testsuites name={_attribute(name)} {_counts(listed)}>")
+    for suite, members in suites.items():
+        lines.append(f"  <testsuite name={_attribute(suite)} {_counts(members)}>")
+        lines += [_case(case) for case in members]
+        lines.append("  </testsuite>")
+    return "\n".join([*lines, "</testsuites>"])
+
+
+def _case(case: Case) -> str:
+    head = f"    <testcase classname={_attribute(case.suite)} name={_attribute(case.name)}"
+    element = _ELEMENTS.get(case.verdict)
+    if element is None:
+        return f'{head} time="0"/>'
+    message = f"<{element} message={_attribute(case.message)}"
+    body = f">{_words(case.details)}</{element}>" if case.details else "/>"
+    return f'{head} time="0">\n      {message}{body}\n    </testcase>'
+
+
+def _counts(cases: list[Case]) -> str:
+    counted = {
+        "tests": len(cases),
+        "failures": sum(case.verdict is Verdict.FAILED for case in cases),
+        "errors": sum(case.verdict is Verdict.ERROR for case in cases),
+        "skipped": sum(case.verdict is Verdict.SKIPPED for case in cases),
+    }
+    return " ".join(f'{key}="{value}"' for key, value in counted.items()) + ' time="0"'
+
+
+def _attribute(text: str) -> str:
+    # a parser takes any blank in an attribute for a space
+    return '"' + _words(text).replace("\n", "&#10;").replace("\t", "&#9;") + '"'
+
+
+def _words(text: str) -> str:
+    speakable = _UNSPEAKABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _STEERING.sub(lambda found: f"&#{ord(found[0])};", escape(speakable))
+
+
+# Notices as workflow commands, which GitHub shows beside the lines of a pull request.
+#
+# A workflow command is a line that begins with `::`. Whatever upstream wrote into a subject or a
+# path is escaped as GitHub's own toolkit does it, so that it can end no line and begin no
+# command.
+
+
+_COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
+
+
+def annotation_lines(notices: Iterable[Notice]) -> list[str]:
+    """One line for each notice."""
+    return [_line(each) for each in notices]
+
+
+def _line(notice: Notice) -> str:
+    facts = {"title": notice.title}
+    if notice.path:
+        facts = {"file": notice.path, "line": str(max(1, notice.line)), **facts}
+    told = ",".join(f"{key}={_property(value)}" for key, value in facts.items())
+    return f"::{_COMMANDS[notice.level]} {told}::{_data(notice.message)}"
+
+
+def _data(text: str) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    # what other readers of logs take for the end of a line
+    return "".join(char if char.isprintable() or char == " " else _named(char) for char in text)
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _named(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

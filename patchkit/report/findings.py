@@ -1,0 +1,290 @@
+"""What a check or a drift found, in the terms that CI systems share: notices and cases.
+
+A *notice* is one thing at one place, for people who read a diff or a security page; a *case* is one
+patch that passed or failed, for those who read test results. The writers beside this module only
+know these two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from patchkit.drift.drift_report import PatchDrift
+from patchkit.errors import Problem
+from patchkit.explain.explanation import PatchExplanation
+from patchkit.model.lint import Finding, Severity
+from patchkit.model.outcome import Status
+from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
+from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
+from patchkit.report.notice import Case, Level, Notice, Verdict, landed_words
+from patchkit.report.silent_drift import silent_notices
+
+#: Manifest name -> its path, relative to where the project's files are.
+Paths = Mapping[str, str]
+
+_PLACE = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d+)(?::\d+)?")
+
+
+#: Every rule, with what it says in general.
+RULES: Mapping[str, str] = {
+    "does-not-apply": "A patch does not apply to its pin",
+    "problem": "Something could not be looked at",
+    "broken-upstream": "A patch does not fit the tracked branch any more",
+    "absorbed-upstream": "The tracked branch has the whole patch already",
+    "applies-perhaps-wrong": "A patch applies to the tracked branch, perhaps wrongly",
+    "hunks-absorbed-upstream": "The tracked branch has some hunks of a patch already",
+    "unseen": "Something that changes without a conflict could not be looked at",
+    "new-site-upstream": "The tracked branch has new code of the kind that patches take care of",
+    "override-gone-upstream": "A function that another component replaces is gone upstream",
+    "override-signature-upstream": "A function that another component replaces is called otherwise",
+    "override-body-upstream": "A function that another component replaces does something else",
+}
+
+
+#: What to do about those that `patchkit check` alone does not explain.
+HELP: Mapping[str, str] = {
+    "does-not-apply": "`patchkit check` shows what stands where the patch expects other lines.",
+    "broken-upstream": "`patchkit drift` shows the clash; `patchkit bump` carries what can be.",
+    "absorbed-upstream": "`patchkit bump` takes the patch off the series when it moves the pin.",
+    "applies-perhaps-wrong": "Read the function around the hunk as it is upstream now.",
+    "hunks-absorbed-upstream": "`patchkit bump` leaves them out when it moves the pin.",
+    "unseen": "`patchkit fetch` brings what is lacking.",
+    "new-site-upstream": "Cover it by a patch or a recipe, or accept it: `patchkit residual`.",
+    "override-gone-upstream": "`patchkit overrides` lists all; the replacement does nothing then.",
+    "override-signature-upstream": "`patchkit overrides --diff` shows how it is called now.",
+    "override-body-upstream": "`patchkit overrides --diff` shows what changed.",
+}
+
+#: Of a patch that does not fit: what a bump does about it by itself, and how much it matters then.
+_BUMP = {
+    Status.MERGED: "; a bump carries it",
+    Status.REGENERATED: "; its recipe regenerates it",
+}
+_LEVELS = {Status.MERGED: Level.WARNING, Status.REGENERATED: Level.NOTE}
+
+
+def check_notices(report: CheckReport, paths: Paths) -> Iterator[Notice]:
+    """Everything that a check found; style only where the check is strict."""
+    levels = {Severity.ERROR: Level.ERROR, Severity.WARNING: Level.WARNING}
+    if report.strict:
+        levels = {**levels, Severity.WARNING: Level.ERROR, Severity.STYLE: Level.ERROR}
+    for broken in report.broken:
+        yield from _problems(broken.manifest, broken.problems, paths.get(broken.manifest, ""))
+    for component in report.components:
+        fallback = paths.get(component.manifest, "")
+        name = f"{component.manifest}: {component.name}"
+        yield from _problems(name, component.problems, fallback)
+        for patch in component.patches:
+            if patch.explanation is not None:
+                yield _not_applying(component, patch, patch.explanation, fallback)
+        for finding in component.all_findings:
+            if finding.severity in levels:
+                yield _found(name, finding, levels[finding.severity], fallback)
+
+
+def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
+    """Every patch that the tracked branch broke, or made superfluous; what was silent last."""
+    for broken in report.broken:
+        yield from _problems(broken.manifest, broken.problems, paths.get(broken.manifest, ""))
+    for component in report.components:
+        fallback = paths.get(component.manifest, "")
+        name = f"{component.manifest}: {component.name}"
+        yield from _problems(name, component.problems, fallback)
+        for patch in component.patches:
+            yield from _drifted(component, patch, fallback)
+    # last: GitHub shows ten of each level, and there may be hundreds of these
+    for component in report.components:
+        yield from silent_notices(component, paths.get(component.manifest, ""))
+
+
+def check_cases(report: CheckReport) -> Iterator[Case]:
+    """One case for each patch; one for what could not be checked.
+
+    A case fails by what makes the check fail: with --strict by warnings and style, too.
+    """
+    bad = {Severity.ERROR}
+    if report.strict:
+        bad |= {Severity.WARNING, Severity.STYLE}
+    for broken in report.broken:
+        yield _error_case(broken.manifest, "manifest", broken.problems)
+    for component in report.components:
+        suite = f"{component.manifest}: {component.name}"
+        if component.problems:
+            yield _error_case(suite, "component", component.problems)
+        for patch in component.patches:
+            yield _check_case(suite, patch, bad)
+        errors = [each for each in component.findings if each.severity in bad]
+        if errors:
+            details = "\n".join(map(str, errors))
+            yield Case(suite, "component", Verdict.FAILED, str(errors[0]), details)
+
+
+def drift_cases(report: DriftReport) -> Iterator[Case]:
+    """One case for each patch: does it fit the tip of the tracked branch?"""
+    for broken in report.broken:
+        yield _error_case(broken.manifest, "manifest", broken.problems)
+    for component in report.components:
+        suite = f"{component.manifest}: {component.name}"
+        if component.problems:
+            yield _error_case(suite, "component", component.problems)
+        elif component.tip is None:
+            yield Case(suite, "component", Verdict.SKIPPED, component.skipped)
+        for patch in component.patches:
+            fine = not needs_attention(patch)
+            what = drift_words(patch)
+            verdict = Verdict.PASSED if fine else Verdict.FAILED
+            if patch.status is Status.WAITING:  # the one that it waits for is the finding
+                verdict = Verdict.SKIPPED
+            yield Case(suite, patch.name, verdict, "" if fine else what, clash_words(patch))
+
+
+def drift_words(patch: PatchDrift) -> str:
+    """What became of a patch, in one line."""
+    if patch.is_broken:
+        return _broken_words(patch)
+    by = f" by {landed_words(patch.absorbed_by)}" if patch.absorbed_by else ""
+    words = {
+        Status.REGENERATED: "is regenerated by its recipe",
+        Status.WAITING: f"waits for {', '.join(patch.waits_for)}",
+        Status.ABSORBED: f"is upstream already{by}",
+    }
+    return f"{patch.name} {words.get(patch.status, 'fits')}"
+
+
+def _broken_words(patch: PatchDrift) -> str:
+    """Who brought a patch into its state; and who stopped it applying, if that was earlier."""
+    bump = _BUMP.get(patch.status, "")
+    if patch.since is None:
+        return f"{patch.name} fits no commit of the branch{bump}"
+    after = "" if patch.days is None else f", {patch.days} days after the pin"
+    words = f"{patch.name} is broken by {landed_words(patch.since)}"
+    if patch.stopped_earlier and patch.broken_by is not None:
+        return f"{words}{bump}; it stopped applying by {landed_words(patch.broken_by)}{after}"
+    return f"{words}{after}{bump}"
+
+
+def clash_words(patch: PatchDrift) -> str:
+    """The hunks that clash, one a line."""
+    faults = patch.intervals[-1].faults if patch.is_broken else ()
+    return "\n".join(
+        f"{each.path}: hunk {each.hunk} (patch line {each.line}): {each.reason.value}"
+        for each in faults
+    )
+
+
+def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Iterator[Notice]:
+    subject = f"{component.manifest}/{component.name}/{patch.name}"
+    path, first = _place_of(patch.where, patch.listed, fallback)
+    where = f" ({component.ref} of {component.name})"
+    if patch.is_broken:
+        faults = clash_words(patch)
+        message = drift_words(patch) + where + (f"\n{faults}" if faults else "")
+        found = patch.intervals[-1].faults
+        line = found[0].line if found and path == patch.where else first
+        title = f"{patch.name} does not fit {component.ref}"
+        level = _LEVELS.get(patch.status, Level.ERROR)
+        yield Notice(level, "broken-upstream", title, message, subject, path, line)
+    elif patch.status is Status.ABSORBED:
+        title = f"{patch.name} is upstream"
+        message = drift_words(patch) + where
+        yield Notice(Level.WARNING, "absorbed-upstream", title, message, subject, path, first)
+    elif patch.forecast is not None and patch.forecast.review:
+        title = f"{patch.name} applies, perhaps wrongly"
+        rows = (each for each in patch.forecast.files if each.review)
+        told = "\n".join(f"{each.path}: {'; '.join(each.reasons)}" for each in rows)
+        message = f"{patch.name} applies{where}, and should be looked at\n{told}"
+        yield Notice(Level.WARNING, "applies-perhaps-wrong", title, message, subject, path, first)
+    for each in patch.suspicions:
+        by = f"\n{landed_words(each.by)}" if each.by is not None else ""
+        line = each.line if path == patch.where else first
+        title = f"{patch.name} applies, perhaps wrongly"
+        message = f"{patch.name}, patch line {each.line} ({each.path}): {each.what}{where}{by}"
+        about = f"{subject}/{each.path}/{each.hunk}/{each.kind}"
+        yield Notice(Level.WARNING, "applies-perhaps-wrong", title, message, about, path, line)
+    if patch.absorbed and patch.status is not Status.ABSORBED:
+        title = f"{len(patch.absorbed)} of {patch.hunks} hunks of {patch.name} are upstream"
+        message = "\n".join(
+            f"patch line {each.line} ({each.path}) by {landed_words(each.by) if each.by else '?'}"
+            for each in patch.absorbed
+        )
+        rule = "hunks-absorbed-upstream"
+        yield Notice(Level.NOTE, rule, title, f"{title}{where}\n{message}", subject, path, first)
+
+
+def _not_applying(
+    component: ComponentCheck, patch: PatchCheck, explanation: PatchExplanation, fallback: str
+) -> Notice:
+    path, line = _place_of(patch.where, patch.listed, fallback)
+    files = explanation.files
+    if files and path == patch.where:
+        line = files[0].hunks[0].line if files[0].hunks else files[0].line
+    title = f"{patch.name} does not apply"
+    details = "\n".join(f"{file.path}: {file.reason.value}" for file in files)
+    message = f"{title} to {component.name} at {component.pin}\n{details}".rstrip()
+    subject = f"{component.manifest}/{component.name}/{patch.name}"
+    return Notice(Level.ERROR, "does-not-apply", title, message, subject, path, line)
+
+
+def _found(name: str, finding: Finding, level: Level, fallback: str) -> Notice:
+    place = _PLACE.fullmatch(finding.where)
+    path = place["path"] if place else _own_file(finding.where)
+    hint = f"\n{finding.hint}" if finding.hint else ""
+    return Notice(
+        level,
+        finding.code,
+        finding.what.partition("\n")[0],
+        f"{name}: {finding.what}{hint}",
+        f"{name}/{finding.where}/{finding.what}",
+        path or fallback,
+        int(place["line"]) if place else 1,
+    )
+
+
+def _problems(name: str, problems: tuple[Problem, ...], fallback: str) -> Iterator[Notice]:
+    for each in problems:
+        place = _PLACE.fullmatch(each.where)
+        path = place["path"] if place and not place["path"].startswith("/") else fallback
+        line = int(place["line"]) if place else 1
+        message = f"{each}\n{each.hint}" if each.hint else str(each)
+        title = f"{name}: {each.what}".partition("\n")[0]
+        yield Notice(Level.ERROR, "problem", title, message, f"{name}/{each}", path, line)
+
+
+def _check_case(suite: str, patch: PatchCheck, bad: Collection[Severity]) -> Case:
+    match patch.status:
+        case Status.CONFLICTED:
+            details = "\n".join(
+                f"{clash.path}: hunk {clash.hunk} (patch line {clash.line}): {clash.reason.value}"
+                for clash in patch.outcome.clashes
+            )
+            return Case(suite, patch.name, Verdict.FAILED, "does not apply", details)
+        case Status.SKIPPED:
+            return Case(suite, patch.name, Verdict.SKIPPED, "an earlier patch does not apply")
+    errors = [each for each in patch.findings if each.severity in bad]
+    if errors:
+        details = "\n".join(map(str, errors))
+        return Case(suite, patch.name, Verdict.FAILED, errors[0].what, details)
+    return Case(suite, patch.name, Verdict.PASSED)
+
+
+def _error_case(suite: str, name: str, problems: tuple[Problem, ...]) -> Case:
+    details = "\n".join(map(str, problems))
+    return Case(suite, name, Verdict.ERROR, problems[0].what if problems else "", details)
+
+
+def _place_of(where: str, listed: str, fallback: str) -> tuple[str, int]:
+    """The patch's file, or the manifest's line that names one of another repository."""
+    own = _own_file(where)
+    place = _PLACE.fullmatch(listed)
+    if own or place is None:
+        return own or fallback, 1
+    same = place["path"].rpartition("/")[2] == fallback.rpartition("/")[2]
+    if place["path"].startswith("/") and not same:
+        return fallback, 1
+    return fallback if same else place["path"], int(place["line"])
+
+
+def _own_file(where: str) -> str:
+    """`where` if it is a file of the project, "" if it is another repository's."""
+    return where if re.fullmatch(r"[^:\0\n]+\.(patch|yml|yaml|json)", where) else ""

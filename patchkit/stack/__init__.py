@@ -1,0 +1,1 @@
+"""A series on a base, one commit per patch: read, built, exported, locked, imported."""

@@ -1,0 +1,295 @@
+"""A stack: a base and an ordered series of patches on it, one commit per patch.
+
+`build_stack` is a pure function of the base and the patches' bytes: the same commit ids on every
+machine, and nothing is written. `read_stack` is the way back: the commits between a base and a tip
+as they now are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.errors import BadInputError, Problem
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.apply_changes import Blobs, apply_changes
+from patchkit.model.diff_parse import parse_diff
+from patchkit.model.mail import add_patch_trailer, split_patch_trailer
+from patchkit.model.objects import Base, GitObject, lines_of, make_commit
+from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.patch import FileChange, Header, Identity, PatchFile
+from patchkit.model.tree import ObjectSource, Tree
+
+__all__ = [
+    "COMMITTER",
+    "Base",
+    "SeriesPatch",
+    "Stack",
+    "StackBuilder",
+    "StackCommit",
+    "build_stack",
+    "parse_commit",
+    "patch_changes",
+    "read_stack",
+]
+
+COMMITTER = Identity("patchkit", "patchkit@localhost")
+
+_LINEAR_HINT = "a stack is a line of commits, one per patch: rebase it so that it is one"
+
+
+class SeriesPatch(Struct, frozen=True):
+    """A patch of a series: its name there, its contents, and where its paths are in the tree.
+
+    `strip` leading folders are taken off its paths, then `subdirectory` is put before them.
+    """
+
+    name: str
+    file: PatchFile
+    strip: int = 1
+    subdirectory: str = ""
+
+
+class Stack(Struct, frozen=True):
+    """A series applied on a base.
+
+    `commit` and `tree` are those after the last patch that applies. `objects` are all that the
+    base's repository does not have yet, blobs and trees before the commits that need them.
+    """
+
+    base: Base
+    outcomes: tuple[PatchOutcome, ...]
+    commit: str
+    tree: str
+    objects: tuple[GitObject, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Whether every patch applies."""
+        return all(outcome.status.applies for outcome in self.outcomes)
+
+
+class StackCommit(Struct, frozen=True):
+    """A commit of a stack; `message` is without our trailer, which gave `patch` (or None)."""
+
+    id: str
+    tree: str
+    parent: str
+    author: Identity
+    message: str
+    patch: str | None
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return self.message.split("\n", 1)[0]
+
+
+def build_stack(
+    source: ObjectSource,
+    base: Base,
+    patches: Sequence[SeriesPatch],
+    *,
+    stop_at_conflict: bool = True,
+) -> Stack:
+    """Apply `patches` on `base` in memory.
+
+    A patch without file changes is EMPTY and makes no commit. After a conflict the rest is
+    SKIPPED, or with `stop_at_conflict` off tried on the tree without the patch that conflicts.
+    """
+    builder = StackBuilder(source, base)
+    builder.preload(patches)
+    outcomes: list[PatchOutcome] = []
+    stopped = False
+    for patch in patches:
+        outcomes.append(
+            PatchOutcome(patch.name, Status.SKIPPED) if stopped else builder.push(patch)
+        )
+        stopped = stopped or (stop_at_conflict and not outcomes[-1].status.applies)
+    return builder.finish(outcomes)
+
+
+def patch_changes(patch: SeriesPatch) -> tuple[FileChange, ...]:
+    """The patch's changes with the paths that they have in the tree."""
+    changes = patch.file.changes
+    if patch.strip != patch.file.strip:
+        first_line = patch.file.preamble.count(b"\n") + 1
+        changes = parse_diff(patch.file.diff, first_line, strip=patch.strip, name=patch.name)
+    folder = patch.subdirectory.strip("/")
+    return tuple(_move_below(change, folder) for change in changes) if folder else changes
+
+
+def read_stack(repository: Repository, base_commit: str, tip: str) -> tuple[StackCommit, ...]:
+    """The commits from `base_commit` (exclusive) to `tip`, oldest first.
+
+    BadInputError if there is a merge among them or if `tip` is not built on `base_commit`.
+    """
+    listed = repository.git("rev-list", "--parents", f"{base_commit}..{tip}").out
+    parents = {row[0]: row[1:] for row in map(str.split, lines_of(listed.decode()))}
+    ids = _line_of_commits(parents, base_commit, repository.commit(tip) or tip)
+    if not ids:
+        return ()
+    raw = repository.git("cat-file", "--batch", stdin="".join(f"{i}\n" for i in ids).encode()).out
+    return tuple(_parse_commits(raw))
+
+
+class StackBuilder:
+    """Puts patches on a base one by one; `tree` and `commit` are where it has got to."""
+
+    def __init__(self, source: ObjectSource, base: Base) -> None:
+        self.base = base
+        self.source = source
+        self.commit = base.commit
+        self.tree = Tree(source, base.tree)
+        self.blobs = Blobs(source)
+        self._tree_id = base.tree
+        self._objects: dict[str, GitObject] = {}
+
+    def preload(self, patches: Sequence[SeriesPatch]) -> None:
+        """Read at once all files of the base that the patches touch."""
+        paths = {
+            change.old_path
+            for patch in patches
+            for change in patch_changes(patch)
+            if change.old_path is not None and (change.hunks or change.binary)
+        }
+        entries = (self.tree.entry(path) for path in sorted(paths))
+        self.blobs.load(entry.oid for entry in entries if entry and entry.mode != 0o160000)
+
+    def push(self, patch: SeriesPatch) -> PatchOutcome:
+        """Apply one patch and commit it, if it applies."""
+        changes = patch_changes(patch)
+        if not changes:
+            return PatchOutcome(patch.name, Status.EMPTY)
+        applied = apply_changes(self.tree, self.blobs, changes)
+        if applied.tree is None:
+            return PatchOutcome(patch.name, Status.CONFLICTED, applied.files)
+        written = list(applied.blobs)
+        self._land(patch, applied.tree, written)
+        shifted = any(each.status is Status.SHIFTED for each in applied.files)
+        status = Status.SHIFTED if shifted else Status.UNCHANGED
+        return PatchOutcome(patch.name, status, applied.files, self.commit, self._tree_id)
+
+    def place(
+        self,
+        patch: SeriesPatch,
+        tree: Tree,
+        objects: Sequence[GitObject],
+        status: Status = Status.REGENERATED,
+        files: tuple[FileOutcome, ...] = (),
+    ) -> PatchOutcome:
+        """Commit a tree, with its new objects, as what the patch makes, whatever its diff says."""
+        for each in objects:
+            if each.kind == "blob":
+                self.blobs.add(each)
+        self._land(patch, tree, list(objects))
+        return PatchOutcome(patch.name, status, files, self.commit, self._tree_id)
+
+    @property
+    def tree_id(self) -> str:
+        """The id of `tree`."""
+        return self._tree_id
+
+    @property
+    def objects(self) -> tuple[GitObject, ...]:
+        """What was made so far."""
+        return tuple(self._objects.values())
+
+    def finish(self, outcomes: Sequence[PatchOutcome]) -> Stack:
+        """The stack as built so far."""
+        return Stack(self.base, tuple(outcomes), self.commit, self._tree_id, self.objects)
+
+    def _land(self, patch: SeriesPatch, tree: Tree, written: list[GitObject]) -> None:
+        self._tree_id = tree.write(written)
+        self.tree = tree
+        written.append(self._commit(patch))
+        self.commit = written[-1].oid
+        self._objects.update((each.oid, each) for each in written)
+
+    def _commit(self, patch: SeriesPatch) -> GitObject:
+        header = patch.file.header or Header("")
+        message = header.message
+        if not header.subject.strip():
+            message = f"{patch.name.removesuffix('.patch')}\n\n{message.strip()}".strip()
+        author = header.author or COMMITTER
+        # git cannot read a commit from before 1970
+        date = author.date if author.date[:1].isdigit() else self.base.date
+        return make_commit(
+            tree=self._tree_id,
+            parents=[self.commit],
+            author=replace(author, date=date),
+            committer=replace(COMMITTER, date=date),
+            message=add_patch_trailer(message, patch.name),
+        )
+
+
+def _move_below(change: FileChange, folder: str) -> FileChange:
+    old, new = change.old_path, change.new_path
+    return replace(
+        change,
+        old_path=None if old is None else f"{folder}/{old}",
+        new_path=None if new is None else f"{folder}/{new}",
+    )
+
+
+def _line_of_commits(parents: dict[str, list[str]], base_commit: str, tip: str) -> list[str]:
+    """The commits after `base_commit` up to `tip`, oldest first."""
+    line: list[str] = []
+    at = tip
+    while at in parents:
+        line.append(at)
+        at = parents[at][0] if parents[at] else ""
+    if at != base_commit:
+        raise BadInputError(
+            Problem(
+                f"commit {tip} is not built on the base {base_commit}",
+                hint=f"rebase it onto {base_commit}",
+            )
+        )
+    merges = [oid for oid in line if len(parents[oid]) > 1]
+    if merges:
+        raise BadInputError(
+            *(Problem(f"commit {oid} is a merge", hint=_LINEAR_HINT) for oid in merges)
+        )
+    return line[::-1]
+
+
+def _parse_commits(raw: bytes) -> Iterator[StackCommit]:
+    position = 0
+    while position < len(raw):
+        end = raw.index(b"\n", position)
+        oid, _, size = raw[position:end].decode().split(" ")
+        payload = raw[end + 1 : end + 1 + int(size)]
+        yield parse_commit(oid, payload)
+        position = end + 2 + int(size)
+
+
+def parse_commit(oid: str, payload: bytes) -> StackCommit:
+    """A commit with one parent from the payload of its object."""
+    head, _, body = payload.partition(b"\n\n")
+    fields = dict(reversed([line.partition(b" ")[::2] for line in head.split(b"\n")]))
+    charset = fields.get(b"encoding", b"utf-8").decode("ascii", "replace")
+    message, patch = split_patch_trailer(_decode(body, charset))
+    return StackCommit(
+        id=oid,
+        tree=fields[b"tree"].decode(),
+        parent=fields[b"parent"].decode(),
+        author=_identity(_decode(fields[b"author"], charset)),
+        message=message,
+        patch=patch,
+    )
+
+
+def _decode(data: bytes, charset: str) -> str:
+    try:
+        return data.decode(charset)
+    except (LookupError, UnicodeDecodeError):
+        return data.decode("utf-8", "surrogateescape")
+
+
+def _identity(line: str) -> Identity:
+    name, _, rest = line.partition(" <")
+    email, _, date = rest.rpartition("> ")
+    return Identity(name, email, date)

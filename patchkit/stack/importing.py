@@ -1,0 +1,259 @@
+"""Patches from elsewhere: a folder, a quilt series, a mailbox, commits of a repository, edits.
+
+Each source gives patches with a wish for a name. A file that can be read as it is comes through to
+the byte; only a mail in a transfer encoding, and what has no file yet, is written anew.
+"""
+
+from __future__ import annotations
+
+import email
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
+from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.scratch import overlay
+from patchkit.gitcmd.worktree import git_folder, tracked_tree
+from patchkit.model.header import format_header
+from patchkit.model.mail import parse_patch
+from patchkit.model.names import is_patch_name, new_name, slug
+from patchkit.model.objects import lines_of
+from patchkit.model.patch import Header, Identity
+from patchkit.stack.build import StackCommit, read_stack
+from patchkit.stack.patch_files import canonical_diffs, named_author
+
+_ENDINGS = (".patch", ".diff", ".txt", ".eml")
+_NUMBER = re.compile(r"^(?:v\d+-)?\d{2,5}[-_. ]+(?=[A-Za-z0-9])")
+_FROM_LINE = re.compile(rb"^From .*\d\d:\d\d:\d\d.*\d{4}[^\n]*\n", re.MULTILINE)
+_ENCODED = re.compile(
+    rb"^Content-Transfer-Encoding:[ \t]*(?:base64|quoted-printable)", re.IGNORECASE | re.MULTILINE
+)
+_DIGITS = re.compile(r"(\d+)")
+
+
+class Incoming(Struct, frozen=True):
+    """A patch that wants to be in a series: the name it would like, its bytes, where it is from."""
+
+    name: str
+    data: bytes
+    where: str
+    strip: int | None = None
+
+
+class Found(Struct, frozen=True):
+    """What a source holds; `kind` is a word for it."""
+
+    kind: str
+    patches: tuple[Incoming, ...]
+
+
+def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Found:
+    """The patches at a path that is no repository; `order` names files of a folder.
+
+    `strip` leading folders go from the paths of a patch that a series says nothing of.
+
+    UsageError if there is nothing to read, BadInputError with every patch that is none.
+    """
+    kind, patches = _raw(source, order)
+    filled = [p if p.strip is not None else replace(p, strip=strip) for p in patches]
+    return Found(kind, _readable(filled))
+
+
+def read_commits(folder: Path, base: str, tip: str) -> Found:
+    """The commits from `base` (exclusive) to `tip` of the repository at `folder`."""
+    repository = _repository(folder)
+    ids = {name: repository.commit(name) for name in (base, tip)}
+    unknown = [Problem(f"{n}: no such commit in {folder}") for n, oid in ids.items() if oid is None]
+    if unknown:
+        raise UsageError(*unknown)
+    commits = read_stack(repository, str(ids[base]), str(ids[tip]))
+    return Found("git range", tuple(_written(repository, commits)))
+
+
+def read_edits(folder: Path, base: str | None, message: str, author: Identity) -> Found:
+    """What the worktree at `folder` has beyond `base`: commits, then uncommitted edits as one.
+
+    Without `base`, or where the repository does not have it, the edits alone. New files count once
+    git was told of them.
+    """
+    repository = _repository(folder)
+    known = base is not None and repository.commit(base) is not None
+    commits = read_stack(repository, str(base), "HEAD") if known else ()
+    patches = list(_written(repository, commits))
+    head = repository.tree("HEAD")
+    if head is None:
+        raise UsageError(f"{folder} has no commit", hint="import its files' history by --git")
+    with overlay(repository) as trial:
+        tree = tracked_tree(repository, trial)
+        (diff,) = canonical_diffs(trial, [(head, tree)])
+    if diff:
+        data = format_header(Header(message, author)) + diff
+        patches.append(Incoming(f"{slug(message)}.patch", data, str(folder)))
+    return Found("checkout", tuple(patches))
+
+
+def is_worktree(source: Path) -> bool:
+    """Whether a path is the top folder of a git worktree."""
+    return (source / ".git").exists()
+
+
+def with_free_names(patches: Sequence[Incoming], taken: Collection[str]) -> list[Incoming]:
+    """The patches with valid names that are neither in `taken` nor twice, whatever the case."""
+    used = {name.casefold() for name in taken}
+    named = []
+    for patch in patches:
+        name = _valid_name(patch.name)
+        if name.casefold() in used:
+            name = new_name(name.removesuffix(".patch"), used)
+        used.add(name.casefold())
+        named.append(replace(patch, name=name))
+    return named
+
+
+def _valid_name(wish: str) -> str:
+    stem = wish
+    for ending in _ENDINGS:
+        stem = stem.removesuffix(ending)
+    stem = _NUMBER.sub("", stem)
+    name = f"{stem}.patch"
+    return name if is_patch_name(name) else f"{slug(stem)}.patch"
+
+
+def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[Incoming]]:
+    """A word for the source, and what it holds, not looked at yet."""
+    if source.is_file() and source.name == "series":
+        return "quilt series", _quilt(source)
+    if source.is_file():
+        return _file(source)
+    for series in (source / "series", source / "patches" / "series"):
+        if series.is_file() and order is None:
+            return "quilt series", _quilt(series)
+    if not source.is_dir():
+        raise UsageError(f"{source}: no such file or folder")
+    return "folder", _folder(source, order)
+
+
+def _quilt(series: Path) -> list[Incoming]:
+    """A series whose names may be of any kind, with folders, as quilt allows."""
+    found = []
+    for line in lines_of(_bytes(series).decode("utf-8", "surrogateescape")):
+        words = re.sub(r"(?:^|\s)#.*", "", line).split(maxsplit=1)
+        if words:
+            strip = _strip_option("".join(words[1:]), f"{series}: {words[0]}")
+            data = _bytes(series.parent / words[0])
+            found.append(Incoming(Path(words[0]).name, data, words[0], strip))
+    return found
+
+
+def _strip_option(text: str, where: str) -> int | None:
+    if not text.strip():
+        return None
+    match = re.fullmatch(r"-p[ \t]*(\d{1,2})", text.strip())
+    if match is None:
+        hint = "only -pN is understood; a reversed patch must be reversed first (interdiff)"
+        raise BadInputError(Problem(f"has the option {text.strip()}", where, hint))
+    return int(match[1])
+
+
+def _file(source: Path) -> tuple[str, list[Incoming]]:
+    data = _bytes(source)
+    starts = [match.start() for match in _FROM_LINE.finditer(data)]
+    if not starts or starts[0] != 0:
+        return "patch", [Incoming(source.name, data, str(source))]
+    ends = [*starts[1:], len(data)]
+    mails = [_sent(data[start:end]) for start, end in zip(starts, ends, strict=True)]
+    return "mailbox", [
+        Incoming("", mail, f"{source} (mail {number})") for number, mail in enumerate(mails, 1)
+    ]
+
+
+def _sent(mail: bytes) -> bytes:
+    """A mail without the line ends of its transport: CRLF throughout is none of the patch's."""
+    return mail.replace(b"\r\n", b"\n") if mail.count(b"\r\n") == mail.count(b"\n") else mail
+
+
+def _folder(folder: Path, order: Sequence[str] | None) -> list[Incoming]:
+    there = {
+        path.name: path
+        for path in folder.iterdir()
+        if path.is_file() and path.suffix in (".patch", ".diff")
+    }
+    names = list(order) if order is not None else sorted(there, key=_natural)
+    missing = [Problem(f"{name}: no such patch in {folder}") for name in names if name not in there]
+    if missing or not names:
+        raise UsageError(*(missing or [Problem(f"{folder} holds no .patch or .diff file")]))
+    return [Incoming(name, _bytes(there[name]), str(there[name])) for name in names]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Numbers by their value: 2 before 10."""
+    return [(int(part) if part.isdecimal() else -1, part) for part in _DIGITS.split(name)]
+
+
+def _readable(patches: Sequence[Incoming]) -> tuple[Incoming, ...]:
+    """The patches, decoded where need be; BadInputError with every one that is none."""
+    found: list[Incoming] = []
+    problems: list[Problem] = []
+    for patch in patches:
+        try:
+            found.append(_checked(patch))
+        except PatchkitError as error:
+            problems += error.problems
+    if problems:
+        raise BadInputError(*problems)
+    return tuple(found)
+
+
+def _checked(patch: Incoming) -> Incoming:
+    if _ENCODED.search(patch.data[:8192]):
+        patch = replace(patch, data=_decoded(patch.data))
+    file = parse_patch(patch.data, name=patch.where, strip=patch.strip or 0)
+    if not file.changes:
+        raise BadInputError(Problem("holds no diff", patch.where))
+    if patch.name:
+        return patch
+    subject = file.header.subject if file.header is not None else ""
+    return replace(patch, name=f"{slug(subject)}.patch")
+
+
+def _decoded(mail: bytes) -> bytes:
+    """A mail whose body is in a transfer encoding as one that is not."""
+    head, _, _ = mail.partition(b"\n\n")
+    message = email.message_from_bytes(_FROM_LINE.sub(b"", mail, count=1))
+    body = message.get_payload(decode=True)
+    assert isinstance(body, bytes)
+    kept = [
+        line
+        for line in re.split(rb"\n(?![ \t])", head)
+        if not line.lower().startswith((b"content-transfer-encoding:", b"from "))
+    ]
+    return b"\n".join(kept) + b"\n\n" + body
+
+
+def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator[Incoming]:
+    befores = [repository.tree(commit.parent) or "" for commit in commits[:1]]
+    befores += [commit.tree for commit in commits[:-1]]
+    pairs = [(before, c.tree) for before, c in zip(befores, commits, strict=True)]
+    for commit, diff in zip(commits, canonical_diffs(repository, pairs), strict=True):
+        if diff:
+            data = format_header(Header(commit.message, named_author(commit.author))) + diff
+            yield Incoming(f"{slug(commit.subject)}.patch", data, commit.id)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return read_plain(path, most=LARGEST_PATCH)
+    except OSError as error:
+        raise BadInputError(Problem(str(error.strerror), str(path))) from error
+
+
+def _repository(folder: Path) -> Repository:
+    git_dir = git_folder(folder)
+    if git_dir is None:
+        raise UsageError(f"{folder} is no git repository")
+    return Repository(git_dir, folder.absolute() if is_worktree(folder) else None)

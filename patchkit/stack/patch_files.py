@@ -1,0 +1,181 @@
+"""Commits -> patch files: which bytes a patch has, given what its commit does now.
+
+Text above the diff is the user's and kept to the byte; a diff is rewritten only if it no longer
+says what the commit does. What is rewritten is written in one canonical form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from patchkit.gitcmd.diffs import diff_trees
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.diff_parse import parse_diff, split_lines
+from patchkit.model.header import format_header
+from patchkit.model.header_edit import reword
+from patchkit.model.patch import Header, Identity, PatchFile
+from patchkit.model.revision import same_changes
+from patchkit.stack.build import COMMITTER
+
+_CONTEXT = ("-U3",)
+_RENAMES = "-M50%"
+
+
+class Layout(Struct, frozen=True):
+    """How a tree's paths are written in a patch file.
+
+    `folders` ("python/", or "") stand between `a/` and the path: the folders that `strip` takes off
+    beyond the first. Only what is below `subdirectory` of the tree can be written.
+    """
+
+    strip: int = 1
+    subdirectory: str = ""
+    folders: str = ""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What git diff-tree must be told."""
+        options = list(_CONTEXT)
+        if self.strip == 1:
+            options.append(_RENAMES)
+        else:
+            # "rename from" lines have no prefix, so no folder could be stripped off them
+            options.append("--no-renames")
+            for side, letter in (("src", "a"), ("dst", "b")):
+                options.append(
+                    f"--{side}-prefix={f'{letter}/{self.folders}' if self.strip else ''}"
+                )
+        if self.subdirectory:
+            options.append(f"--relative={self.subdirectory.rstrip('/')}/")
+        return tuple(options)
+
+
+class Deed(Struct, frozen=True):
+    """What a commit does: from one tree to another, with these words, by this author."""
+
+    before: str
+    after: str
+    message: str
+    author: Identity
+
+
+class Original(Struct, frozen=True):
+    """The file that a patch was applied from, and what its commit did then.
+
+    The trees are empty where it did not apply.
+    """
+
+    file: PatchFile
+    deed: Deed
+
+
+class Wanted(Struct, frozen=True):
+    """A patch file to write; `original` is None for a new patch, `anew`: its diff is not kept."""
+
+    deed: Deed
+    original: Original | None = None
+    layout: Layout = Layout()
+    anew: bool = False
+
+    @property
+    def same_trees(self) -> bool:
+        """Whether the original's diff is right without a look at it."""
+        if self.original is None or self.anew:
+            return False
+        old = self.original.deed
+        return (old.before, old.after) == (self.deed.before, self.deed.after)
+
+
+def export_patches(repository: Repository, wanted: Sequence[Wanted]) -> list[bytes]:
+    """The bytes of each patch file; those of the original where its commit does what it did."""
+    pairs: list[tuple[Layout, str, str]] = []
+    for each in wanted:
+        if not each.same_trees:
+            pairs.append((each.layout, each.deed.before, each.deed.after))
+            if each.original is not None and each.original.deed.before:
+                old = each.original.deed
+                pairs.append((each.layout, old.before, old.after))
+    diffs = _diffs(repository, pairs)
+    return [_header(each) + _body(each, diffs) for each in wanted]
+
+
+def canonical_diffs(
+    repository: Repository, pairs: Sequence[tuple[str, str]], layout: Layout = Layout()
+) -> list[bytes]:
+    """The canonical diff of each pair of trees; b"" where nothing differs."""
+    return diff_trees(repository, pairs, *layout.options)
+
+
+def plain_diffs(repository: Repository, pairs: Sequence[tuple[str, str]]) -> list[bytes]:
+    """The same, with a rename written as a removal and an addition."""
+    return diff_trees(repository, pairs, *_CONTEXT, "--no-renames")
+
+
+def layout_of(file: PatchFile, strip: int, subdirectory: str) -> Layout:
+    """The layout that `file` is written in, as far as its first path tells."""
+    if strip <= 1:
+        return Layout(strip, subdirectory)
+    found = re.search(rb"^(?:diff --git |--- |\+\+\+ )\"?[^/\s]+/((?:[^/\s]+/)*)", file.diff, re.M)
+    folders = found[1].decode("utf-8", "surrogateescape").split("/") if found else []
+    return Layout(strip, subdirectory, "".join(f"{name}/" for name in folders[: strip - 1]))
+
+
+def _diffs(
+    repository: Repository, pairs: Sequence[tuple[Layout, str, str]]
+) -> dict[tuple[Layout, str, str], bytes]:
+    found: dict[tuple[Layout, str, str], bytes] = {}
+    for layout in {pair[0] for pair in pairs}:
+        trees = sorted({(before, after) for one, before, after in pairs if one == layout})
+        for pair, diff in zip(trees, canonical_diffs(repository, trees, layout), strict=True):
+            found[layout, pair[0], pair[1]] = diff
+    return found
+
+
+def _body(wanted: Wanted, diffs: dict[tuple[Layout, str, str], bytes]) -> bytes:
+    if wanted.original is None:
+        return diffs[wanted.layout, wanted.deed.before, wanted.deed.after]
+    old = wanted.original
+    if wanted.same_trees:
+        return old.file.diff + old.file.signature
+    diff = diffs[wanted.layout, wanted.deed.before, wanted.deed.after]
+    if wanted.anew:
+        return diff + old.file.signature
+    if diff == diffs.get((wanted.layout, old.deed.before, old.deed.after)):
+        return old.file.diff + old.file.signature
+    if same_changes(old.file.changes, parse_diff(diff, strip=old.file.strip)):
+        return old.file.diff + old.file.signature
+    return diff + old.file.signature
+
+
+def _header(wanted: Wanted) -> bytes:
+    deed, old = wanted.deed, wanted.original
+    if old is None:
+        return format_header(Header(deed.message, named_author(deed.author)))
+    author = _author(deed.author, old)
+    before = Header(old.deed.message, old.file.header.author if old.file.header else None)
+    if (deed.message, author) == (before.message, before.author):
+        return old.file.preamble
+    return reword(split_lines(old.file.preamble), before, Header(deed.message, author))
+
+
+def _author(author: Identity, old: Original) -> Identity | None:
+    """Whom the header is to name: who it names already, unless the commit has got another author.
+
+    An author or a date that the file does not give was made up for the commit (the date is the
+    base's, and so another one on another base): it is not written down.
+    """
+    said = old.file.header.author if old.file.header is not None else None
+    was = old.deed.author
+    same_date = author.date == was.date or said is None or not said.date
+    if (author.name, author.email) == (was.name, was.email) and same_date:
+        return said
+    return named_author(author)
+
+
+def named_author(author: Identity) -> Identity | None:
+    """An author as a header may name it; None for the one that patchkit puts in for want of one."""
+    made_up = (author.name, author.email) == (COMMITTER.name, COMMITTER.email)
+    return None if made_up else author

@@ -1,0 +1,285 @@
+"""A component's patches as its manifest lists them, read, verified and parsed.
+
+`load_series` goes through the entries in order: files of the project, a series file with the
+patches beside it, files of other pinned repositories (from the store). It collects every problem
+before it gives up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+
+from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
+from patchkit.manifest.values import (
+    Component,
+    LocalPatch,
+    LocalSeries,
+    Location,
+    Manifest,
+    PatchEntry,
+    PinnedPatch,
+)
+from patchkit.model.mail import parse_patch
+from patchkit.model.names import RECIPE_ENDING, recipe_name
+from patchkit.model.patch import PatchFile
+from patchkit.model.progress import Progress
+from patchkit.model.series_file import Series, parse_series
+from patchkit.stack.build import SeriesPatch
+from patchkit.upstream.store import Store
+
+T = TypeVar("T")
+
+_RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
+
+
+class LoadedPatch(Struct, frozen=True):
+    """One patch of a component.
+
+    `origin` is the manifest entry that brought it; `path` is the file in the project, None for one
+    of another repository. `where` is for messages: the path relative to the project's root, or what
+    the manifest says. `strip` and `subdirectory` are the ones in force.
+    """
+
+    name: str
+    data: bytes
+    file: PatchFile
+    origin: PatchEntry
+    path: Path | None
+    where: str
+    strip: int
+    subdirectory: str
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the file's bytes, in hex."""
+        return sha256(self.data).hexdigest()
+
+    @property
+    def has_recipe(self) -> bool:
+        """Whether it names a recipe, or one that may make it stands beside it."""
+        if self.path is None:
+            return False
+        named = named_recipe(self.file)
+        return bool(named) or self.path.with_name(recipe_name(self.name)).is_file()
+
+    def listed_at(self, root: Path) -> str:
+        """The manifest's line, as path:line, that names a patch of another repository; else ""."""
+        if self.path is not None:
+            return ""
+        return self.origin.where.below(root)
+
+    @property
+    def series_patch(self) -> SeriesPatch:
+        """What the stack is built from."""
+        return SeriesPatch(self.name, self.file, self.strip, self.subdirectory)
+
+
+class LoadedSeries(Struct, frozen=True):
+    """A component's patches in the order in which they apply.
+
+    `unlisted` are patches beside a series file that it neither lists nor names in a comment, and
+    recipes from which no patch is made, as paths relative to the project's root.
+    """
+
+    patches: tuple[LoadedPatch, ...]
+    unlisted: tuple[str, ...] = ()
+
+    @property
+    def series_patches(self) -> tuple[SeriesPatch, ...]:
+        """What the stack is built from."""
+        return tuple(patch.series_patch for patch in self.patches)
+
+
+def named_recipe(file: PatchFile) -> str:
+    """The recipe that a patch's message names, "" for none."""
+    message = file.header.message if file.header is not None else ""
+    last = re.split(r"\n[ \t]*\n", message)[-1]
+    found = _RECIPE.findall(last)
+    return found[-1] if found else ""
+
+
+def load_series(
+    manifest: Manifest,
+    component: Component,
+    store: Store,
+    progress: Progress,
+    *,
+    to_generate: bool = False,
+) -> LoadedSeries:
+    """Read and parse the component's patches; fetches those of other repositories.
+
+    With `to_generate` a patch that is not there yet, but whose recipe is, counts as an empty one.
+
+    BadInputError has all problems of all patches (a file that is missing, a name that cannot be, a
+    patch that cannot be parsed, a wrong hash); SurroundingsError if only the fetching failed.
+    """
+    loading = _Loading(manifest, component, store, progress, to_generate)
+    patches = tuple(loading.patches())
+    loading.finish()
+    return LoadedSeries(patches, _unlisted(manifest, component))
+
+
+class _Loading:
+    """The entries of one component on their way to patches; collects what is wrong."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        component: Component,
+        store: Store,
+        progress: Progress,
+        to_generate: bool,
+    ) -> None:
+        self._to_generate = to_generate
+        self._manifest = manifest
+        self._component = component
+        self._store = store
+        self._progress = progress
+        self._errors: list[PatchkitError] = []
+        self._names: dict[str, str] = {}
+
+    def patches(self) -> Iterator[LoadedPatch]:
+        """Every patch that is in order."""
+        for entry in self._component.patches:
+            if isinstance(entry, LocalSeries):
+                yield from self._of_series(entry)
+            elif isinstance(entry, LocalPatch):
+                yield from self._local(entry, entry.path, entry.where, None)
+            else:
+                yield from self._pinned(entry)
+
+    def finish(self) -> None:
+        """Raise what was wrong, if anything was."""
+        if self._errors:
+            bad = any(isinstance(error, BadInputError) for error in self._errors)
+            kind = BadInputError if bad else SurroundingsError
+            raise kind(*(problem for error in self._errors for problem in error.problems))
+
+    def _of_series(self, entry: LocalSeries) -> Iterator[LoadedPatch]:
+        series = self._tried(lambda: read_series(self._manifest, entry))
+        folder = entry.path.rpartition("/")[0]
+        for line in series.entries if series is not None else ():
+            where = Location(Path(entry.path), line.line)
+            path = f"{folder}/{line.name}" if folder else line.name
+            yield from self._local(entry, path, where, line.strip)
+
+    def _local(
+        self, entry: PatchEntry, path: str, where: Location, strip: int | None
+    ) -> Iterator[LoadedPatch]:
+        file = self._manifest.root / path
+        recipe = file.with_name(recipe_name(file.name))
+        to_be_made = not file.exists() and recipe.is_file()
+        if to_be_made and not self._to_generate:
+            what = f"{path} is not made yet from the recipe beside it"
+            problem = Problem(what, str(where), "patchkit refresh makes it")
+            self._errors.append(BadInputError(problem))
+            return
+        data = b"" if to_be_made else self._tried(lambda: _read(file, path, where))
+        if data is not None:
+            yield from self._parsed(
+                entry, data, name=path.rpartition("/")[2], where=path, path=file, strip=strip
+            )
+
+    def _pinned(self, entry: PinnedPatch) -> Iterator[LoadedPatch]:
+        data = self._tried(
+            lambda: self._store.pinned_file(self._manifest, self._component, entry, self._progress)
+        )
+        if data is not None:
+            place = f"{entry.component or entry.git}:{entry.path}"
+            yield from self._parsed(
+                entry, data, name=entry.patch_name, where=place, path=None, strip=entry.strip
+            )
+
+    def _parsed(
+        self,
+        entry: PatchEntry,
+        data: bytes,
+        *,
+        name: str,
+        where: str,
+        path: Path | None,
+        strip: int | None,
+    ) -> Iterator[LoadedPatch]:
+        strip = self._component.strip if strip is None else strip
+        file = self._tried(lambda: parse_patch(data, name=where, strip=strip))
+        taken = self._names.setdefault(name.casefold(), where)
+        if taken != where:
+            hint = "give one of them another name"
+            problem = Problem(f"{name} is the name of two patches: {taken} and this", where, hint)
+            self._errors.append(BadInputError(problem))
+        elif file is not None:
+            yield LoadedPatch(
+                name=name,
+                data=data,
+                file=file,
+                origin=entry,
+                path=path,
+                where=where,
+                strip=strip,
+                subdirectory=self._component.subdirectory,
+            )
+
+    def _tried(self, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except PatchkitError as error:
+            self._errors.append(error)
+            return None
+
+
+def read_series(manifest: Manifest, entry: LocalSeries) -> Series:
+    """The series file of an entry; BadInputError with every line that is wrong."""
+    data = _read(manifest.root / entry.path, entry.path, entry.where)
+    return parse_series(data, name=entry.path)
+
+
+def _read(file: Path, path: str, where: Location) -> bytes:
+    try:
+        return read_plain(file, most=LARGEST_PATCH)
+    except OSError as error:
+        what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        hint = "create it, or take it off the list"
+        raise BadInputError(Problem(f"{path} {what}", str(where), hint)) from error
+
+
+def _unlisted(manifest: Manifest, component: Component) -> tuple[str, ...]:
+    """The files beside the component's series that neither an entry nor a comment names.
+
+    They are patches, and recipes of patches that are neither listed nor there.
+    """
+    entries = [e for e in component.patches if isinstance(e, LocalSeries)]
+    listed = {e.path for e in component.patches if isinstance(e, LocalPatch)}
+    found: list[str] = []
+    for entry in entries:
+        folder = entry.path.rpartition("/")[0]
+        listed |= {_beside(folder, name) for name in _named(read_series(manifest, entry))}
+        files = sorted((manifest.root / folder).glob("*.patch"))
+        found += [_beside(folder, file.name) for file in files]
+        recipes = sorted((manifest.root / folder).glob(f"*{RECIPE_ENDING}"))
+        found += [_beside(folder, name) for name in _of_no_patch(recipes, folder, listed)]
+    return tuple(path for path in found if path not in listed)
+
+
+def _of_no_patch(recipes: Iterable[Path], folder: str, listed: set[str]) -> Iterator[str]:
+    for recipe in recipes:
+        patch = recipe.with_name(recipe.name.removesuffix(RECIPE_ENDING) + ".patch")
+        if not patch.exists() and _beside(folder, patch.name) not in listed:
+            yield recipe.name
+
+
+def _named(series: Series) -> Iterator[str]:
+    """The patches that a series lists, and those that a comment says something about."""
+    for line in series.lines:
+        yield from [line.name] if line.name else _MENTIONED.findall(line.text)
+
+
+def _beside(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

@@ -1,0 +1,412 @@
+"""A git upstream: bring exactly the pinned commit, by the cheapest way that the server allows.
+
+First that commit alone (`--depth=1`). A server that hands out branches only gets asked for the
+tracked branch, then for everything. A server whose repository is damaged gets asked for the tree,
+then for the blobs that it still has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from msgspec import Struct
+
+from patchkit.errors import Problem, SurroundingsError, UsageError
+from patchkit.gitcmd.pins import (
+    fetch_blobs,
+    make_partial,
+    missing_objects,
+    note_absent,
+)
+from patchkit.gitcmd.remote import (
+    Listener,
+    RemoteError,
+    Trouble,
+    fetch,
+    readable_url,
+    run_network,
+    speaks_v2,
+)
+from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.scratch import adopt, staging
+from patchkit.manifest.values import GitSource
+from patchkit.model.names import COMMIT_ID, short_id
+from patchkit.model.progress import Stop
+from patchkit.upstream.fetching import Fetching
+
+# The branches and tags of a git upstream, and the one meaning of every name for them.
+#
+# `v1`, `heads/v1`, `refs/tags/v1`, `v*`, a commit id in full or abbreviated: every command asks
+# here, so that no two of them take a name for different commits. One question to the server
+# answers all of it; nothing is fetched.
+
+
+#: Stands for what a component's `track` names; never a branch or tag of that name.
+LATEST = "latest"
+
+_HEADS, _TAGS = "refs/heads/", "refs/tags/"
+_LISTED = (_HEADS, _TAGS)
+# As reports show commits.
+_SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
+_SHOWN = 4
+
+
+class Refs(Struct, frozen=True):
+    """What `url` has: full ref name -> commit; a tag's is the commit that it stands for."""
+
+    url: str
+    commits: Mapping[str, str]
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tag, by its short name -> commit."""
+        found = self.commits.items()
+        return {name.removeprefix(_TAGS): oid for name, oid in found if _is_tag(name)}
+
+    def tag_at(self, commit: str) -> str:
+        """The tag of highest version at a commit, "" if it has none."""
+        tags = [name for name, oid in self.commits.items() if oid == commit and _is_tag(name)]
+        return max(tags, key=version_order, default="").removeprefix(_TAGS)
+
+
+class Named(Struct, frozen=True):
+    """What a name means: a commit, and the full name of its ref, "" if it was named by its id."""
+
+    ref: str
+    commit: str
+
+    @property
+    def branch(self) -> str:
+        """The short name of the branch; "" if it is none."""
+        return self.ref.removeprefix(_HEADS) if self.ref.startswith(_HEADS) else ""
+
+    @property
+    def tag(self) -> str:
+        """The short name of the tag; "" if it is none."""
+        return self.ref.removeprefix(_TAGS) if _is_tag(self.ref) else ""
+
+
+def list_refs(source: GitSource, stop: Stop | None = None, *, wanted: str = "") -> Refs:
+    """Ask the URL, then the mirrors; SurroundingsError with a problem for each if none answers.
+
+    Branches and tags; where `wanted` is a full name outside of both, that ref.
+    """
+    # no repository of ours is needed to ask, and none of the user's may steer the answer
+    nowhere = Repository(Path(os.devnull))
+    elsewhere = wanted.startswith("refs/") and not wanted.startswith(_LISTED)
+    kinds, names = ([], [wanted]) if elsewhere else (["--heads", "--tags"], [])
+    problems: list[Problem] = []
+    for url in (source.url, *source.mirrors):
+        asking = ["ls-remote", "--quiet", *kinds, "--end-of-options", url, *names]
+        try:
+            out = run_network(nowhere, asking, url=url, stop=stop)
+        except RemoteError as error:
+            problems += error.problems
+        else:
+            return Refs(url, _commits(out))
+    raise SurroundingsError(*problems)
+
+
+def find_ref(refs: Refs, wanted: str, known: Callable[[str], str | None] | None = None) -> Named:
+    """What `wanted` names: a branch, a tag, a commit id, or the newest ref that a pattern matches.
+
+    A pattern without a place (`v*`) is one of tags. `known` gives the commit whose id begins so, if
+    it is at hand. UsageError if there is none, with the names that come near; or if there are
+    several at different commits (a branch and a tag, a tag that looks like a short id), with all.
+    """
+    if COMMIT_ID.fullmatch(wanted):
+        return Named("", wanted)
+    if is_pattern(wanted):
+        return _newest(refs, wanted)
+    found = [
+        Named(place, refs.commits[place]) for place in _places(wanted) if place in refs.commits
+    ]
+    if is_short_id(wanted):
+        commits = {oid for oid in refs.commits.values() if oid.startswith(wanted)}
+        commits |= {oid for oid in [known(wanted) if known else None] if oid is not None}
+        found += [Named("", oid) for oid in sorted(commits)]
+    if not found:
+        raise _missing(refs, wanted)
+    if len({each.commit for each in found}) > 1:
+        raise _ambiguous(refs, wanted, found)
+    return found[0]
+
+
+def branches_named(wanted: str) -> tuple[str, ...]:
+    """The full names of the branches that `wanted` can name; () for "", a pattern, a commit id."""
+    if not wanted or is_pattern(wanted) or COMMIT_ID.fullmatch(wanted):
+        return ()
+    return tuple(place for place in _places(wanted) if place.startswith(_HEADS))
+
+
+def is_short_id(wanted: str) -> bool:
+    """Whether it has the form of an abbreviated commit id."""
+    return _SHORT_ID.fullmatch(wanted) is not None
+
+
+def is_pattern(wanted: str) -> bool:
+    """Whether it has characters that no ref's name can have, and patterns do."""
+    return any(mark in wanted for mark in "*?[")
+
+
+def version_order(name: str) -> tuple[bool, list[tuple[int, str]]]:
+    """Orders tags by the numbers in them; one that is final comes after its candidates."""
+    parts = re.findall(r"[0-9]{1,18}|[a-z]+", name.rpartition("/")[2].lower())
+    numbers = [(int(part), "") if part.isdigit() else (-1, part) for part in parts if part != "v"]
+    return not any(text in ("rc", "a", "b", "alpha", "beta", "dev") for _, text in numbers), numbers
+
+
+def _places(name: str) -> list[str]:
+    """The full names that a name can stand for, as git reads it; a branch comes first."""
+    if name.startswith("refs/"):
+        return [name]
+    placed = [f"refs/{name}"] if name.startswith(("heads/", "tags/")) else []
+    return [*placed, _HEADS + name, _TAGS + name]
+
+
+def _newest(refs: Refs, pattern: str) -> Named:
+    placed = pattern if pattern.startswith("refs/") else f"refs/{pattern}"
+    full = placed if placed.startswith(_LISTED) else _TAGS + pattern
+    matching = [name for name in refs.commits if fnmatchcase(name, full)]
+    if not matching:
+        raise _missing(refs, pattern)
+    name = max(matching, key=version_order)
+    return Named(name, refs.commits[name])
+
+
+def _commits(listing: bytes) -> dict[str, str]:
+    # a name may hold any character that str.splitlines takes for a line's end
+    rows = listing.decode("utf-8", "surrogateescape").split("\n")
+    listed = {name: oid for oid, mark, name in (row.partition("\t") for row in rows) if mark}
+    # an annotated tag is an object of its own; NAME^{} is the commit that it stands for
+    return {
+        name: listed.get(name + "^{}", oid)
+        for name, oid in listed.items()
+        if not name.endswith("^{}")
+    }
+
+
+def _ambiguous(refs: Refs, wanted: str, found: list[Named]) -> UsageError:
+    """Each candidate as it can be typed; of those at one commit the first."""
+    each = {named.commit: named.ref or named.commit for named in reversed(found)}
+    listed = " and ".join(
+        f"{name} ({short_id(commit)})" if name != commit else f"commit {name}"
+        for commit, name in reversed(each.items())
+    )
+    kinds = {(bool(named.branch), bool(named.tag)) for named in found}
+    both = kinds == {(True, False), (False, True)}
+    meaning = "both a branch and a tag" if both else "more than one thing"
+    what = f"{wanted} is {meaning} of {readable_url(refs.url)}: {listed}"
+    return UsageError(Problem(what, hint=f"say {' or '.join(reversed(each.values()))}"))
+
+
+def _missing(refs: Refs, wanted: str) -> UsageError:
+    what = f"{readable_url(refs.url)} has no branch or tag {wanted}"
+    if re.fullmatch(r"[0-9a-f]{4,39}|[0-9a-f]{41,63}", wanted):
+        return UsageError(Problem(what, hint="a commit id must be given in full: 40 digits"))
+    close = _near(refs, wanted)
+    hint = f"there are {', '.join(close)}" if close else "git ls-remote lists what there is"
+    return UsageError(Problem(what, hint=hint))
+
+
+def _near(refs: Refs, wanted: str) -> list[str]:
+    """Names that have `wanted` in them, newest first, else names that are spelt alike."""
+    from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
+
+    names = {name.removeprefix(_HEADS).removeprefix(_TAGS) for name in refs.commits}
+    plain = wanted.replace("*", "").removeprefix(_HEADS).removeprefix(_TAGS).lower()
+    holding = [name for name in names if plain and plain in name.lower()]
+    if holding:
+        return sorted(holding, key=version_order, reverse=True)[:_SHOWN]
+    return get_close_matches(plain, sorted(names), n=_SHOWN, cutoff=0.5)
+
+
+def _is_tag(name: str) -> bool:
+    return name.startswith(_TAGS)
+
+
+_EVERYTHING = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
+
+
+def fetch_commit(
+    source: GitSource,
+    commit: str,
+    target: Repository,
+    fetching: Fetching,
+    *,
+    track: str | None = None,
+) -> None:
+    """Bring `commit` with its files into `target`, from the URL or the first mirror that has it.
+
+    If all fail, the SurroundingsError has one problem for each. On disk: packs in `target`, no ref.
+    """
+    problems: list[Problem] = []
+    damaged: list[str] = []
+
+    def attempt(url: str, bring: Callable[[Server], frozenset[str]]) -> bool:
+        with staging(target, fetching.scratch) as stage:
+            try:
+                absent = bring(Server(url, stage, fetching.advance, fetching.stop))
+            except RemoteError as error:
+                problems.extend(error.problems)
+                if error.trouble is Trouble.DAMAGED:
+                    damaged.append(url)
+                return False
+            adopt(stage, target)
+            note_absent(target, absent)
+            return True
+
+    for url in (source.url, *source.mirrors):
+        if attempt(url, lambda server: _bring(server, commit, track)):
+            return
+    for url in tuple(damaged):  # only when nobody has it whole
+        fetching.step("fetching what a damaged upstream still has")
+        if attempt(url, lambda server: _salvage(server, commit)):
+            return
+    raise SurroundingsError(*problems)
+
+
+class Server(Struct, frozen=True):
+    """A URL to fetch from, into a throw-away repository."""
+
+    url: str
+    stage: Repository
+    listener: Listener | None = None
+    stop: Stop | None = None
+
+    def fetch(
+        self,
+        refspecs: Sequence[str],
+        *options: str,
+        remote: str | None = None,
+        afresh: bool = False,
+    ) -> None:
+        """Fetch into `stage`; see gitcmd.remote.fetch."""
+        fetch(
+            self.stage,
+            self.url,
+            refspecs,
+            options=options,
+            remote=remote,
+            afresh=afresh,
+            listener=self.listener,
+            stop=self.stop,
+        )
+
+
+def fetch_trees(server: Server, commit: str) -> str | None:
+    """Bring `commit` without its blobs; the name of the remote to ask for them by their ids.
+
+    A server that does not give single objects sends all of them at once: then None.
+    """
+    if not speaks_v2(server.stage, server.url, stop=server.stop):
+        _bring(server, commit, None)
+        return None
+    remote = make_partial(server.stage, server.url)
+    pin = f"{commit}:refs/fetched/pin"
+    try:
+        server.fetch([pin], "--depth=1", "--filter=blob:none", remote=remote)
+    except RemoteError as error:
+        raise _naming(error, server.url, commit) from error
+    return remote
+
+
+def fetch_some_blobs(server: Server, remote: str, blobs: Collection[str]) -> frozenset[str]:
+    """Bring blobs by their ids, after `fetch_trees`; the ids of those that the server lacks."""
+
+    def fetch_batch(batch: Collection[str]) -> None:
+        server.fetch(list(batch), "--no-filter", remote=remote, afresh=True)
+
+    return fetch_blobs(fetch_batch, blobs)
+
+
+def _bring(server: Server, commit: str, track: str | None) -> frozenset[str]:
+    """Bring the commit whole; nothing is absent."""
+    try:
+        server.fetch([f"{commit}:refs/fetched/pin"], "--depth=1")
+    except RemoteError as error:
+        if error.trouble is not Trouble.REFUSED:
+            raise _naming(error, server.url, commit) from error
+        _whole_history(server, commit, track)
+    if server.stage.commit(commit) is None:
+        raise _naming(RemoteError(Trouble.ABSENT, server.url, ""), server.url, commit)
+    return frozenset()
+
+
+def _whole_history(server: Server, commit: str, track: str | None) -> None:
+    """For servers that give out branches only: the tracked one, and if it is not on it, all."""
+    for branch in branches_named(track or ""):
+        try:
+            server.fetch([f"+{branch}:refs/fetched/track"], "--update-shallow")
+        except RemoteError as error:
+            if error.trouble is not Trouble.ABSENT:  # a tag, or a branch that is gone
+                raise
+        if server.stage.commit(commit) is not None:
+            return
+    server.fetch(_EVERYTHING, "--update-shallow")
+
+
+def _salvage(server: Server, commit: str) -> frozenset[str]:
+    """The tree first, then every blob that the server can still read; the ids of the others."""
+    remote = fetch_trees(server, commit)
+    if remote is None:
+        return frozenset()
+    return fetch_some_blobs(server, remote, missing_objects(server.stage, commit))
+
+
+def _naming(error: RemoteError, url: str, commit: str) -> RemoteError:
+    """The same error, naming the commit where git does not."""
+    if error.trouble is not Trouble.ABSENT:
+        return error
+    return RemoteError(Trouble.ABSENT, url, f"does not have commit {commit}", error.said)
+
+
+# Single files of a repository at a commit: published patches that manifests refer to.
+
+
+def read_file(repository: Repository, commit: str, path: str) -> bytes | None:
+    """The file's bytes, None if the commit has no such file; the commit must be here whole."""
+    oid = _blob(repository, commit, path)
+    return None if oid is None else repository.git("cat-file", "blob", oid).out
+
+
+def fetch_files(
+    source: GitSource, commit: str, paths: Collection[str], fetching: Fetching
+) -> Mapping[str, bytes]:
+    """Fetch as little as the server allows to read `paths`; those that it has not are left out.
+
+    The mirrors are tried in order; if all fail, the SurroundingsError has one problem for each.
+    Nothing is left on disk.
+    """
+    problems: list[Problem] = []
+    nowhere = Repository(fetching.scratch / "nothing.git")
+    for url in (source.url, *source.mirrors):
+        with staging(nowhere, fetching.scratch) as stage:
+            try:
+                return _from_url(Server(url, stage, fetching.advance, fetching.stop), commit, paths)
+            except RemoteError as error:
+                problems += error.problems
+    raise SurroundingsError(*problems)
+
+
+def _from_url(server: Server, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+    remote = fetch_trees(server, commit)
+    found = {path: oid for path in paths if (oid := _blob(server.stage, commit, path))}
+    if remote is not None and found:
+        # by their ids, so that no git ever comes upon a blob that it lacks and fetches it unasked
+        absent = fetch_some_blobs(server, remote, set(found.values()))
+        found = {path: oid for path, oid in found.items() if oid not in absent}
+    return {path: server.stage.git("cat-file", "blob", oid).out for path, oid in found.items()}
+
+
+def _blob(repository: Repository, commit: str, path: str) -> str | None:
+    """The id of the regular file at `path`; looks at trees only."""
+    out = repository.git("ls-tree", "-z", "--full-tree", commit, "--", path).out
+    rows = [row.split(b"\t", 1) for row in out.split(b"\0") if row]
+    named = {name: facts.split() for facts, name in rows}
+    mode, kind, oid = named.get(path.encode("utf-8", "surrogateescape"), (b"", b"", b""))
+    return oid.decode() if kind == b"blob" and mode != b"120000" else None

@@ -1,0 +1,364 @@
+"""The store: every upstream as git objects, once, whatever it came from.
+
+One bare repository per upstream below the cache folder, shared by all manifests:
+
+    repos/<name>-<hash>.git   refs/patchkit/pins/<pin> for each pin that was fetched
+    files/<sha256>-<place>    verified files of other repositories: published patches
+    downloads/                archives on their way, resumed after an interruption
+    locks/                    one lock file for each of them; a lock vanishes with its process
+    scratch/                  what is being fetched; nothing here is ever believed
+
+The pin's ref is written last. A pin that has one is whole and is never asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from pathlib import Path
+
+from patchkit.disk.files import replace_file
+from patchkit.disk.locks import locked
+from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
+from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.pins import (
+    absent_blobs,
+    is_damaged,
+    is_sound,
+    paths_of,
+    read_base,
+    read_pin,
+    write_pin,
+)
+from patchkit.gitcmd.remote import folder_name, readable_url
+from patchkit.gitcmd.repository import Repository, init_repository
+from patchkit.gitcmd.scratch import discard, sweep
+from patchkit.manifest.values import (
+    ArchivePin,
+    ArchiveSource,
+    Component,
+    GitPin,
+    GitSource,
+    IndexPin,
+    IndexSource,
+    Manifest,
+    PinnedPatch,
+)
+from patchkit.model.objects import Base
+from patchkit.model.progress import Progress, Stop
+from patchkit.model.tree import tree_fault
+from patchkit.parallel import in_parallel
+from patchkit.upstream.fetching import Fetching, about
+from patchkit.upstream.git import fetch_files, read_file
+from patchkit.upstream.identity import commit_ref, pin_ref, pin_words, upstream_key
+
+# Bring one component's pin into its repository, by the way that its source asks for.
+
+
+def fetch_pin(component: Component, repository: Repository, fetching: Fetching) -> str:
+    """Bring the component's pin with all its files into `repository`; the base commit's id.
+
+    On disk: packs in `repository`, no ref.
+    """
+    # imported here: each kind of source needs libraries that the others can do without
+    match component.source, component.pin:
+        case GitSource() as source, GitPin(commit):
+            from patchkit.upstream.git import fetch_commit  # noqa: PLC0415
+
+            fetch_commit(source, commit, repository, fetching, track=component.track)
+            return commit
+        case IndexSource(project), IndexPin(version, digest):
+            from patchkit.upstream.index import fetch_sdist  # noqa: PLC0415
+
+            return fetch_sdist(project, version, digest, repository, fetching)
+        case ArchiveSource() as source, ArchivePin(digest):
+            from patchkit.upstream.archive import fetch_archive  # noqa: PLC0415
+
+            return fetch_archive(source, digest, repository, fetching)
+    what = f"the pin of {component.name} does not go with its source"
+    raise BadInputError(Problem(what, str(component.pin_where)))
+
+
+#: How many components are fetched at once; they mostly wait for the network.
+JOBS = 6
+
+
+class Store:
+    """The cache folder; safe to use from several threads and processes at once."""
+
+    def __init__(self, cache: Path, *, offline: bool = False) -> None:
+        self.cache = cache
+        self.offline = offline
+        self.stop = Stop()
+
+    def repository(self, component: Component) -> Repository:
+        """Where the component's upstream is kept; need not exist yet."""
+        return self._repository(upstream_key(component.source))
+
+    def cached_base(self, component: Component) -> Base | None:
+        """The component's base if its pin is here and whole; asks nobody."""
+        return read_pin(self.repository(component), pin_ref(component))
+
+    def base(self, component: Component, progress: Progress) -> Base:
+        """The component's base, fetched if it is not here; every problem names the component."""
+        base = self.cached_base(component)
+        if base is not None:
+            return base
+        self.require_network(component.name, f"{pin_words(component)} is not in the cache")
+        repository = self.repository(component)
+        with self.locked(repository.git_dir.stem, component.name, progress):
+            base = self.cached_base(component)  # somebody else may have brought it meanwhile
+            return base if base is not None else self._build(component, progress)
+
+    def absent_blobs(self, component: Component) -> frozenset[str]:
+        """Blobs of the upstream that no server gives, because its repository is damaged."""
+        return absent_blobs(self.repository(component))
+
+    def absent_paths(self, component: Component) -> tuple[str, ...]:
+        """Where those blobs stand in the component's base, which must be here."""
+        absent = self.absent_blobs(component)
+        if not absent:
+            return ()
+        return paths_of(self.repository(component), pin_ref(component), absent)
+
+    def verify(self, component: Component, progress: Progress) -> bool:
+        """Read every byte of the component's cached repository; whether all of it is right.
+
+        True where nothing is cached. On disk: a repository that is damaged is thrown away.
+        """
+        repository = self.repository(component)
+        if not repository.exists or is_sound(repository, pin_ref(component)):
+            return True
+        with self.locked(repository.git_dir.stem, component.name, progress):
+            if is_sound(repository, pin_ref(component)):  # mended by somebody else meanwhile
+                return True
+            discard(repository, self.cache / "scratch")
+            return False
+
+    def cached_file(self, manifest: Manifest, entry: PinnedPatch) -> bytes | None:
+        """The file's bytes if they were found at the entry's place and verified; asks nobody."""
+        try:
+            data = self._file(manifest, entry).read_bytes()
+        except FileNotFoundError:
+            return None
+        return data if _fits(entry, data) else None
+
+    def pinned_file(
+        self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
+    ) -> bytes:
+        """The bytes of a file in another pinned repository, verified; fetched if they aren't here.
+
+        With it come all files that the manifest names at the same commit. BadInputError if the
+        file is not there or is another one.
+        """
+        data = self.cached_file(manifest, entry)
+        if data is not None:
+            return data
+        if entry.component is not None:
+            data = self._file_of_component(manifest, entry, progress)
+        else:
+            data = self._file_of_git(manifest, component, entry, progress)
+        self._keep(manifest, entry, data)
+        return data
+
+    def _build(self, component: Component, progress: Progress) -> Base:
+        """Fetch the component's pin and record it; the caller holds the lock."""
+        repository, ref = self.repository(component), pin_ref(component)
+        if is_damaged(repository, ref):
+            progress.step(component.name, "the cached copy is damaged, fetching it again")
+            discard(repository, self.cache / "scratch")
+        sweep(self.cache / "scratch")
+        progress.step(component.name, "fetching")
+        with about(component.name):
+            init_repository(repository.git_dir)
+            commit = fetch_pin(component, repository, self.fetching(component.name, progress))
+            _require_plain_tree(repository, commit)
+            return write_pin(repository, ref, commit)
+
+    def _file_of_component(
+        self, manifest: Manifest, entry: PinnedPatch, progress: Progress
+    ) -> bytes:
+        other = _component_of(manifest, entry)
+        base = self.base(other, progress)
+        return _found(entry, read_file(self.repository(other), base.commit, entry.path))
+
+    def _file_of_git(
+        self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
+    ) -> bytes:
+        source, commit = source_of(manifest, entry.git or ""), entry.commit or ""
+        repository = self._repository(upstream_key(source))
+        if read_pin(repository, commit_ref(commit)) is not None:
+            return _found(entry, read_file(repository, commit, entry.path))
+        self.require_network(
+            component.name,
+            f"{entry.path} of {readable_url(source.url)} at {commit} is not in the cache",
+        )
+        with self.locked(f"files-{repository.git_dir.stem}", component.name, progress):
+            data = self.cached_file(manifest, entry)  # somebody else may have brought it meanwhile
+            if data is not None:
+                return data
+            progress.step(component.name, f"fetching {entry.path}")
+            entries = _entries_at(manifest, source.url, commit) or (entry,)
+            fetching = self.fetching(component.name, progress)
+            with about(component.name):
+                files = fetch_files(source, commit, {each.path for each in entries}, fetching)
+            for each in entries:  # a wrong one among them is told when its own turn comes
+                if each.path in files and _fits(each, files[each.path]):
+                    self._keep(manifest, each, files[each.path])
+            return _found(entry, files.get(entry.path))
+
+    def _keep(self, manifest: Manifest, entry: PinnedPatch, data: bytes) -> None:
+        """Verify the bytes and put them into the cache."""
+        if not _fits(entry, data):
+            raise BadInputError(
+                Problem(
+                    f"{entry.path} has sha256 {sha256(data).hexdigest()},"
+                    f" the manifest says {entry.sha256}",
+                    str(entry.where),
+                    "look at the file at that commit; if it is the one you mean, correct sha256",
+                )
+            )
+        path = self._file(manifest, entry)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data)
+
+    def _file(self, manifest: Manifest, entry: PinnedPatch) -> Path:
+        """Its name has the place, too: a right hash must not hide that another commit is named."""
+        place = "\0".join((*_place(manifest, entry), entry.path))
+        key = sha256(place.encode("utf-8", "surrogatepass")).hexdigest()
+        return self.cache / "files" / f"{entry.sha256}-{key[:16]}"
+
+    def _repository(self, key: str) -> Repository:
+        return Repository(self.cache / "repos" / f"{folder_name(key)}.git")
+
+    def require_network(
+        self, name: str, lacking: str, hint: str = "run patchkit fetch without --offline first"
+    ) -> None:
+        """Raise a SurroundingsError that says what of component `name` is lacking, if offline."""
+        if self.offline:
+            raise SurroundingsError(Problem(lacking, name, hint))
+
+    def locked(self, what: str, name: str, progress: Progress) -> AbstractContextManager[None]:
+        """Hold the lock of one upstream; waits for whoever has it, and says so."""
+
+        def waiting() -> None:
+            progress.step(name, "waiting for another patchkit that fetches it")
+
+        return locked(self.cache / "locks" / f"{what}.lock", self.stop, waiting)
+
+    def fetching(self, name: str, progress: Progress) -> Fetching:
+        """What a source needs to fetch for component `name`."""
+        return Fetching(name, self.cache, progress, self.stop)
+
+
+def fetch_all(
+    manifest: Manifest,
+    store: Store,
+    progress: Progress,
+    *,
+    components: Sequence[Component] | None = None,
+    jobs: int = JOBS,
+) -> dict[str, Base | PatchkitError]:
+    """The base of every component (or of those given), `jobs` at once; one's error stops no other.
+
+    Published patches that the components take by reference are fetched with them. A
+    KeyboardInterrupt ends all fetches before it goes on. What is cached makes no progress.
+    """
+    chosen = manifest.components if components is None else components
+    results: dict[str, Base | PatchkitError | None]
+    results = {each.name: cached_whole(store, manifest, each) for each in chosen}
+    missing = [component for component in chosen if results[component.name] is None]
+
+    def fetch_one(component: Component) -> Base | PatchkitError:
+        try:
+            base = store.base(component, progress)
+            for entry in component.references:
+                store.pinned_file(manifest, component, entry, progress)
+        except PatchkitError as error:
+            progress.finish(component.name, "failed")
+            return error
+        progress.finish(component.name, "fetched")
+        return base
+
+    if missing:
+        fetched = in_parallel(fetch_one, missing, jobs=jobs, stop=store.stop.ask)
+        results.update(zip((each.name for each in missing), fetched, strict=True))
+    return {name: result for name, result in results.items() if result is not None}
+
+
+def cached_whole(store: Store, manifest: Manifest, component: Component) -> Base | None:
+    """The component's base, if it is here with all files that its patches are taken from."""
+    base = store.cached_base(component)
+    files = (store.cached_file(manifest, entry) for entry in component.references)
+    return base if base is not None and all(file is not None for file in files) else None
+
+
+def _require_plain_tree(repository: Repository, commit: str) -> None:
+    """BadInputError if the upstream has paths that no checkout must have, or too many of them.
+
+    Before the pin is recorded, so that every command refuses it alike.
+    """
+    with reading(repository) as reader:
+        fault = tree_fault(reader, read_base(repository, commit).tree)
+    if fault is not None:
+        path, what = fault
+        place = f" at {path}" if path else ""
+        hint = "pin another commit: nothing of this one is written anywhere"
+        raise BadInputError(
+            Problem(f"the upstream has a tree that is refused{place}: {what}", hint=hint)
+        )
+
+
+def _place(manifest: Manifest, entry: PinnedPatch) -> tuple[str, str]:
+    """Upstream and pin that the file is taken from, the same for every way to write them."""
+    if entry.git is not None:
+        return upstream_key(GitSource(entry.git)), commit_ref(entry.commit or "")
+    other = _component_of(manifest, entry)
+    return upstream_key(other.source), pin_ref(other)
+
+
+def _component_of(manifest: Manifest, entry: PinnedPatch) -> Component:
+    other = manifest.component(entry.component or "")
+    if other is None:
+        raise BadInputError(Problem(f"{entry.component} is no component", str(entry.where)))
+    return other
+
+
+def home_of(manifest: Manifest, entry: PinnedPatch) -> tuple[GitSource, str]:
+    """The repository and commit that a file is taken from."""
+    if entry.git is not None:
+        return source_of(manifest, entry.git), entry.commit or ""
+    other = _component_of(manifest, entry)
+    assert isinstance(other.source, GitSource)  # a manifest with another one is refused
+    assert isinstance(other.pin, GitPin)
+    return other.source, other.pin.commit
+
+
+def source_of(manifest: Manifest, url: str) -> GitSource:
+    """The upstream at `url`, with the mirrors that a component of the manifest gives for it."""
+    sources = [c.source for c in manifest.components if isinstance(c.source, GitSource)]
+    same = [s for s in sources if upstream_key(s) == upstream_key(GitSource(url))]
+    return GitSource(url, tuple(dict.fromkeys(mirror for s in same for mirror in s.mirrors)))
+
+
+def _entries_at(manifest: Manifest, url: str, commit: str) -> tuple[PinnedPatch, ...]:
+    """Every file that the manifest names in that repository at that commit."""
+    return tuple(
+        entry
+        for component in manifest.components
+        for entry in component.references
+        if (entry.git, entry.commit) == (url, commit)
+    )
+
+
+def _fits(entry: PinnedPatch, data: bytes) -> bool:
+    return sha256(data).hexdigest() == entry.sha256
+
+
+def _found(entry: PinnedPatch, data: bytes | None) -> bytes:
+    if data is None:
+        place = f"{readable_url(entry.git)} at {entry.commit}" if entry.git else entry.component
+        hint = "look up the file's path at that commit"
+        raise BadInputError(Problem(f"{entry.path} is not in {place}", str(entry.where), hint))
+    return data

@@ -1,0 +1,279 @@
+"""A checkout that holds a conflict: what it waits for, and going there, on, or back.
+
+What it waits for is a commit behind a ref of its own, which moves in one transaction with the
+branch: after a kill both are there, or none. Its tree has the state as text, the worktree as
+patchkit made it, and all that may be needed to go back; its parents keep the commits alive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.errors import Problem, SurroundingsError
+from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.merging.markers import leftover_markers
+from patchkit.model.objects import (
+    GitObject,
+    TreeEntry,
+    decode_path,
+    make_commit,
+    make_object,
+    make_tree,
+)
+from patchkit.model.patch import Identity
+from patchkit.model.tree import Tree
+from patchkit.workspace.changes import obstacles, rows_of, tree_changes
+from patchkit.workspace.checkout import HALT_REF, Checkout
+from patchkit.workspace.contents import contents_at
+from patchkit.workspace.move import Moved, Target, move_checkout
+from patchkit.workspace.recover import abandon
+from patchkit.workspace.save import (
+    Held,
+    Rows,
+    Worktree,
+    only_staged,
+    read_worktree,
+    save_work,
+    staged_id,
+)
+from patchkit.workspace.state import Snapshot
+
+_VERSION = 1
+# the same state gives the same commit
+_WHO = Identity("patchkit", "patchkit@localhost", date="0 +0000")
+_FOLDER, _FILE = 0o040000, 0o100644
+
+
+class Place(Struct, frozen=True):
+    """Where a checkout is: on which stack, what its files hold, what its index says of them.
+
+    `index` has those rows that are other ones than the worktree's tree has.
+    """
+
+    base: str
+    tip: str
+    worktree: str
+    index: Rows = field(default_factory=dict)
+
+
+class Halt(Struct, frozen=True):
+    """What a checkout waits for.
+
+    `place` is the checkout as patchkit left it. `left` is where it was when the step before was
+    done with, as the user had it, and `previous` that step; the first one came from `before`, the
+    (base, tip) of a clean stack. `data` is what the command that stopped wants to know again.
+    """
+
+    place: Place
+    before: tuple[str, str]
+    data: Mapping[str, Any]
+    previous: str | None = None
+    left: Place | None = None
+    commit: str = ""
+
+
+def read_halt(checkout: Checkout, commit: str | None = None) -> Halt | None:
+    """What the checkout waits for, or what an earlier step did (`commit`); None for nothing."""
+    repository = checkout.repository
+    commit = commit or repository.refs(HALT_REF).get(HALT_REF)
+    if commit is None:
+        return None
+    with reading(repository) as reader:
+        tree = reader.tree(commit_tree(reader.commit(commit)))
+        text = json.loads(reader.blob(tree["state.json"].oid))
+    if text.pop("version", None) != _VERSION:
+        raise SurroundingsError(
+            Problem(
+                "the conflict in the checkout was put there by another version of patchkit",
+                str(checkout.path),
+                "finish it with that version",
+            )
+        )
+    left = text["left"]
+    return Halt(
+        Place(**text["place"]),
+        (text["before"][0], text["before"][1]),
+        text["data"],
+        text["previous"],
+        Place(**left) if left is not None else None,
+        commit,
+    )
+
+
+def commit_tree(payload: bytes) -> str:
+    """The tree that the payload of a commit names."""
+    return payload.split(b"\n", 1)[0].split(b" ")[1].decode()
+
+
+def halt_objects(halt: Halt) -> list[GitObject]:
+    """The objects that record a halt, its commit last; what they name must be there already."""
+    text = {
+        "version": _VERSION,
+        "place": _place_text(halt.place),
+        "before": halt.before,
+        "previous": halt.previous,
+        "left": _place_text(halt.left) if halt.left is not None else None,
+        "data": halt.data,
+    }
+    state = make_object("blob", json.dumps(text, indent=1, sort_keys=True).encode("ascii"))
+    places = [each for each in (halt.place, halt.left) if each is not None]
+    entries = {"state.json": TreeEntry(_FILE, state.oid)}
+    for number, place in enumerate(places):
+        entries[f"worktree-{number}"] = TreeEntry(_FOLDER, place.worktree)
+        # only blobs: a submodule's commit is nobody's to keep
+        for mode, oid, _ in (row.split(" ") for rows in place.index.values() for row in rows):
+            if mode != "160000":
+                entries[f"side-{oid}"] = TreeEntry(_FILE, oid)
+    tree = make_tree(entries)
+    parents = [halt.place.tip, halt.before[1], *([halt.previous] if halt.previous else [])]
+    commit = make_commit(
+        tree=tree.oid,
+        parents=list(dict.fromkeys(parents)),
+        author=_WHO,
+        committer=_WHO,
+        message="patchkit: a bump that waits",
+    )
+    return [state, tree, commit]
+
+
+class Work(Struct, frozen=True):
+    """What a checkout that holds a conflict has in it now.
+
+    `place` is where it is, its files as git records them. `held` is the same for the next move,
+    which may replace it: what is not in `place` is in a ref of `saved`.
+    """
+
+    place: Place
+    held: Held
+    saved: str = ""
+
+
+def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, save: bool) -> Work:
+    """What was done to a conflict; with `save` it is kept under a ref, if anything was done.
+
+    So it is in any case where git would not record the very bytes. `when`, in seconds since the
+    epoch, names the ref.
+    """
+    repository, like = checkout.repository, halt.place.worktree
+    try:
+        worktree = read_worktree(checkout, like, recording=True)
+        held = Held(worktree.tree, worktree.recorded, rows=halt.place.index)
+        saved = ""
+        staged = staged_id(checkout)
+        if worktree.lossy or (save and _is_work(checkout, snapshot, halt, held)):
+            saved = save_work(checkout, snapshot, worktree, in_the_way=(), when=when).ref
+            held = replace(held, staged=staged)
+        rows = _rows(rows_of(repository, checkout.git_dir / "index"), worktree, repository)
+        return Work(Place(halt.place.base, halt.place.tip, worktree.recorded, rows), held, saved)
+    finally:
+        abandon(checkout)
+
+
+def _is_work(checkout: Checkout, snapshot: Snapshot, halt: Halt, held: Held) -> bool:
+    """Whether files or the index are other ones than patchkit made them."""
+    like = halt.place.worktree
+    return held.tree != like or bool(only_staged(checkout, snapshot.head, held, like, ()))
+
+
+def go_to(
+    checkout: Checkout,
+    snapshot: Snapshot,
+    place: Place,
+    halt: Halt | None = None,
+    *,
+    held: Held,
+    when: int,
+) -> Moved:
+    """Bring the checkout to a place, and let it wait for `halt`, or for nothing.
+
+    All objects of the place are in the checkout. All or nothing, unless the process is killed.
+    Raises SurroundingsError if an untracked file is in the way, or a file is not as `held` says.
+    """
+    commit = None
+    if halt is not None:
+        objects = halt_objects(halt)
+        write_objects(checkout.repository, objects)
+        commit = objects[-1].oid
+    changes = tree_changes(checkout.repository, held.tree, place.worktree)
+    if blocks := obstacles(checkout.path, changes):
+        names = ", ".join(blocks)
+        what = f"untracked and in the way: {names}"
+        raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
+    target = Target(place.base, place.tip, commit, place.worktree, place.index)
+    return move_checkout(checkout, snapshot, target, held, when=when)
+
+
+def unsettled(checkout: Checkout, halt: Halt, marked: Collection[str]) -> dict[str, list[int]]:
+    """The paths whose conflict still stands, with the lines of a file that are markers still.
+
+    Of a path that is not `marked`, only `git add` or `git rm` says that a person looked at it.
+    """
+    rows = rows_of(checkout.repository, checkout.git_dir / "index")
+    found: dict[str, list[int]] = {}
+    with reading(checkout.repository) as reader:
+        offered = Tree(reader, halt.place.worktree)
+        for path, sides in halt.place.index.items():
+            if path in marked:
+                entry, now = offered.entry(path), _text_at(checkout, path)
+                if now is None or entry is None:
+                    continue
+                lines = leftover_markers(reader.blob(entry.oid), _texts(reader, sides), now)
+                if lines:
+                    found[path] = list(lines)
+            elif any(not row.endswith(" 0") for row in rows.get(path, ())):
+                found[path] = []
+    return found
+
+
+def _texts(reader: ObjectReader, rows: Sequence[str]) -> tuple[bytes, bytes, bytes]:
+    """The base, upstream's file and the patch's, of the rows of a path in conflict."""
+    stages = {stage: oid for _, oid, stage in (row.split(" ") for row in rows)}
+    base, upstream, patch = (
+        reader.blob(stages[stage]) if stage in stages else b"" for stage in ("1", "2", "3")
+    )
+    return base, upstream, patch
+
+
+def _text_at(checkout: Checkout, path: str) -> bytes | None:
+    """A regular file of the worktree; None for anything else."""
+    if contents_at(checkout.path, path) is None:
+        return None
+    file = checkout.path / path
+    return None if file.is_symlink() or not file.is_file() else file.read_bytes()
+
+
+def _rows(own: Rows, worktree: Worktree, repository: Repository) -> dict[str, list[str]]:
+    """What the own index says that a commit of the worktree does not."""
+    entries = _entries(repository, worktree.recorded)
+    paths = own.keys() | entries.keys()
+    return {
+        path: list(own.get(path, ()))
+        for path in sorted(paths)
+        if list(own.get(path, ())) != entries.get(path, [])
+    }
+
+
+def _entries(repository: Repository, tree: str) -> dict[str, list[str]]:
+    """Path -> its rows in an index of a tree."""
+    found = {}
+    listing = repository.git("ls-tree", "-r", "-z", "--full-tree", tree).out
+    for row in decode_path(listing).split("\0")[:-1]:
+        head, path = row.split("\t", 1)
+        mode, _, oid = head.split(" ")
+        found[path] = [f"{mode} {oid} 0"]
+    return found
+
+
+def _place_text(place: Place) -> dict[str, Any]:
+    return {
+        "base": place.base,
+        "tip": place.tip,
+        "worktree": place.worktree,
+        "index": {path: list(rows) for path, rows in place.index.items()},
+    }
