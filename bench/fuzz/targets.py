@@ -33,9 +33,9 @@ from patchkit.stack.build import SeriesPatch
 from patchkit.stack.importing import Incoming, _readable
 from patchkit.stack.lockfile import load_lock
 from patchkit.upstream.archive import Limits, unpack
-from tests.contracts.test_examining import CALLS, LIB
-from tests.contracts.trees import agreed
-from tests.contracts.trees import contracts as declare
+from tests.guards.contracts.test_module_uses import CALLS, LIB
+from tests.guards.contracts.trees import agreed
+from tests.guards.contracts.trees import contracts as declare
 from tests.model.oracle import Objects, git_diff, our_verdict
 from tests.model.test_like_git import OPTIONS, Files, hold_to_git, some_edits, some_files
 from tests.recipes.kitchen import DROP, recipe_text

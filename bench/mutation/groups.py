@@ -29,7 +29,7 @@ GROUPS = (
         _model(*_PLACING),
         (
             *(f"tests/model/test_{name}.py" for name in ("hunks", "apply", "like_git", "tree")),
-            "tests/test_stack.py",
+            "tests/stack/test_build.py",
             "tests/hostile/test_numbers.py",
         ),
     ),
@@ -48,7 +48,7 @@ GROUPS = (
     Group(
         "model",
         ("patchkit/model/*.py",),
-        ("tests/model", "tests/test_stack.py"),
+        ("tests/model", "tests/stack/test_build.py"),
         (*_model(*_PLACING, *_READING, "reverse"), "patchkit/model/merging/*.py"),
     ),
     Group(
@@ -64,7 +64,7 @@ GROUPS = (
     Group(
         "stack",
         ("patchkit/stack/build.py", "patchkit/stack/patch_files.py"),
-        ("tests/test_stack.py", "tests/test_export.py"),
+        ("tests/stack/test_build.py", "tests/stack/test_patch_files.py"),
     ),
     Group(
         "workspace",
@@ -72,10 +72,14 @@ GROUPS = (
         ("tests/workspace",),
         ("patchkit/workspace/waiting.py",),
     ),
-    Group("halting", ("patchkit/workspace/waiting.py",), ("tests/ops/test_going_on.py",)),
+    Group("halting", ("patchkit/workspace/waiting.py",), ("tests/ops/test_resume.py",)),
     Group(
         "transaction",
         ("patchkit/disk/transaction.py", "patchkit/disk/files.py", "patchkit/stack/lockfile.py"),
-        ("tests/test_transaction.py", "tests/test_atomic.py", "tests/test_lock.py"),
+        (
+            "tests/disk/test_transaction.py",
+            "tests/disk/test_files.py",
+            "tests/stack/test_lockfile.py",
+        ),
     ),
 )

@@ -14,7 +14,7 @@ from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.resolution import Resolution
 from patchkit.stack.build import SeriesPatch, StackBuilder
-from tests.carry.test_files import PATCH, PATCHED, TEXT, carry, only_file
+from tests.carry.test_carry_file import PATCH, PATCHED, TEXT, carry, only_file
 from tests.support.repos import Files, Upstream, make_patch
 
 BESIDE = TEXT.replace("function_5()", "function_5(value)")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.disk.transaction import recover
-from tests.ops.test_going_on import Bumping
+from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import Stacked, lines, small_patches

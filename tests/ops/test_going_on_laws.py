@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.test_going_on import Bumping
+from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Content, Symlink, Upstream, executable, make_patch
 

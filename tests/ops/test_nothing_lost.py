@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ops.test_going_on import Bumping
+from tests.ops.test_resume import Bumping
 from tests.support.commands import Ran
 from tests.support.meanwhile import run_meanwhile
 from tests.support.projects import Project

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.stack.lockfile import load_lock
-from tests.ops.test_going_on import Bumping
+from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import NAMES, STATES, lines, small_patches

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError
 from patchkit.model.objects import TreeEntry
 from patchkit.model.resolution import Resolution, format_resolution, parse_resolution
-from tests.ops.test_going_on import Bumping
+from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Content, Upstream, make_patch
 from tests.support.stacked import Stacked, lines, small_patches

@@ -224,7 +224,7 @@ def test_a_full_disk_changes_nothing(root: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert "series cannot be written: File too large" in done.stdout
     assert _files(root) == OLD
@@ -399,7 +399,7 @@ def test_folders_are_on_disk_before_the_journal_is(root: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )
     before, journal, _ = done.stdout.partition("journal\n")
     assert journal

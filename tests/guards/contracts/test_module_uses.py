@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from patchkit.guards.contracts.breaches import Breach, Examined
-from tests.contracts.trees import agreed, contracts, declared
+from tests.guards.contracts.trees import agreed, contracts, declared
 
 LIB = {
     "lib/__init__.py": "from .ops import scale\nfrom . import ops as operations\n",
