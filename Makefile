@@ -29,7 +29,7 @@ check: $(VENV)/.develops  ## format, lint, types, stale generated files, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m patchkit.cli.reference --check
+	$(BIN)/python -m tools.reference --check
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
 format: $(VENV)/.develops  ## format and fix what can be fixed
@@ -41,9 +41,7 @@ golden: $(VENV)/.develops  ## write tests/golden anew; read the difference
 	git diff --stat tests/golden
 
 reference: $(VENV)/.develops  ## write docs/reference, help, schemas and tables of formats anew
-	$(BIN)/python -m patchkit.cli.reference
-	$(BIN)/python -m patchkit.manifest.reference docs
-	$(BIN)/python -m patchkit.recipes.reference docs
+	$(BIN)/python -m tools.reference
 
 bench: $(VENV)/.develops  ## ratios to git, quilt and others, some minutes; writes docs/benchmarks.md
 	$(BIN)/python -m bench.run --write docs/benchmarks.md

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from patchkit.cli.catalog import COMMANDS, split_command
-from patchkit.cli.table import PAGES
+from patchkit.cli.help import generated, page_file
 from tests.drift.lines import edit, numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
@@ -59,7 +59,10 @@ def test_commands_and_options_are_real(name: str, commands: set[str]) -> None:
     for command, arguments in found:
         assert command in COMMANDS
         options = [word for word in arguments if re.fullmatch(r"--[a-z-]+", word)]
-        assert all(option in PAGES[command] for option in options), (command, options)
+        assert all(option in generated(page_file(command)) for option in options), (
+            command,
+            options,
+        )
 
 
 @pytest.mark.parametrize("name", ACTIONS)

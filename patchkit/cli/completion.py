@@ -3,7 +3,7 @@
 The shells' scripts (`patchkit completion`) call `patchkit __complete WORD...` with the words after
 `patchkit`, the last one being typed. One candidate a line comes back, with a tab and a description
 where there is one; `:files` or `:folders` asks the shell for its own. This runs at every press of
-the tab key, so it imports nothing: manifests are not parsed but scanned for the names in them.
+the tab key, so it imports little: manifests are not parsed but scanned for the names in them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from os.path import dirname, isfile, join
 
 from patchkit.cli.catalog import COMMANDS, split_command
-from patchkit.cli.table import PARAMETERS, SUMMARIES
+from patchkit.cli.help import TABLE, generated
 
 # The names of manifests, components and patches for completion, found without parsing YAML.
 #
@@ -146,16 +146,17 @@ def _commands(before: list[str], typed: str) -> Iterator[str]:
         yield from (each for each in ("--help", "--version") if each.startswith(typed))
         return
     seen: dict[str, str] = {}
+    summaries = {name: text for name, names, takes, _, text in _rows() if not names and not takes}
     for name in COMMANDS:
         words = name.split()
         if words[: len(before)] == before and len(words) > len(before):
             whole = len(words) == len(before) + 1
-            seen.setdefault(words[len(before)], SUMMARIES.get(name, "") if whole else "")
+            seen.setdefault(words[len(before)], summaries.get(name, "") if whole else "")
     yield from (f"{word}\t{text}" for word, text in seen.items() if word.startswith(typed))
 
 
 def _in_command(name: str, before: list[str], typed: str) -> Iterator[str]:
-    rows = PARAMETERS.get(name, ())
+    rows = _parameters(name)
     kinds = {each: row[1] for row in rows for each in row[0]}
     if typed.startswith("--") and "=" in typed:
         option, _, value = typed.partition("=")
@@ -172,8 +173,21 @@ def _in_command(name: str, before: list[str], typed: str) -> Iterator[str]:
             yield from _values(arguments[min(given, len(arguments) - 1)], before, typed)
 
 
+def _rows() -> list[list[str]]:
+    return [line.split("\t") for line in generated(TABLE).split("\n") if line]
+
+
+def _parameters(command: str) -> list[tuple[list[str], str, bool, str]]:
+    """(names, what it takes, whether it may be repeated, text) of each of a command's."""
+    rows = [row for row in _rows() if row[0] == command and (row[1] or row[2])]
+    return [
+        ([n for n in names.split(",") if n], takes, bool(many), text)
+        for _, names, takes, many, text in rows
+    ]
+
+
 def _options(name: str, before: list[str], typed: str) -> Iterator[str]:
-    for names, _, repeatable, text in PARAMETERS.get(name, ()):
+    for names, _, repeatable, text in _parameters(name):
         used = any(each in before for each in names) and not repeatable
         if names and names[-1].startswith(typed) and not used:
             yield f"{names[-1]}\t{text}"

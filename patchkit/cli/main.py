@@ -1,7 +1,7 @@
 """The entry point: find the command, run it, turn whatever happens into an exit code.
 
 Nothing but `sys` and the command list is imported up here: `--version`, `--help` and completion are
-answered from text that was generated when patchkit was built (see `patchkit.cli.reference`), and
+answered from text that was generated when patchkit was built (see `tools.reference`), and
 one command's module is imported only to run that command.
 """
 

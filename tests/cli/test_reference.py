@@ -9,13 +9,13 @@ import pytest
 from patchkit.cli.catalog import COMMANDS
 from patchkit.cli.command import about, is_written, load_command
 from patchkit.cli.help_pages import command_page, overview, parameters, summary
-from patchkit.cli.reference import stale_files
+from tools.reference import stale_files
 
 _WRITTEN = [name for name in COMMANDS if is_written(name)]
 
 
 def test_nothing_generated_is_stale() -> None:
-    assert stale_files() == [], "run `python -m patchkit.cli.reference`"
+    assert stale_files() == [], "run `python -m tools.reference`"
 
 
 def test_every_command_is_written() -> None:

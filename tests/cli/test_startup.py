@@ -59,7 +59,6 @@ def test_questions_about_the_command_line_load_nothing(argv: tuple[str, ...]) ->
         "patchkit.cli.completion",
         "patchkit.cli.help",
         "patchkit.cli.main",
-        "patchkit.cli.table",
     }
 
 

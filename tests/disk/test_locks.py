@@ -26,7 +26,8 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
 
 def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
-    script = f"import os, pathlib, patchkit.disk.locks as f\nl = f.FileLock(pathlib.Path({str(path)!r}))\n"
+    script = "import os, pathlib, patchkit.disk.locks as f\n"
+    script += f"l = f.FileLock(pathlib.Path({str(path)!r}))\n"
     script += "assert l.acquire(0)\nprint(flush=True)\ninput()"
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:

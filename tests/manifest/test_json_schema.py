@@ -14,7 +14,6 @@ import yaml
 from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.json_schema import json_schema
 from patchkit.manifest.load import inspect_manifest
-from patchkit.manifest.reference import generated_files
 from patchkit.manifest.types import Choice, Field, ListOf, MapOf, Matching, Record, Shape
 
 ROOT = Path(__file__).parent.parent.parent
@@ -64,14 +63,6 @@ def is_yaml(path: Path) -> bool:
     except (yaml.YAMLError, UnicodeDecodeError):
         return False
     return True
-
-
-@pytest.mark.parametrize("path", generated_files(ROOT / "docs"), ids=lambda path: path.name)
-def test_what_is_generated_is_fresh(path: Path) -> None:
-    text = generated_files(ROOT / "docs")[path]
-    assert path.read_text(encoding="utf-8") == text, (
-        "run: python -m patchkit.manifest.reference docs"
-    )
 
 
 @pytest.mark.parametrize("part", [False, True])

@@ -12,7 +12,6 @@ import yaml
 from patchkit.errors import BadInputError
 from patchkit.recipes.recipe_file import load_recipe, parse_recipe
 from patchkit.recipes.recipe_format import recipe_schema
-from patchkit.recipes.reference import generated_files
 from tests.recipes.kitchen import DROP, recipe_of, recipe_text
 
 HEAD = "version: 1\ndescription: A reason\nrules:\n  - id: one\n    language: python\n"
@@ -111,10 +110,3 @@ def test_the_schema_refuses_unknown_keys() -> None:
     text = recipe_text({"id": "a", "rule": {"has": {"pattren": "x"}}})
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(yaml.safe_load(text), recipe_schema())
-
-
-def test_what_is_generated_is_not_stale() -> None:
-    for path, text in generated_files(Path(__file__).parents[2] / "docs").items():
-        assert path.read_text(encoding="utf-8") == text, (
-            "run: python -m patchkit.recipes.reference docs"
-        )

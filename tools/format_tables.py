@@ -1,15 +1,11 @@
-"""The format's tables for docs/manifest.md, from the declarations.
-
-`python -m patchkit.manifest.reference DOCS` writes them, and the JSON Schemas, into a docs folder.
-"""
+"""Tables and JSON Schemas of the manifest's and the recipes' formats, from their declarations."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from patchkit.disk.files import replace_file
 from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.json_schema import describe, schema_text
 from patchkit.manifest.types import (
@@ -24,26 +20,29 @@ from patchkit.manifest.types import (
     Shape,
     Text,
 )
+from patchkit.recipes.recipe_format import RECIPE, recipe_schema
 
-BEGIN = "<!-- generated: the tables; `python -m patchkit.manifest.reference docs` writes them -->"
+BEGIN = "<!-- generated: the tables; `python -m tools.reference` writes them -->"
 END = "<!-- end of what is generated -->"
 
 
-def generated_files(docs: Path) -> dict[Path, str]:
-    """Path -> text of everything below `docs` that is made from the declarations."""
-    page = docs / "manifest.md"
+def format_files(docs: Path) -> dict[Path, str]:
+    """Path -> text of everything below the folder `docs` that the formats' declarations give."""
+    manifest, recipes = docs / "manifest.md", docs / "recipes.md"
     return {
         docs / "manifest.schema.json": schema_text(),
         docs / "manifest-part.schema.json": schema_text(part=True),
-        page: with_tables(page.read_text(encoding="utf-8"), MANIFEST, BEGIN),
+        manifest: with_tables(manifest.read_text(encoding="utf-8"), MANIFEST),
+        docs / "recipe.schema.json": json.dumps(recipe_schema(), indent=2) + "\n",
+        recipes: with_tables(recipes.read_text(encoding="utf-8"), RECIPE),
     }
 
 
-def with_tables(page: str, root: Record, begin: str) -> str:
-    """The page with the tables of `root` made anew, between the two marks."""
-    before, _, rest = page.partition(begin)
+def with_tables(page: str, root: Record) -> str:
+    """The page with the tables of `root` written between the two marks."""
+    before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{begin}\n\n{tables(root)}\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{tables(root)}\n{END}{after}"
 
 
 def tables(root: Record = MANIFEST) -> str:
@@ -106,14 +105,3 @@ def _value(shape: Shape) -> str:
         case Matching():
             value = f"as the {shape.other} asks"
     return value
-
-
-def write_stale(files: Mapping[Path, str]) -> None:
-    """Write each file that does not have its text."""
-    for path, text in files.items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            replace_file(path, text.encode())
-
-
-if __name__ == "__main__":
-    write_stale(generated_files(Path(sys.argv[1])))

@@ -1,0 +1,1 @@
+"""What writes generated files of this repository; no part of the wheel."""
