@@ -15,42 +15,14 @@ import patchkit
 ROOT = Path(patchkit.__file__).parent
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 
-#: Layers from the ground up; a module imports from its own layer and from those before it.
-LAYERS = ("errors", "model", "gitcmd", "stages", "ops", "report", "cli")
+#: The one list of folders and modules at the top, in import order, is the one that readers see.
+_LISTED = re.compile(r"^  ([a-z_]+)(?:/|\.py) ", re.MULTILINE)
 
-#: Stages in the order of the flow: a stage imports none that comes after it.
-FLOW = (
-    "reading",
-    "atomic",
-    "flock",
-    "memory",
-    "parallel",
-    "transaction",
-    "manifest",
-    "templates",
-    "sources",
-    "store",
-    "histories",
-    "stack",
-    "series",
-    "rendering",
-    "machine",
-    "carry",
-    "explain",
-    "lock",
-    "export",
-    "python",
-    "recipes",
-    "overrides",
-    "verify",
-    "residual",
-    "contracts",
-    "drift",
-    "planning",
-    "refresh",
-    "adopt",
-    "workspace",
-)
+
+def _order() -> tuple[str, ...]:
+    page = (ROOT.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    (block,) = [each for each in page.split("```") if each.startswith("\npatchkit/ ")]
+    return tuple(_LISTED.findall(block))
 
 
 @cache
@@ -77,32 +49,30 @@ def _top(module: str) -> str:
     return module.split("/", maxsplit=1)[0].removesuffix(".py")
 
 
-def _layer(name: str) -> int:
-    if name in ("__init__", "__version__"):
-        return 0
-    if name == "__main__":
-        return len(LAYERS)
-    return LAYERS.index(name if name in LAYERS else "stages")
+def test_the_list_names_what_there_is() -> None:
+    assert sorted(_order()) == sorted({_top(m) for m in MODULES} - {"__init__", "__main__"})
 
 
-def test_imports_point_one_way() -> None:
-    upward = {m: sorted(n for n in _own(m) if _layer(n) > _layer(_top(m))) for m in MODULES}
+def test_imports_point_down_the_list() -> None:
+    place = {name: index for index, name in enumerate(_order())} | {"__main__": -1}
+    upward = {
+        m: sorted(n for n in _own(m) if place.get(n, 99) < place[_top(m)])
+        for m in MODULES
+        if _top(m) in place
+    }
     assert {m: names for m, names in upward.items() if names} == {}
 
 
-def test_every_stage_has_its_place_in_the_flow() -> None:
-    stages = {_top(m) for m in MODULES} - {*LAYERS, "__init__", "__main__"}
-    assert stages <= set(FLOW)
-
-
-def test_stages_import_in_the_order_of_the_flow() -> None:
-    place = {name: index for index, name in enumerate(FLOW)}
-    later = {
-        m: sorted(n for n in _own(m) if place.get(n, -1) > place[_top(m)])
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    known = {m.removesuffix(".py").removesuffix("/__init__").replace("/", "."): m for m in MODULES}
+    left = {
+        m: {known[n.removeprefix("patchkit.")] for n in _imports(m) if n[9:] in known} - {m}
         for m in MODULES
-        if _top(m) in FLOW
     }
-    assert {m: names for m, names in later.items() if names} == {}
+    while ready := [m for m, needs in left.items() if not needs & left.keys()]:
+        for m in ready:
+            del left[m]
+    assert left == {}
 
 
 @pytest.mark.parametrize(
