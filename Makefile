@@ -13,7 +13,7 @@ STEPS ?=
 # Where this is set, every start compiles all modules anew: 0.3 s of CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format golden reference bench bench-full faults fuzz remotes corpora coverage mutation
+.PHONY: help demo test quick check format golden reference bench bench-full faults fuzz remotes corpora coverage mutation
 .PHONY: dist audit clean simulate simulate-quick simulate-mutations
 
 help:  ## what can be made
@@ -24,6 +24,9 @@ demo: $(VENV)/.runs  ## the tour: apply, check, edit, refresh, a drift that is f
 
 test: $(VENV)/.develops  ## the test suite
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+quick: $(VENV)/.develops  ## the tests without the slow ones, for the loop while working
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m "not slow"
 
 check: $(VENV)/.develops  ## format, lint, types, stale generated files, tests
 	$(BIN)/ruff format --check .
