@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader
-from patchkit.manifest.values import Component, Manifest, whole_environment
+from patchkit.manifest.values import Component, GitPin, Manifest, whole_environment
 from patchkit.model.names import short_id
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
@@ -61,9 +61,10 @@ def broken_by_moving(
     """The calls between components that fit at the component's pin, and not at a commit of it.
 
     Each with the upstream commit that broke it. Fetches the history between the two; what keeps
-    that from being told is told instead.
+    that from being told is told instead. A pin without history (a package index's, an archive's)
+    gives nothing here: `check` looks at its calls as soon as it has moved.
     """
-    if component.contracts is None:
+    if component.contracts is None or not isinstance(component.pin, GitPin):
         return ()
     from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
     from patchkit.upstream.history import (  # noqa: PLC0415

@@ -56,7 +56,8 @@ NAMES = [
     "sub/./outside.txt",
     "sub/../../../../../../../../../../../../tmp/patchkit-outside.txt",
 ]
-HARMLESS = {"sub\\..\\..\\outside.txt"}  # one odd name, on a system where "\\" is a character
+# one odd name, on a system where "\\" is a character; a mode that git takes as 100755
+HARMLESS = {"sub\\..\\..\\outside.txt", "a mode that is none"}
 
 PATCHES = {name: adding(name) for name in NAMES} | {
     "escaped dots": quoted("\\056\\056/outside.txt"),
