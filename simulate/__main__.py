@@ -1,6 +1,7 @@
 """`python -m simulate`: runs of the patched stacks, and what they found.
 
 run [RUN | RUN/STEP ...]   execute steps, compare their figures, write a report
+apply [RUN | RUN/STEP ...] only make the checkouts that they need
 list                       the steps
 compare REPORT REPORT      two reports side by side
 mutations [NAME ...]       take each patch away and see the step fail that is about it
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", choices=["run", "list", "compare", "mutations"])
+    parser.add_argument("command", choices=["run", "apply", "list", "compare", "mutations"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--device", choices=["npu", "cuda", "cpu"], default="npu")
     parser.add_argument("--quick", action="store_true", help="the short form")
@@ -52,6 +53,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if not chosen.keep:
         workspaces.make(steps, chosen.workspaces)
+    if chosen.command == "apply":
+        return 0
     return _run(steps, chosen.device, chosen.workspaces, chosen.report)
 
 
