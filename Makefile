@@ -85,7 +85,7 @@ dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are bu
 	$(BIN)/python -m hatchling build -d dist
 	@cd dist && sha256sum *
 
-simulate: $(VENV)/.runs .simenv  ## the stacks on a simulated NPU, an hour; STEPS="megatron bridge/train", DEVICE=npu
+simulate: $(VENV)/.runs .simenv  ## the stacks on a simulated NPU, half an hour; STEPS="megatron bridge/train", DEVICE=npu
 	.simenv/bin/python -m simulate run $(STEPS) --device $(DEVICE) --report build/simulate-$(DEVICE).json
 
 simulate-quick: $(VENV)/.runs .simenv-quick  ## the short form, some minutes

@@ -36,12 +36,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "patches/mindspeed/repatch-takes-namespace.patch",
         "mindspeed/tp1-fp32",
-        "'Namespace' object has no attribute",
+        "'Namespace' object has no attribute 'items'",
     ),
     Mutation(
         "patches/mindspeed/te-attention-packed-sequences.patch",
         "mindspeed/tp1-fp32-packed",
-        "Error",
+        "unexpected keyword argument 'local_cp_size'",
     ),
     Mutation(
         "patches/mindspeed/fields-for-configs-with-own-init.patch",
@@ -50,8 +50,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "patches/megatron-bridge/mindspeed-module-types.patch",
-        "bridge/train",
-        "Error",
+        "bridge/train-tp2-sequence-parallel",
+        "'NoneType' object has no attribute 'to'",
     ),
     Mutation(
         "patches/megatron-bridge/qwen3-vl-takes-loss-mask.patch",
@@ -66,7 +66,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         "patches/megatron-bridge/deepstack-checkpoint-tensors.patch",
         "bridge/train",
-        "Error",
+        "save_for_backward can only save variables",
     ),
     Mutation(
         "patches/megatron-bridge/deepstack-gradients-sequence-parallel.patch",

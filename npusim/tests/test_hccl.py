@@ -57,7 +57,7 @@ def test_an_extension_for_cann_stops_with_its_name() -> None:
 import torch_npu
 from torch.utils.cpp_extension import load
 try:
-    load("swiglu_of_another", ["a.cpp"], extra_ldflags=["-lascendcl"])
+    load("swiglu_of_another", ["a.cpp"], extra_ldflags=["-ltorch_npu"])
 except RuntimeError as error:
     assert "swiglu_of_another is written for a real NPU" in str(error)
 else:

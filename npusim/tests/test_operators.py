@@ -302,6 +302,16 @@ def test_tokens_there_and_back() -> None:
     same(back, tokens.double() * chances.double().sum(1, keepdim=True), [tokens, chances], 1e-5)
 
 
+def test_a_weights_gradient_is_added_up() -> None:
+    from torch.utils import cpp_extension
+
+    extension = cpp_extension.load("npu_matmul_add_fp32", [], extra_ldflags=["-ltorch_npu"])
+    grads, inputs = draw(6, 3, dtype=torch.bfloat16), draw(6, 4, dtype=torch.bfloat16)
+    kept = torch.ones(3, 4, device="npu")
+    extension.npu_matmul_add_fp32(grads, inputs, kept)
+    torch.testing.assert_close(kept, 1 + (grads.float().t() @ inputs.float()).detach())
+
+
 def test_formats() -> None:
     tensor = torch.ones(2, 2, device="npu")
     cast = torch_npu.npu_format_cast(tensor, 29)

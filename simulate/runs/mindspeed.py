@@ -55,7 +55,7 @@ def _like(other: str, *, bf16: bool = False) -> Against:
         )
     return Against(
         other,
-        relative=2e-6,
+        relative=1e-5,
         why="the fused operators add up in another order; one unit of fp32 is 6e-8",
     )
 

@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch.utils import cpp_extension
 
 EXTENSIONS: dict[str, dict[str, Callable[..., Any]]] = {}
@@ -24,13 +25,20 @@ def extension(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
+@extension("npu_matmul_add_fp32")
+def npu_matmul_add_fp32(x: torch.Tensor, weight: torch.Tensor, grad: torch.Tensor) -> None:
+    """grad += x^T weight: a weight's gradient, added up where it is kept."""
+    with torch.no_grad():
+        grad.addmm_(x.float().t(), weight.float())
+
+
 def install() -> None:
     """Answer for what is linked against CANN."""
     load = cpp_extension.load
 
     @functools.wraps(load)
     def loaded(name: str, sources: Any, *given: Any, **more: Any) -> Any:
-        if not any("ascendcl" in flag for flag in more.get("extra_ldflags") or ()):
+        if not any("torch_npu" in flag for flag in more.get("extra_ldflags") or ()):
             return load(name, sources, *given, **more)
         if name not in EXTENSIONS:
             raise RuntimeError(

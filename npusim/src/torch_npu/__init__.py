@@ -17,6 +17,7 @@ from npusim import extensions, profiling
 extensions.install()
 # What sourcing CANN's set_env.sh does; extensions are looked for, and not compiled, with it.
 os.environ.setdefault("ASCEND_HOME_PATH", str(npusim.ENTRY))
+os.environ.setdefault("ATB_HOME_PATH", str(npusim.ENTRY))
 
 npu = torch.npu
 profiler = profiling
