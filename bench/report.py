@@ -42,7 +42,7 @@ from patchkit.explain.explanation import (
     PatchExplanation,
 )
 from patchkit.model.outcome import Preimage, Reason, Status
-from patchkit.model.similarity import Place
+from patchkit.model.similarity import SimilarLines
 from patchkit.ops.drift import ComponentDrift, DriftReport
 from patchkit.report.findings import drift_notices
 from patchkit.report.html.html_page import drift_page
@@ -209,7 +209,7 @@ def _clash(name: str) -> PatchExplanation:
         88,
     )
     two = Mismatch((), (), (b"    pool = Pool(config.memory)\n",), 95)
-    place = Place(86, 96, 0.71)
+    place = SimilarLines(86, 96, 0.71)
     hunk = HunkExplanation(1, 9, 74, Cause.CHANGED, path, place, (one, two), 3, 0)
     file = FileExplanation(path, Reason.CONTEXT, Preimage.DIFFERS, 5, "", False, 2, (hunk,), ())
     return PatchExplanation(name, False, 1, (file,), (), Origin(0, ()))

@@ -11,10 +11,10 @@ from patchkit.manifest.json_schema import describe, schema_text
 from patchkit.manifest.types import (
     ByForm,
     Choice,
+    DependentShape,
     Later,
     ListOf,
     MapOf,
-    Matching,
     Number,
     Record,
     Shape,
@@ -73,7 +73,7 @@ def _inner(shape: Shape) -> Iterator[tuple[str, Record]]:
                 yield from _inner(each)
         case Later():
             yield from _inner(shape.of())
-        case Matching():
+        case DependentShape():
             for name, each in shape.shapes.items():
                 if isinstance(each, Record):
                     yield f"{shape.name} of {name} source", each
@@ -102,6 +102,6 @@ def _value(shape: Shape) -> str:
             value = f"mapping: {shape.key.what} to {_value(shape.of)}"
         case Record() | Choice() | ByForm() | Later():
             value = shape.name
-        case Matching():
+        case DependentShape():
             value = f"as the {shape.other} asks"
     return value

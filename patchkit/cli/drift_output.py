@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         NewSite,
         PatchDrift,
     )
-    from patchkit.drift.record import Change, Since
+    from patchkit.drift.record import Since, StateChange
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 
@@ -129,15 +129,15 @@ def _print_notes(terminal: Terminal, kind: str, notes: Sequence[str]) -> None:
         terminal.product(["  ", word(kind), f"  {len(notes) - _SHOWN} more"])
 
 
-def _since_row(change: Change, *, first: bool) -> tuple[Line, Line, Line]:
+def _since_row(change: StateChange, *, first: bool) -> tuple[Line, Line, Line]:
     return _now(change), change.patch, "" if first else _before(change)
 
 
-def _now(change: Change) -> Painted:
+def _now(change: StateChange) -> Painted:
     return word(change.status if change.status is not None else "dropped")
 
 
-def _before(change: Change) -> str:
+def _before(change: StateChange) -> str:
     if change.status is None:
         return "is no longer in the series"
     if change.again:

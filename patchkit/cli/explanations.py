@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         FileExplanation,
         HunkExplanation,
         Mismatch,
-        Move,
+        MovedPath,
         Origin,
         PatchEdit,
         PatchExplanation,
@@ -122,7 +122,7 @@ def _file_lines(file: FileExplanation, room: int) -> Iterator[Line]:
         yield from _hunk_lines(hunk, file, room)
 
 
-def _move_line(move: Move) -> Line:
+def _move_line(move: MovedPath) -> Line:
     share = f"{percent(move.likeness)} of what the patch needs"
     return ["    now perhaps ", Painted(move.path, Paint.PLACE), f" ({move.how}, {share})"]
 

@@ -58,26 +58,26 @@ OutputOption = Annotated[
 Writers = Mapping[Format, Callable[[_Result], str]]
 
 
-class Wanted(Struct, frozen=True):
+class ReportRequest(Struct, frozen=True):
     """The form that a report is asked for in, and the file that it goes to, if any."""
 
     form: Format
     output: Path | None
 
 
-def wanted(form: Format, output: Path | None, *, json: bool) -> Wanted:
+def wanted(form: Format, output: Path | None, *, json: bool) -> ReportRequest:
     """What the options ask for; UsageError, before any work is done, if they do not go together."""
     form = Format.JSON if json else form
     if form is Format.TEXT and output is not None:
         hint = "add --format html, junit, sarif, markdown or json"
         raise UsageError("--output: text goes to the terminal", hint=hint)
-    return Wanted(form, output)
+    return ReportRequest(form, output)
 
 
 def deliver(
     terminal: Terminal,
     result: _Result,
-    wanted: Wanted,
+    wanted: ReportRequest,
     writers: Callable[[], Writers[_Result]],
     show: Callable[[Terminal, _Result], None],
 ) -> ExitCode:

@@ -20,7 +20,7 @@ from patchkit.errors import ExitCode
 # What a command takes, read off its signature: for help, completion and the reference.
 
 
-class Parameter(Struct, frozen=True):
+class CommandParameter(Struct, frozen=True):
     """One option or argument.
 
     `keyword` is the function's, `type` its type without None; `names` are the option's, short ones
@@ -72,7 +72,7 @@ class Parameter(Struct, frozen=True):
         return self.default.as_posix() if isinstance(self.default, Path) else str(self.default)
 
 
-def parameters(body: Body) -> list[Parameter]:
+def parameters(body: Body) -> list[CommandParameter]:
     """The options and arguments of a command, in the order declared."""
     hints = get_type_hints(body, include_extras=True)
     return [
@@ -81,11 +81,11 @@ def parameters(body: Body) -> list[Parameter]:
     ]
 
 
-def _parameter(keyword: str, hint: object, default: object) -> Parameter:
+def _parameter(keyword: str, hint: object, default: object) -> CommandParameter:
     kind, declared = _declaration(keyword, hint)
     choices = _choices(kind)
     word = "" if kind is bool else "WORD" if choices else keyword.upper()
-    return Parameter(
+    return CommandParameter(
         keyword=keyword,
         type=kind,
         names=_names(declared),

@@ -17,7 +17,7 @@ from patchkit.planning.plan_report import Grade
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import PatchForecast
     from patchkit.ops.plan import ComponentPlan, PlanReport
-    from patchkit.planning.plan_report import Clash, Combination, Effort, Reach
+    from patchkit.planning.plan_report import Combination, Effort, Reach, UnmetRequirement
 
 _NARROW = 40
 # Amounts of work that are told in full: the first ones, and what the tip takes.
@@ -151,7 +151,7 @@ def _ends(combinations: Sequence[Combination]) -> Sequence[Combination]:
     return (*combinations[: _SHOWN - 1], combinations[-1])
 
 
-def _print_clashes(terminal: Terminal, clashes: Sequence[Clash]) -> None:
+def _print_clashes(terminal: Terminal, clashes: Sequence[UnmetRequirement]) -> None:
     terminal.product("Today's pins do not meet these, so they stop nothing:")
     for clash in clashes:
         wanted = f"{clash.component} wants {clash.subject}{clash.specifier}"

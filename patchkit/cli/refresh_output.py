@@ -22,7 +22,7 @@ from patchkit.ops.refresh_values import (
     RefreshedComponent,
     RefreshedPatch,
     RefreshReport,
-    Result,
+    RefreshResult,
 )
 from patchkit.refresh.draft import RoutedEdit
 
@@ -96,7 +96,7 @@ def render_bump(terminal: Terminal, report: BumpReport) -> None:
 def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool) -> None:
     text = ("would bump" if dry_run else "bumped") if row.moved else ""
     pins = f"{row.old} -> {row.new}"
-    if row.result is Result.UNCHANGED:
+    if row.result is RefreshResult.UNCHANGED:
         pins = f"is at {row.new} already"
     terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
     for patch in row.patches:
@@ -141,9 +141,9 @@ _SHOWN = 8
 
 #: What a dry run says in place of a result.
 _WOULD = {
-    Result.REFRESHED: "would refresh",
-    Result.CARRIED: "would carry",
-    Result.REGENERATED: "would regenerate",
+    RefreshResult.REFRESHED: "would refresh",
+    RefreshResult.CARRIED: "would carry",
+    RefreshResult.REGENERATED: "would regenerate",
 }
 
 
@@ -184,7 +184,7 @@ def _component(
     if component.saved:
         terminal.kept(component.name, "the stack as it was is", component.saved)
     terminal.also_saved(component.name, component.also_saved)
-    if component.untracked and component.result is not Result.UNCHANGED:
+    if component.untracked and component.result is not RefreshResult.UNCHANGED:
         names = ", ".join(component.untracked[:_SHOWN])
         more = len(component.untracked) - _SHOWN
         terminal.hint(
@@ -239,8 +239,8 @@ def _name(patch: RefreshedPatch, component: RefreshedComponent) -> str:
         return patch.file
     if patch.name in component.emptied:
         return f"{patch.file}  changes nothing any more"
-    if component.result is Result.REGENERATED:
+    if component.result is RefreshResult.REGENERATED:
         return f"{patch.file}  what comes before it contains it"
-    if component.result is Result.CARRIED:
+    if component.result is RefreshResult.CARRIED:
         return f"{patch.file}  the new pin contains it"
     return f"{patch.file}  its commit is gone"

@@ -20,7 +20,7 @@ from patchkit.report.findings import (
 )
 from patchkit.report.json import envelope
 from patchkit.report.markdown import check_markdown, drift_markdown
-from patchkit.report.notice import Case, Level, Notice, Verdict
+from patchkit.report.notice import Case, CaseVerdict, Level, Notice
 
 if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport
@@ -82,9 +82,9 @@ def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
     def cases(report: CiReport) -> list[Case]:
         drifted = (replace(c, suite=f"{c.suite} drift") for c in drift_cases(report.drift))
         if report.drift_allowed:
-            failed = Verdict.FAILED
+            failed = CaseVerdict.FAILED
             drifted = (
-                replace(c, verdict=Verdict.SKIPPED, message=f"drift is allowed: {c.message}")
+                replace(c, verdict=CaseVerdict.SKIPPED, message=f"drift is allowed: {c.message}")
                 if c.verdict is failed
                 else c
                 for c in drifted

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from patchkit.drift.judge import HunkFault
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
-from patchkit.guards.overrides.override_review import Verdict
+from patchkit.guards.overrides.override_review import TargetVerdict
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import PatchOutcome, Status
 from patchkit.model.text import counted
@@ -238,7 +238,7 @@ class MovedTarget(Struct, frozen=True):
 
     component: str
     name: str
-    verdict: Verdict
+    verdict: TargetVerdict
     calls: tuple[str, ...]
     was: str
     now: str

@@ -19,9 +19,9 @@ from patchkit.gitcmd.tree_view import Terrain
 from patchkit.guards.overrides.calls import Replacements
 from patchkit.guards.overrides.definitions import Standing, standing_of
 from patchkit.guards.overrides.override_review import (
-    Target,
+    OverrideTarget,
+    TargetVerdict,
     TreeAt,
-    Verdict,
     as_it_was,
     resolver_of,
     survey,
@@ -35,7 +35,7 @@ from patchkit.upstream.history import Along, tree_of
 #: Raise it when the same calls could come to something else along the same line.
 _FORM = 2
 
-_MOVED = (Verdict.GONE, Verdict.SIGNATURE, Verdict.BODY)
+_MOVED = (TargetVerdict.GONE, TargetVerdict.SIGNATURE, TargetVerdict.BODY)
 
 
 def find_moved_targets(
@@ -72,7 +72,7 @@ def _kept(data: Any) -> tuple[MovedTarget, ...] | None:
             MovedTarget(
                 **{
                     **each,
-                    "verdict": Verdict(each["verdict"]),
+                    "verdict": TargetVerdict(each["verdict"]),
                     "calls": tuple(each["calls"]),
                     "by": Landed(**each["by"]) if each["by"] is not None else None,
                 }
@@ -105,7 +105,7 @@ class _Looking(Struct, frozen=True):
             path.startswith(f"{head}/") or path == f"{head}.py" for head in heads
         )
 
-    def told(self, targets: Sequence[Target], then: Resolver) -> Iterator[MovedTarget]:
+    def told(self, targets: Sequence[OverrideTarget], then: Resolver) -> Iterator[MovedTarget]:
         """The targets with where they were, and the commits that changed them."""
         was = {target.name: standing_of(then, target.name) for target in targets}
         commits = self._commits(targets, was, then.modules)
@@ -122,14 +122,14 @@ class _Looking(Struct, frozen=True):
             )
 
     def _commits(
-        self, targets: Sequence[Target], was: Mapping[str, Standing], pinned: Modules
+        self, targets: Sequence[OverrideTarget], was: Mapping[str, Standing], pinned: Modules
     ) -> dict[str, Landed]:
         history = self.along.history
         homes = {name: standing.place.partition(":")[0] for name, standing in was.items()}
         now = self.along.entries(history.tip, set(homes.values()) - {""})
         line = frozenset(history.line().commits)
         by: dict[str, Landed] = {}
-        left: dict[str, list[Target]] = {}
+        left: dict[str, list[OverrideTarget]] = {}
         for target in targets:
             path = homes[target.name]
             told = self.notes.known(_asked(target, path, now.get(path)), _is_on(line))
@@ -155,7 +155,7 @@ class _Looking(Struct, frozen=True):
             yield path, _File(pinned, path, versions, contents)
 
 
-def _asked(target: Target, path: str, entry: TreeEntry | None) -> str:
+def _asked(target: OverrideTarget, path: str, entry: TreeEntry | None) -> str:
     """What changed a target follows from what its file is at the tip, on a line that goes on."""
     return f"{entry.oid if entry is not None else '-'} {path} {target.name} {target.verdict.value}"
 
@@ -174,7 +174,7 @@ class _File(Struct, frozen=True):
     contents: Mapping[str, bytes]
     resolvers: dict[int, Resolver] = field(default_factory=dict)
 
-    def broken_by(self, target: Target, was: Standing) -> Landing | None:
+    def broken_by(self, target: OverrideTarget, was: Standing) -> Landing | None:
         """A commit after which the target is no more as on the pin, found by halving.
 
         None if this file does not tell: what it inherits may stand in another one.
@@ -198,10 +198,10 @@ class _File(Struct, frozen=True):
         return Resolver(self.pinned.with_file(self.path, data))
 
 
-def _is_moved(now: Standing, verdict: Verdict, was: Standing) -> bool:
+def _is_moved(now: Standing, verdict: TargetVerdict, was: Standing) -> bool:
     """Whether what a verdict says is true of that standing."""
-    if verdict is Verdict.GONE:
+    if verdict is TargetVerdict.GONE:
         return not now.kind.is_there
-    if verdict is Verdict.SIGNATURE:
+    if verdict is TargetVerdict.SIGNATURE:
         return (now.kind, now.signature) != (was.kind, was.signature)
     return now.body != was.body

@@ -212,7 +212,7 @@ _RANKS = {
 }
 
 
-class Change(Struct, frozen=True):
+class StateChange(Struct, frozen=True):
     """A patch whose state is not what it was; None: it was not, or is not, in the series.
 
     `again`: it was mended in between, and another commit broke it.
@@ -239,7 +239,7 @@ class Since(Struct, frozen=True):
     at: str
     pin: str
     tip: str
-    changes: tuple[Change, ...]
+    changes: tuple[StateChange, ...]
     new: tuple[str, ...]
     settled: tuple[str, ...]
 
@@ -258,7 +258,9 @@ def compare(last: Seen | None, now: Seen) -> Since:
     """What `now` saw and `last`, None for no report at all, did not."""
     before = last.patches if last is not None else {}
     changes = [_change(name, before.get(name), patch) for name, patch in now.patches.items()]
-    gone = (Change(name, None, before[name].status) for name in before if name not in now.patches)
+    gone = (
+        StateChange(name, None, before[name].status) for name in before if name not in now.patches
+    )
     noted = last.notes if last is not None else ()
     return Since(
         at=last.at if last is not None else "",
@@ -270,20 +272,20 @@ def compare(last: Seen | None, now: Seen) -> Since:
     )
 
 
-def _told(changes: list[Change | None], *, first: bool) -> Iterator[Change]:
+def _told(changes: list[StateChange | None], *, first: bool) -> Iterator[StateChange]:
     """The changes that are any; in a first report patches that fit are no news."""
     for change in changes:
         if change is not None and not (first and not _rank(change.status)):
             yield change
 
 
-def _change(name: str, was: SeenPatch | None, now: SeenPatch) -> Change | None:
+def _change(name: str, was: SeenPatch | None, now: SeenPatch) -> StateChange | None:
     if was is None:
-        return Change(name, now.status, None)
+        return StateChange(name, now.status, None)
     if _rank(was.status) != _rank(now.status):
-        return Change(name, now.status, was.status)
+        return StateChange(name, now.status, was.status)
     broken = _rank(now.status) > 0 and now.by != was.by and bool(now.by)
-    return Change(name, now.status, was.status, again=True) if broken else None
+    return StateChange(name, now.status, was.status, again=True) if broken else None
 
 
 def _rank(status: Status | None) -> int:

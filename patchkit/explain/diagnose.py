@@ -13,7 +13,7 @@ from patchkit.explain.explanation import (
     Cause,
     FileExplanation,
     HunkExplanation,
-    Move,
+    MovedPath,
     PatchExplanation,
     RenamedName,
 )
@@ -49,7 +49,7 @@ LIKELY = 0.5
 
 def find_moves(
     terrain: Terrain, change: FileChange, *, base: str, history: Repository | None
-) -> tuple[Move, ...]:
+) -> tuple[MovedPath, ...]:
     """Paths where the file `change.old_path` may be now, the likeliest first.
 
     With `history`, git's own rename detection is asked where it was renamed before `base`.
@@ -65,7 +65,7 @@ def find_moves(
     if renamed is not None and terrain.tree.entry(renamed.path) is not None:
         move = _compare(terrain, change, renamed.path)
         likely = [
-            Move(move.path, move.likeness, f"renamed by {renamed.commit}"),
+            MovedPath(move.path, move.likeness, f"renamed by {renamed.commit}"),
             *(each for each in likely if each.path != renamed.path),
         ]
     return tuple(likely[:_SHOWN])
@@ -90,15 +90,15 @@ def candidates(terrain: Terrain, change: FileChange) -> list[str]:
     return [each for each in dict.fromkeys(found) if each != path]
 
 
-def _compare(terrain: Terrain, change: FileChange, path: str) -> Move:
+def _compare(terrain: Terrain, change: FileChange, path: str) -> MovedPath:
     entry = terrain.tree.entry(path)
     if entry is not None and _is_blob(change, entry.oid):
-        return Move(path, 1.0, "same contents")
+        return MovedPath(path, 1.0, "same contents")
     hunks = change.hunks[:_HUNKS_COMPARED]
     places = [find_hunk(terrain, path, hunk) for hunk in hunks]
     likeness = sum(place.similarity for place in places if place) / max(1, len(hunks))
     same = _name(path) == _name(change.path)
-    return Move(path, round(likeness, 3), "same name" if same else "similar contents")
+    return MovedPath(path, round(likeness, 3), "same name" if same else "similar contents")
 
 
 def _is_blob(change: FileChange, oid: str) -> bool:
@@ -240,7 +240,7 @@ def _explain_file(
 
 
 def _explain_hunks(
-    terrain: Terrain, change: FileChange, clashes: Sequence[Clash], moves: Sequence[Move]
+    terrain: Terrain, change: FileChange, clashes: Sequence[Clash], moves: Sequence[MovedPath]
 ) -> tuple[HunkExplanation, ...]:
     if clashes[0].reason is Reason.MISSING:
         # the file is gone: how its hunks fit the likeliest place where it may be now

@@ -8,7 +8,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from patchkit.model.outcome import Preimage, Reason
-from patchkit.model.similarity import Place
+from patchkit.model.similarity import SimilarLines
 
 
 class Cause(str, Enum):
@@ -53,13 +53,13 @@ class HunkExplanation(Struct, frozen=True):
     recorded: int
     cause: Cause
     place_path: str
-    place: Place | None
+    place: SimilarLines | None
     mismatches: tuple[Mismatch, ...]
     added: int
     present: int
 
 
-class Move(Struct, frozen=True):
+class MovedPath(Struct, frozen=True):
     """A path where the file may be now, from 0 to 1 how much of what the patch needs is there.
 
     `how`: "same contents", "same name", "similar contents", or "renamed by COMMIT".
@@ -85,7 +85,7 @@ class FileExplanation(Struct, frozen=True):
     contained: bool
     hunks_total: int
     hunks: tuple[HunkExplanation, ...]
-    moves: tuple[Move, ...]
+    moves: tuple[MovedPath, ...]
 
 
 class RenamedName(Struct, frozen=True):

@@ -15,8 +15,8 @@ from patchkit.model.patch import Hunk
 from patchkit.model.similarity import (
     Difference,
     Pair,
-    Place,
     Rewording,
+    SimilarLines,
     differences,
     explains,
     find_exact,
@@ -62,7 +62,7 @@ def explain_hunk(
     )
 
 
-def find_hunk(terrain: Terrain, path: str, hunk: Hunk) -> Place | None:
+def find_hunk(terrain: Terrain, path: str, hunk: Hunk) -> SimilarLines | None:
     """The stretch of a file that is most like what the hunk expects."""
     lines = terrain.lines(path)
     return find_place(hunk.preimage, lines, near=hunk.old_start, index=terrain.index(path))
@@ -108,7 +108,7 @@ def apply_rewordings(
 
 def _find_elsewhere(
     terrain: Terrain, hunk: Hunk, paths: Sequence[str], default: str
-) -> tuple[str, Place | None]:
+) -> tuple[str, SimilarLines | None]:
     found = [(path, place) for path in paths if (place := find_hunk(terrain, path, hunk))]
     # half of a hunk's lines in a file of another name is a coincidence too often
     good = [(path, place) for path, place in found if place.similarity >= 0.7]
@@ -134,7 +134,7 @@ def _mismatches(differ: Sequence[Difference], hunk: Hunk) -> tuple[Mismatch, ...
     )
 
 
-def _misses_anchor(hunk: Hunk, lines: Sequence[bytes], place: Place) -> bool:
+def _misses_anchor(hunk: Hunk, lines: Sequence[bytes], place: SimilarLines) -> bool:
     """Whether git wants the hunk at an end of the file, and its lines stand elsewhere."""
     at_start = hunk.old_start <= 1 and place.start != 1
     at_end = hunk.lines[-1][:1] != b" " and place.end != len(lines) + 1
@@ -144,7 +144,7 @@ def _misses_anchor(hunk: Hunk, lines: Sequence[bytes], place: Place) -> bool:
 def _cause(  # noqa: PLR0911 -- a decision list reads best flat
     hunk: Hunk,
     lines: Sequence[bytes],
-    place: Place | None,
+    place: SimilarLines | None,
     differ: Sequence[Difference],
     *,
     moved: bool,

@@ -93,7 +93,7 @@ _ATB = re.compile(
 )
 
 
-class Found(Struct, frozen=True):
+class InstalledSoftware(Struct, frozen=True):
     """Software that is there; `version` is None where nothing readable says which."""
 
     version: str | None
@@ -107,14 +107,14 @@ class AscendHost(Struct, frozen=True):
     environment: Mapping[str, str]
     npu_smi: str | None = None
 
-    def cann(self) -> Found | None:
+    def cann(self) -> InstalledSoftware | None:
         """The CANN that is active, else the one that is installed."""
         for folder in self._cann_folders():
             if folder.is_dir():
                 return _version_of(folder, self._cann_files(folder))
         return None
 
-    def nnal(self) -> Found | None:
+    def nnal(self) -> InstalledSoftware | None:
         """NNAL, by its transformer library."""
         home = self.environment.get("ATB_HOME_PATH")
         root = self.home / "nnal"
@@ -132,7 +132,7 @@ class AscendHost(Struct, frozen=True):
         there = [folder for folder in folders if folder.is_dir()]
         return _version_of(there[-1], files) if there else None
 
-    def driver(self) -> Found | None:
+    def driver(self) -> InstalledSoftware | None:
         """The NPU driver, by its version file or by npu-smi."""
         file = self.home / "driver" / "version.info"
         found = _version_of(file, [(file, _INSTALLED)]) if file.is_file() else None
@@ -142,7 +142,7 @@ class AscendHost(Struct, frozen=True):
             return found
         answer = ask_npu_smi(self.npu_smi)
         match = _NPU_SMI.search(answer) if answer is not None else None
-        return Found(match[1], "npu-smi info") if match else found
+        return InstalledSoftware(match[1], "npu-smi info") if match else found
 
     def _cann_folders(self) -> Iterator[Path]:
         for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
@@ -160,7 +160,7 @@ class AscendHost(Struct, frozen=True):
         ]
 
 
-def _version_of(place: Path, files: list[tuple[Path, re.Pattern[str]]]) -> Found:
+def _version_of(place: Path, files: list[tuple[Path, re.Pattern[str]]]) -> InstalledSoftware:
     for file, pattern in files:
         try:
             text = file.read_text(encoding="utf-8", errors="replace")
@@ -168,5 +168,5 @@ def _version_of(place: Path, files: list[tuple[Path, re.Pattern[str]]]) -> Found
             continue
         found = pattern.search(text)
         if found:
-            return Found(found[1], str(file))
-    return Found(None, str(place))
+            return InstalledSoftware(found[1], str(file))
+    return InstalledSoftware(None, str(place))

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from patchkit.machine.ascend import AscendHost, Found, TargetPython
-from patchkit.machine.diagnosis import Diagnosis, Topic, Verdict
+from patchkit.machine.ascend import AscendHost, InstalledSoftware, TargetPython
+from patchkit.machine.diagnosis import Diagnosis, MachineVerdict, Topic
 from patchkit.machine.requirements import Wish, Wishes
 from patchkit.machine.versions import exact, release, satisfies
 from patchkit.manifest.values import SYSTEM_SOFTWARE, Environment, normal_name
@@ -57,7 +57,7 @@ TORCH_NPU_CANN = {
 }
 
 
-class Mismatch(Struct, frozen=True):
+class VersionMismatch(Struct, frozen=True):
     """Two versions that do not belong together; `certain`: the one does not work with the other."""
 
     name: str
@@ -69,7 +69,7 @@ class Mismatch(Struct, frozen=True):
     certain: bool = True
 
 
-def mismatches(versions: Mapping[str, str]) -> Iterator[Mismatch]:
+def mismatches(versions: Mapping[str, str]) -> Iterator[VersionMismatch]:
     """Pairs among exact specifiers (name -> specifier) that do not belong together."""
     pinned: dict[str, str] = {}
     for name, specifier in versions.items():
@@ -82,18 +82,18 @@ def mismatches(versions: Mapping[str, str]) -> Iterator[Mismatch]:
     yield from _beside_cann(pinned)
 
 
-def _beside_torch(torch: str, pinned: Mapping[str, str]) -> Iterator[Mismatch]:
+def _beside_torch(torch: str, pinned: Mapping[str, str]) -> Iterator[VersionMismatch]:
     vision = pinned.get("torchvision")
     fitting = TORCHVISION.get(torch)
     if vision is not None and fitting is not None and release(vision) != fitting:
-        yield Mismatch("torchvision", vision, "torch", torch, fitting, _VISION)
+        yield VersionMismatch("torchvision", vision, "torch", torch, fitting, _VISION)
     for name, source in (("torchaudio", _VISION), ("torch-npu", _ASCEND)):
         version = pinned.get(name)
         if version is not None and release(version) != torch:
-            yield Mismatch(name, version, "torch", torch, torch, source)
+            yield VersionMismatch(name, version, "torch", torch, torch, source)
 
 
-def _beside_cann(pinned: Mapping[str, str]) -> Iterator[Mismatch]:
+def _beside_cann(pinned: Mapping[str, str]) -> Iterator[VersionMismatch]:
     cann, torch_npu = pinned.get("cann"), pinned.get("torch-npu")
     if cann is None or torch_npu is None:
         return
@@ -106,7 +106,7 @@ def _beside_cann(pinned: Mapping[str, str]) -> Iterator[Mismatch]:
         if other.lower() == cann.lower() and release(version) == release(torch_npu)
     ]
     words = fitting[0] if fitting else ""
-    yield Mismatch("torch-npu", torch_npu, "cann", cann, words, _ASCEND, certain=False)
+    yield VersionMismatch("torch-npu", torch_npu, "cann", cann, words, _ASCEND, certain=False)
 
 
 # A diagnosis for each thing that a manifest wants: how it stands, and what to do about it.
@@ -129,13 +129,13 @@ def diagnose_python(specifier: str, python: TargetPython | str, program: str) ->
     wanted = ("system", "python", specifier)
     if isinstance(python, str):
         advice = "name one with --python, or activate the environment of the stack"
-        return _of(wanted, Verdict.MISSING, python, program, advice)
+        return _of(wanted, MachineVerdict.MISSING, python, program, advice)
     if satisfies(python.version, specifier):
-        return _of(wanted, Verdict.OK, python.version, python.path)
+        return _of(wanted, MachineVerdict.OK, python.version, python.path)
     advice = (
         f"make an environment with Python {specifier}, and activate it or name it with --python"
     )
-    return _of(wanted, Verdict.WRONG, python.version, python.path, advice)
+    return _of(wanted, MachineVerdict.WRONG, python.version, python.path, advice)
 
 
 def diagnose_software(name: str, specifier: str, host: AscendHost) -> Diagnosis:
@@ -143,33 +143,37 @@ def diagnose_software(name: str, specifier: str, host: AscendHost) -> Diagnosis:
     wanted = ("system", name, specifier)
     if name == "firmware":
         advice = "compare it yourself: npu-smi info -t board -i 0"
-        return _of(wanted, Verdict.UNCERTAIN, "no file of this machine says it", "", advice)
+        return _of(wanted, MachineVerdict.UNCERTAIN, "no file of this machine says it", "", advice)
     label, install = _SOFTWARE[name]
     advice = install.format(specifier.removeprefix("=="))
     found = {"cann": host.cann, "nnal": host.nnal}.get(name, host.driver)()
     if found is None and name in ("hdk", "driver"):
         return _of(
             wanted,
-            Verdict.UNCERTAIN,
+            MachineVerdict.UNCERTAIN,
             "no NPU driver found: not an Ascend host?",
             str(host.home / "driver"),
             advice,
         )
     if found is None:
-        return _of(wanted, Verdict.MISSING, f"no {label} found", str(host.home), advice)
+        return _of(wanted, MachineVerdict.MISSING, f"no {label} found", str(host.home), advice)
     return _compared(wanted, found, advice)
 
 
-def _compared(wanted: tuple[str, str, str], found: Found, advice: str) -> Diagnosis:
+def _compared(wanted: tuple[str, str, str], found: InstalledSoftware, advice: str) -> Diagnosis:
     if found.version is None:
         what = "it is there, and nothing says which version"
-        return _of(wanted, Verdict.UNCERTAIN, what, found.where, f"look whether it is {wanted[2]}")
+        return _of(
+            wanted, MachineVerdict.UNCERTAIN, what, found.where, f"look whether it is {wanted[2]}"
+        )
     fits = satisfies(found.version, wanted[2])
     if fits is None:
-        return _of(wanted, Verdict.UNCERTAIN, found.version, found.where, "compare it yourself")
+        return _of(
+            wanted, MachineVerdict.UNCERTAIN, found.version, found.where, "compare it yourself"
+        )
     if fits:
-        return _of(wanted, Verdict.OK, found.version, found.where)
-    return _of(wanted, Verdict.WRONG, found.version, found.where, advice)
+        return _of(wanted, MachineVerdict.OK, found.version, found.where)
+    return _of(wanted, MachineVerdict.WRONG, found.version, found.where, advice)
 
 
 def diagnose_packages(environment: Environment, python: TargetPython) -> Iterator[Diagnosis]:
@@ -183,17 +187,17 @@ def diagnose_packages(environment: Environment, python: TargetPython) -> Iterato
         word = quote(f"{name}{specifier}")
         advice = f"{quote(python.path)} -m pip install {word}"
         if version is None:
-            yield _of(wanted, Verdict.MISSING, "not installed", "", advice)
+            yield _of(wanted, MachineVerdict.MISSING, "not installed", "", advice)
         elif satisfies(version, specifier):
-            yield _of(wanted, Verdict.OK, version)
+            yield _of(wanted, MachineVerdict.OK, version)
         else:
-            yield _of(wanted, Verdict.WRONG, version, "", advice)
+            yield _of(wanted, MachineVerdict.WRONG, version, "", advice)
     for name, reason in environment.unsupported.items():
         version = python.packages.get(normal_name(name))
         if version is not None:
             advice = f"{quote(python.path)} -m pip uninstall {quote(name)}"
             found = f"{version}; {' '.join(reason.split())}"
-            yield _of(("packages", name, "none"), Verdict.WRONG, found, "", advice)
+            yield _of(("packages", name, "none"), MachineVerdict.WRONG, found, "", advice)
 
 
 def diagnose_variables(
@@ -208,18 +212,18 @@ def diagnose_variables(
         wanted = ("variables", name, shown)
         advice = f"export {name}={'...' if text is None else quote(text)}"
         if there is None:
-            yield _of(wanted, Verdict.MISSING, "not set", "", advice)
+            yield _of(wanted, MachineVerdict.MISSING, "not set", "", advice)
         elif text is None:
             told = "give the site's values with --values or --set"
-            yield _of(wanted, Verdict.UNCERTAIN, there, "", told)
+            yield _of(wanted, MachineVerdict.UNCERTAIN, there, "", told)
         else:
             right = there == text
-            verdict = Verdict.OK if right else Verdict.WRONG
+            verdict = MachineVerdict.OK if right else MachineVerdict.WRONG
             yield _of(wanted, verdict, there, "", "" if right else advice)
     for name, folders in paths.items():
         present = shell.get(name, "").split(":")
         lacking = [folder for folder in folders if folder not in present]
-        verdict = Verdict.MISSING if lacking else Verdict.OK
+        verdict = MachineVerdict.MISSING if lacking else MachineVerdict.OK
         front = quote(":".join(lacking))
         advice = f"export {name}={front}${{{name}:+:${name}}}" if lacking else ""
         found = f"lacks {', '.join(lacking)}" if lacking else "has them"
@@ -232,7 +236,7 @@ def diagnose_profile(versions: Mapping[str, str], where: str) -> Iterator[Diagno
         yield _mismatch(each, where)
 
 
-def _mismatch(each: Mismatch, where: str) -> Diagnosis:
+def _mismatch(each: VersionMismatch, where: str) -> Diagnosis:
     wanted = (
         "metadata",
         each.name,
@@ -240,10 +244,14 @@ def _mismatch(each: Mismatch, where: str) -> Diagnosis:
     )
     if each.certain:
         found = f"{each.other} {each.other_version} goes with {each.name} {each.fitting}"
-        return _of(wanted, Verdict.WRONG, f"{found} ({each.source})", where, "change one of them")
+        return _of(
+            wanted, MachineVerdict.WRONG, f"{found} ({each.source})", where, "change one of them"
+        )
     fitting = f"; for {each.other_version} it is {each.fitting}" if each.fitting else ""
     found = f"made for another {each.other.upper()}{fitting} ({each.source})"
-    return _of(wanted, Verdict.UNCERTAIN, found, where, "ask whoever runs it whether it works")
+    return _of(
+        wanted, MachineVerdict.UNCERTAIN, found, where, "ask whoever runs it whether it works"
+    )
 
 
 class Offer(Struct, frozen=True):
@@ -269,7 +277,7 @@ def diagnose_component(component: str, wishes: Wishes, offer: Offer) -> Iterator
                 yield each
     for text in wishes.unread:
         wanted = ("metadata", component, "its requirements")
-        yield _of(wanted, Verdict.UNCERTAIN, text, "", "look at them yourself")
+        yield _of(wanted, MachineVerdict.UNCERTAIN, text, "", "look at them yourself")
 
 
 def _python(component: str, wishes: Wishes, versions: Mapping[str, str]) -> Iterator[Diagnosis]:
@@ -279,7 +287,9 @@ def _python(component: str, wishes: Wishes, versions: Mapping[str, str]) -> Iter
     if not set(_pythons(ours)) & set(_pythons(wishes.python)):
         wanted = ("metadata", component, f"Python {wishes.python}")
         advice = "no Python fits both: another pin of the component, or another Python"
-        yield _of(wanted, Verdict.WRONG, f"the manifest says {ours}", wishes.python_file, advice)
+        yield _of(
+            wanted, MachineVerdict.WRONG, f"the manifest says {ours}", wishes.python_file, advice
+        )
 
 
 def _pythons(specifier: str) -> list[str]:
@@ -296,7 +306,9 @@ def _wish(component: str, wish: Wish, offer: Offer) -> Iterator[Diagnosis]:
     if reason is not None:
         found = f"does not work here: {' '.join(reason.split())}"
         if name in offer.taken_off:
-            yield _of(wanted, Verdict.NOTE, f"{found}; an install step takes it off", wish.file)
+            yield _of(
+                wanted, MachineVerdict.NOTE, f"{found}; an install step takes it off", wish.file
+            )
         else:
             yield _settled(wanted, wish, found)
         return
@@ -308,14 +320,18 @@ def _wish(component: str, wish: Wish, offer: Offer) -> Iterator[Diagnosis]:
 def _settled(wanted: tuple[str, str, str], wish: Wish, found: str) -> Diagnosis:
     """A contradiction, unless no step lets pip follow the metadata, or nobody knows yet."""
     if not wish.enforced:
-        return _of(wanted, Verdict.NOTE, f"{found}; --no-deps keeps pip from it", wish.file)
+        return _of(wanted, MachineVerdict.NOTE, f"{found}; --no-deps keeps pip from it", wish.file)
     if not wish.certain:
         advice = "look at what its build asks for here, or install it with --no-deps"
         return _of(
-            wanted, Verdict.UNCERTAIN, f"{found}; code may ask for another", wish.file, advice
+            wanted,
+            MachineVerdict.UNCERTAIN,
+            f"{found}; code may ask for another",
+            wish.file,
+            advice,
         )
     advice = f"pip goes by {wish.file}: patch it, or install the component with --no-deps"
-    return _of(wanted, Verdict.WRONG, found, wish.file, advice)
+    return _of(wanted, MachineVerdict.WRONG, found, wish.file, advice)
 
 
 def _target(versions: Mapping[str, str]) -> dict[str, str]:
@@ -333,7 +349,11 @@ def _target(versions: Mapping[str, str]) -> dict[str, str]:
 
 
 def _of(
-    wanted: tuple[str, str, str], verdict: Verdict, found: str, where: str = "", advice: str = ""
+    wanted: tuple[str, str, str],
+    verdict: MachineVerdict,
+    found: str,
+    where: str = "",
+    advice: str = "",
 ) -> Diagnosis:
     topic, name, words = wanted
     return Diagnosis(Topic(topic), name, verdict, words, found, where, advice)

@@ -16,7 +16,7 @@ class Topic(str, Enum):
     METADATA = "metadata"  # what components ask for, beside the manifest
 
 
-class Verdict(str, Enum):
+class MachineVerdict(str, Enum):
     """How a thing stands."""
 
     OK = "ok"
@@ -27,7 +27,7 @@ class Verdict(str, Enum):
 
 
 #: These are findings; an uncertainty is told, and fails nothing.
-FINDINGS = (Verdict.WRONG, Verdict.MISSING)
+FINDINGS = (MachineVerdict.WRONG, MachineVerdict.MISSING)
 
 
 class Diagnosis(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Diagnosis(Struct, frozen=True):
 
     topic: Topic
     name: str
-    verdict: Verdict
+    verdict: MachineVerdict
     wanted: str = ""
     found: str = ""
     where: str = ""

@@ -30,7 +30,7 @@ from patchkit.manifest.yaml_nodes import (
 _BOM = b"\xef\xbb\xbf"
 
 
-class Edit(Struct, frozen=True):
+class TextEdit(Struct, frozen=True):
     """Characters `start:end` of a text are to be replaced by `text`."""
 
     start: int
@@ -38,7 +38,7 @@ class Edit(Struct, frozen=True):
     text: str
 
 
-def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """The text with all edits made; they must not overlap."""
     limit = len(text)
     for edit in sorted(edits, key=lambda each: (each.start, each.end), reverse=True):
@@ -140,32 +140,32 @@ def _pin_scalars(node: Node, pin: Pin, component: str) -> list[tuple[Scalar, str
     return scalars
 
 
-def _replace(scalar: Scalar, value: str) -> Edit:
+def _replace(scalar: Scalar, value: str) -> TextEdit:
     """`value` in the place of the scalar's characters, within its quotes if it has some."""
     if not re.fullmatch(r"[A-Za-z0-9.+!_/-]+", value):
         raise ValueError(f"not a pin or path: {value!r}")
     if scalar.style in ("'", '"'):
-        return Edit(scalar.start + 1, scalar.end - 1, value)
+        return TextEdit(scalar.start + 1, scalar.end - 1, value)
     if scalar.style:
         raise BadInputError(
             Problem("a value in a block of text", str(scalar.where), "write it on the key's line")
         )
     # digits only must be quoted, or YAML would take the id for a number
-    return Edit(
+    return TextEdit(
         scalar.start, scalar.end, value if reading_of(value) is Reading.TEXT else f'"{value}"'
     )
 
 
-def _appended(text: str, patches: Items, entry: str) -> Edit:
+def _appended(text: str, patches: Items, entry: str) -> TextEdit:
     if patches.flow:
         place = patches.end - 1
         if not patches.items:
-            return Edit(patches.start, patches.end, f"[{entry}]")
+            return TextEdit(patches.start, patches.end, f"[{entry}]")
         last = _last_character(text, patches.items[-1])
         return (
-            Edit(last, last, f", {entry}")
+            TextEdit(last, last, f", {entry}")
             if "," not in re.sub("#.*", "", text[last:place])
-            else Edit(place, place, entry)
+            else TextEdit(place, place, entry)
         )
     dash = " " * (patches.where.column - 1) + "- "
     return _insert_line(text, _last_character(text, patches), dash + entry)
@@ -173,28 +173,28 @@ def _appended(text: str, patches: Items, entry: str) -> Edit:
 
 def _folded_flow(
     text: str, patches: Items, gone: Sequence[int], entry: str | None
-) -> Iterator[Edit]:
+) -> Iterator[TextEdit]:
     items = [text[each.start : _last_character(text, each)] for each in patches.items]
     if entry is not None:
         items[gone[0]], gone = entry, gone[1:]
     kept = [each for number, each in enumerate(items) if number not in gone]
-    yield Edit(patches.start, patches.end, f"[{', '.join(kept)}]")
+    yield TextEdit(patches.start, patches.end, f"[{', '.join(kept)}]")
 
 
 def _folded_block(
     text: str, patches: Items, gone: Sequence[int], entry: str | None
-) -> Iterator[Edit]:
+) -> Iterator[TextEdit]:
     for place in gone:
         item = patches.items[place]
         end = _last_character(text, item)
         if entry is not None and place == gone[0]:
-            yield Edit(item.start, end, entry)
+            yield TextEdit(item.start, end, entry)
         else:
             line = text.rfind("\n", 0, item.start) + 1
-            yield Edit(line, text.find("\n", end) + 1 or len(text), "")
+            yield TextEdit(line, text.find("\n", end) + 1 or len(text), "")
 
 
-def _new_patches(text: str, table: Table, entry: str, null: Node | None) -> Edit:
+def _new_patches(text: str, table: Table, entry: str, null: Node | None) -> TextEdit:
     indent = " " * (table.entries[0][0].where.column - 1)
     if null is not None:
         return _insert_line(text, _key_end(text, table, "patches"), f"{indent}  - {entry}")
@@ -203,13 +203,13 @@ def _new_patches(text: str, table: Table, entry: str, null: Node | None) -> Edit
     )
 
 
-def _insert_line(text: str, after: int, lines: str) -> Edit:
+def _insert_line(text: str, after: int, lines: str) -> TextEdit:
     """New lines below the line in which the character before `after` stands."""
     end = text.find("\n", after)
     lines = _line_ends(text, lines)
     if end == -1:
-        return Edit(len(text), len(text), _line_ends(text, "\n") + lines)
-    return Edit(end + 1, end + 1, lines + _line_ends(text, "\n"))
+        return TextEdit(len(text), len(text), _line_ends(text, "\n") + lines)
+    return TextEdit(end + 1, end + 1, lines + _line_ends(text, "\n"))
 
 
 def _last_character(text: str, node: Node) -> int:

@@ -33,10 +33,10 @@ from patchkit.manifest.scalars import (
 from patchkit.manifest.types import (
     Choice,
     Complaint,
+    DependentShape,
     Field,
     ListOf,
     MapOf,
-    Matching,
     Number,
     Record,
     Text,
@@ -398,7 +398,7 @@ _SOURCE = Choice(
     ),
 )
 
-_PIN = Matching(
+_PIN = DependentShape(
     "pin",
     "source",
     {

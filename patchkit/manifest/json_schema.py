@@ -14,11 +14,11 @@ from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.types import (
     ByForm,
     Choice,
+    DependentShape,
     Field,
     Later,
     ListOf,
     MapOf,
-    Matching,
     Number,
     Record,
     Shape,
@@ -104,7 +104,7 @@ def _shape(shape: Shape) -> dict[str, Any]:
             schema = _record(shape)
         case Choice():
             schema = _choice(shape)
-        case Matching():
+        case DependentShape():
             schema = {"anyOf": [_shape(each) for each in shape.shapes.values()]}
         case ByForm():
             schema = {"anyOf": [_shape(each) for each in shape.shapes]}
@@ -134,7 +134,9 @@ def _record(record: Record) -> dict[str, Any]:
         "required": [key for key in _required(record) if key not in _INHERITABLE],
         "properties": {each.key: _field(each) for each in record.fields},
     }
-    agreements = [_agreement(each) for each in record.fields if isinstance(each.shape, Matching)]
+    agreements = [
+        _agreement(each) for each in record.fields if isinstance(each.shape, DependentShape)
+    ]
     if agreements:
         schema["allOf"] = [each for several in agreements for each in several]
     return schema
@@ -159,7 +161,7 @@ def describe(field: Field) -> str:
 
 def _agreement(field: Field) -> list[dict[str, Any]]:
     """`if` the other key makes this choice, `then` this key has that shape."""
-    assert isinstance(field.shape, Matching)
+    assert isinstance(field.shape, DependentShape)
     other = field.shape.other
     return [
         {

@@ -40,7 +40,7 @@ class GivenValue(Struct, frozen=True):
     where: str
 
 
-class Site(Struct, frozen=True):
+class SiteValues(Struct, frozen=True):
     """The values that are there; `missing` maps those declared and not given to what they are."""
 
     values: Mapping[str, str]
@@ -98,7 +98,7 @@ def typed_values(settings: Sequence[str]) -> tuple[GivenValue, ...]:
     return tuple(given)
 
 
-def resolve_site(manifest: Manifest, given: Sequence[GivenValue]) -> Site:
+def resolve_site(manifest: Manifest, given: Sequence[GivenValue]) -> SiteValues:
     """What the manifest's values are at this site; of values given twice, the later holds.
 
     Raises BadInputError for values that the manifest does not declare, or that are none.
@@ -110,7 +110,7 @@ def resolve_site(manifest: Manifest, given: Sequence[GivenValue]) -> Site:
     values |= {each.name: each.default for each in manifest.values if each.default is not None}
     values |= {each.name: each.text for each in given}
     missing = {each.name: each.description for each in manifest.values if each.name not in values}
-    return Site(values, missing)
+    return SiteValues(values, missing)
 
 
 def _wrong(given: GivenValue, manifest: Manifest) -> Iterator[Problem]:

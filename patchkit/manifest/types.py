@@ -95,7 +95,7 @@ class Choice(Struct, frozen=True):
     options: tuple[Record, ...]
 
 
-class Matching(Struct, frozen=True):
+class DependentShape(Struct, frozen=True):
     """A value whose shape follows from the choice that the key `other` beside it makes."""
 
     name: str
@@ -124,4 +124,6 @@ class Later(Struct, frozen=True):
     of: Callable[[], Shape]
 
 
-Shape: TypeAlias = Text | Number | ListOf | MapOf | Record | Choice | Matching | ByForm | Later
+Shape: TypeAlias = (
+    Text | Number | ListOf | MapOf | Record | Choice | DependentShape | ByForm | Later
+)

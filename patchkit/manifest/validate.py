@@ -10,11 +10,11 @@ from patchkit.manifest.scalars import without_secret
 from patchkit.manifest.types import (
     ByForm,
     Choice,
+    DependentShape,
     Field,
     Later,
     ListOf,
     MapOf,
-    Matching,
     Number,
     Record,
     Shape,
@@ -88,7 +88,7 @@ class _Checker:
                 self._by_form(node, shape, name)
             case Later():
                 self.check(node, shape.of(), name)
-            case Matching():
+            case DependentShape():
                 pass  # checked by the record, which knows what stands beside
 
     def _text(self, node: Node, shape: Text, name: str) -> None:
@@ -183,7 +183,7 @@ class _Checker:
             field = shape.field(key.text)
             if field is None:
                 self._unknown(key, shape.fields, name)
-            elif isinstance(field.shape, Matching):
+            elif isinstance(field.shape, DependentShape):
                 self._matching(node, value, shape, field.shape, _join(name, key.text))
             else:
                 self.check(value, field.shape, _join(name, key.text))
@@ -207,7 +207,7 @@ class _Checker:
             self._add(f"{name} says nothing of {', '.join(keys)}", node, hint)
 
     def _matching(
-        self, table: Table, value: Node, record: Record, shape: Matching, name: str
+        self, table: Table, value: Node, record: Record, shape: DependentShape, name: str
     ) -> None:
         other = record.field(shape.other)
         assert other is not None

@@ -31,7 +31,7 @@ class Strand(Struct, frozen=True):
         return self.born <= version and (self.died is None or version < self.died)
 
 
-class Edit(Struct, frozen=True):
+class VersionEdit(Struct, frozen=True):
     """The lines [start, end) of a version, counted from 0, become `lines`."""
 
     start: int
@@ -67,7 +67,7 @@ class Weave(Struct, frozen=True):
         lines = [each.text for each in self.strands if each.alive(number)]
         return all(line.endswith(b"\n") for line in lines[:-1])
 
-    def grown(self, number: int, edits: Sequence[Edit]) -> Weave:
+    def grown(self, number: int, edits: Sequence[VersionEdit]) -> Weave:
         """With one more version: the last one with `edits` (in order, apart from each other)."""
         places = self._living()
         strands = list(self.strands)
@@ -78,7 +78,7 @@ class Weave(Struct, frozen=True):
             strands[at:at] = [Strand(text, number) for text in edit.lines]
         return Weave(tuple(strands))
 
-    def touched(self, edit: Edit) -> Touched:
+    def touched(self, edit: VersionEdit) -> Touched:
         """Which versions an edit of the last version has to do with."""
         places = self._living()
         first = places[edit.start - 1] if edit.start else -1
@@ -91,7 +91,7 @@ class Weave(Struct, frozen=True):
             struck=frozenset(each.died for each in gap if each.died is not None),
         )
 
-    def edited(self, edits: Sequence[tuple[int, Edit]]) -> Weave:
+    def edited(self, edits: Sequence[tuple[int, VersionEdit]]) -> Weave:
         """With edits of the last version made as of the version named with each, in order.
 
         An edit may only be made as of a version that has all the lines which it removes.
@@ -109,7 +109,7 @@ class Weave(Struct, frozen=True):
             strands[at:at] = [Strand(text, number) for text in edit.lines]
         return Weave(tuple(each for each in strands if each is not None))
 
-    def _insertion(self, places: Sequence[int], number: int, edit: Edit) -> int:
+    def _insertion(self, places: Sequence[int], number: int, edit: VersionEdit) -> int:
         if edit.start == edit.end and edit.start:
             previous = places[edit.start - 1]
             if self.strands[previous].born == number:
@@ -136,7 +136,7 @@ def weave(data: bytes) -> Weave:
 BASE = 0
 
 
-class Need(Struct, frozen=True):
+class PatchDependency(Struct, frozen=True):
     """Patch `number` needs patch `on`: in file `path`, for `lines` of its lines (0: the file)."""
 
     number: int
@@ -170,9 +170,9 @@ class Attribution(Struct):
 
     def add(
         self, number: int, changes: Sequence[FileChange], outcomes: Sequence[FileOutcome]
-    ) -> tuple[Need, ...]:
+    ) -> tuple[PatchDependency, ...]:
         """Let patch `number`, which applies with `outcomes`, go over the files; what it needs."""
-        needs: list[Need] = []
+        needs: list[PatchDependency] = []
         for change, outcome in zip(changes, outcomes, strict=True):
             needs += self._change(number, change, outcome.offsets)
         return tuple(needs)
@@ -188,13 +188,15 @@ class Attribution(Struct):
             self._files[path] = None if data is None else _file_of(data, BASE)
         return self._files[path]
 
-    def _change(self, number: int, change: FileChange, offsets: Sequence[int]) -> list[Need]:
+    def _change(
+        self, number: int, change: FileChange, offsets: Sequence[int]
+    ) -> list[PatchDependency]:
         file = self._file(change.old_path or change.path)
         if change.kind is Kind.ADD or file is None:
             path = change.path
             self._files[path] = _made(change, number)
             remover = self._removed_by.get(path, BASE)
-            return [Need(number, remover, path, 0)] if remover else []
+            return [PatchDependency(number, remover, path, 0)] if remover else []
         old_path = change.old_path or change.path
         needs = _file_needs(number, change, file, old_path)
         touched = _File(list(file.owners), list(file.struck), file.maker, number)
@@ -222,15 +224,15 @@ def _made(change: FileChange, number: int) -> _File:
     return _file_of(b"".join(line for hunk in change.hunks for line in hunk.postimage), number)
 
 
-def _file_needs(number: int, change: FileChange, file: _File, path: str) -> list[Need]:
-    needs = [Need(number, file.maker, path, 0)] if file.maker else []
+def _file_needs(number: int, change: FileChange, file: _File, path: str) -> list[PatchDependency]:
+    needs = [PatchDependency(number, file.maker, path, 0)] if file.maker else []
     whole = change.binary is not None or not change.hunks
     if whole and file.toucher not in (BASE, file.maker):
-        needs.append(Need(number, file.toucher, path, 0))
+        needs.append(PatchDependency(number, file.toucher, path, 0))
     return needs
 
 
-def _replace(file: _File, hunk: Hunk, offset: int, number: int, path: str) -> list[Need]:
+def _replace(file: _File, hunk: Hunk, offset: int, number: int, path: str) -> list[PatchDependency]:
     """Put a hunk's lines in the place of what it found; the patches whose lines it found."""
     start = max(hunk.new_start - 1, 0) + offset
     found = len(hunk.preimage)
@@ -257,14 +259,18 @@ def _replace(file: _File, hunk: Hunk, offset: int, number: int, path: str) -> li
     file.struck[start : start + found + 1] = struck
     # where a patch replaced lines, those that it wrote count, and not those that went as well
     counted = {each: met.count(each) or between.count(each) for each in {*met, *between}}
-    return [Need(number, on, path, lines) for on, lines in counted.items() if on not in (0, number)]
+    return [
+        PatchDependency(number, on, path, lines)
+        for on, lines in counted.items()
+        if on not in (0, number)
+    ]
 
 
-def _merged(needs: Iterable[Need]) -> list[Need]:
-    merged: dict[tuple[int, str], Need] = {}
+def _merged(needs: Iterable[PatchDependency]) -> list[PatchDependency]:
+    merged: dict[tuple[int, str], PatchDependency] = {}
     for need in needs:
         key = (need.on, need.path)
         before = merged.get(key)
         lines = need.lines + (before.lines if before else 0)
-        merged[key] = Need(need.number, need.on, need.path, lines)
+        merged[key] = PatchDependency(need.number, need.on, need.path, lines)
     return sorted(merged.values(), key=lambda each: (each.on, each.path))

@@ -26,7 +26,7 @@ _WORD = re.compile(rb"\w")
 Index = Mapping[bytes, Sequence[int]]
 
 
-class Place(Struct, frozen=True):
+class SimilarLines(Struct, frozen=True):
     """A stretch of a file, lines start..end (1-based, end not included); similarity from 0 to 1."""
 
     start: int
@@ -67,7 +67,7 @@ def index_lines(lines: Sequence[bytes]) -> Index:
 
 def find_place(
     expected: Sequence[bytes], lines: Sequence[bytes], *, near: int, index: Index | None = None
-) -> Place | None:
+) -> SimilarLines | None:
     """The stretch of `lines` most like `expected`; of equal ones the nearest to line `near`.
 
     None if nothing there is like it. `index` is `index_lines(lines)`, for several searches.
@@ -81,7 +81,7 @@ def find_place(
 
 
 def differences(
-    expected: Sequence[bytes], lines: Sequence[bytes], place: Place
+    expected: Sequence[bytes], lines: Sequence[bytes], place: SimilarLines
 ) -> tuple[Difference, ...]:
     """What of `expected` is otherwise at `place`, in order; lines are compared to the byte."""
     window = lines[place.start - 1 : place.end - 1]
@@ -132,7 +132,7 @@ def _shifts(expected: Sequence[bytes], index: Index, near: int) -> list[int]:
     return [*ranked[:_SHIFTS_TRIED], near]
 
 
-def _place(expected: Sequence[bytes], lines: Sequence[bytes], shift: int) -> Place:
+def _place(expected: Sequence[bytes], lines: Sequence[bytes], shift: int) -> SimilarLines:
     slack = max(4, len(expected) // 3)
     low = min(max(0, shift - slack), len(lines))
     window = lines[low : max(low, shift + len(expected) + slack)]
@@ -145,7 +145,7 @@ def _place(expected: Sequence[bytes], lines: Sequence[bytes], shift: int) -> Pla
         start = min(max(0, shift - low), len(window))
         end = min(len(window), start + len(expected))
     score = _score(expected, window[start:end])
-    return Place(low + start + 1, low + end + 1, score)
+    return SimilarLines(low + start + 1, low + end + 1, score)
 
 
 def _score(expected: Sequence[bytes], window: Sequence[bytes]) -> float:

@@ -21,7 +21,7 @@ from patchkit.model.series_file import Series, parse_series
 from patchkit.refresh.patch_plan import Home
 from patchkit.refresh.project_files import Project, files_of, foresee, other_uses, patch_names_in
 from patchkit.stack.build import Stack, build_stack
-from patchkit.stack.importing import Found, Incoming, with_free_names
+from patchkit.stack.importing import ImportSource, Incoming, with_free_names
 from patchkit.stack.lockfile import (
     LockedComponent,
     load_lock,
@@ -69,7 +69,7 @@ class AdoptReport(Struct, frozen=True):
 def adopt_patches(
     manifest: Manifest,
     component: Component,
-    found: Found,
+    found: ImportSource,
     *,
     store: Store,
     options: AdoptOptions,
@@ -112,12 +112,12 @@ def adopt_patches(
     )
 
 
-def _fresh(found: Found, old: LoadedSeries) -> list[Incoming]:
+def _fresh(found: ImportSource, old: LoadedSeries) -> list[Incoming]:
     known = {patch.data for patch in old.patches}
     return [each for each in found.patches if each.data not in known]
 
 
-def _loaded(found: Found, home: Home, old: LoadedSeries) -> tuple[LoadedPatch, ...]:
+def _loaded(found: ImportSource, home: Home, old: LoadedSeries) -> tuple[LoadedPatch, ...]:
     taken = {each.name for each in old.patches} | patch_names_in(home.folder)
     named = with_free_names(_fresh(found, old), taken)
     return tuple(_load(each, home) for each in named)

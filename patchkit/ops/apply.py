@@ -48,7 +48,7 @@ from patchkit.workspace.enter import (
 )
 
 
-class Result(str, Enum):
+class ApplyResult(str, Enum):
     """What became of a component."""
 
     CREATED = "created"  # there was no checkout, now there is
@@ -62,7 +62,7 @@ class Result(str, Enum):
     @property
     def done(self) -> bool:
         """Whether the checkout is at the stack."""
-        return self in (Result.CREATED, Result.MOVED, Result.UNCHANGED)
+        return self in (ApplyResult.CREATED, ApplyResult.MOVED, ApplyResult.UNCHANGED)
 
 
 #: How often a checkout may be moved by another patchkit before that is told.
@@ -109,7 +109,7 @@ class AppliedComponent(Struct, frozen=True):
 
     name: str
     checkout: Path
-    result: Result
+    result: ApplyResult
     exit_code: ExitCode = ExitCode.OK
     base: str | None = None
     tip: str | None = None
@@ -191,7 +191,7 @@ class _Applying(Struct, frozen=True):
     def component(self, component: Component, lock: Lock | None) -> AppliedComponent:
         """One component from its pin to its checkout; never raises what concerns it alone."""
         place = checkout_of(self.workspace, self.manifest, component).path
-        blank = AppliedComponent(component.name, place, Result.FAILED)
+        blank = AppliedComponent(component.name, place, ApplyResult.FAILED)
         try:
             applied = self._in_peace(component, lock, blank)
         except PatchkitError as error:
@@ -243,7 +243,7 @@ class _Applying(Struct, frozen=True):
         built = replace(blank, base=base.commit, patches=stack.outcomes)
         if not stack.clean:
             return replace(
-                built, result=Result.CONFLICTED, exit_code=ExitCode.FINDING, failures=failures
+                built, result=ApplyResult.CONFLICTED, exit_code=ExitCode.FINDING, failures=failures
             )
         actual = lock_component(stack, series)
         built = replace(built, tip=stack.commit, tree=stack.tree, lock=actual)
@@ -251,7 +251,7 @@ class _Applying(Struct, frozen=True):
         if differences:
             return replace(
                 built,
-                result=Result.DIFFERS,
+                result=ApplyResult.DIFFERS,
                 exit_code=ExitCode.FINDING,
                 problems=differences,
             )
@@ -318,7 +318,7 @@ class _Applying(Struct, frozen=True):
         saved = entered.saved
         return replace(
             built,
-            result=Result(entered.action.value),
+            result=ApplyResult(entered.action.value),
             exit_code=ExitCode.FINDING if refused else ExitCode.OK,
             changed=(entered.changed or None) if self.options.dry_run else entered.changed,
             saved_ref=saved.ref if saved else None,

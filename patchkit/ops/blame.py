@@ -16,7 +16,7 @@ from patchkit.upstream.store import Store
 from patchkit.workspace import checkout_of
 
 
-class Spot(Struct, frozen=True):
+class BlamedLines(Struct, frozen=True):
     """A file of a component's patched tree, and lines of it: first and last, both included."""
 
     path: str
@@ -51,19 +51,19 @@ class BlameReport(Struct, frozen=True):
     patches: tuple[BlamedPatch, ...]
 
 
-def parse_spot(text: str) -> Spot:
+def parse_spot(text: str) -> BlamedLines:
     """FILE, FILE:LINE or FILE:FIRST-LAST."""
     match = re.fullmatch(r"(.+?):(\d+)(?:[-,](\d+))?", text)
     if match is None:
-        return Spot(text)
+        return BlamedLines(text)
     first = int(match[2])
-    return Spot(match[1], first, int(match[3] or first))
+    return BlamedLines(match[1], first, int(match[3] or first))
 
 
 def blame(
     manifest: Manifest,
     components: Sequence[Component],
-    spot: Spot,
+    spot: BlamedLines,
     *,
     workspace: Path,
     store: Store,
@@ -100,7 +100,7 @@ def blame(
 def _blame(
     manifest: Manifest,
     component: Component,
-    spot: Spot,
+    spot: BlamedLines,
     *,
     workspace: Path,
     store: Store,

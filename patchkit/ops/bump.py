@@ -33,11 +33,11 @@ from patchkit.model.objects import lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import broken_by_moving
 from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
-from patchkit.ops.conflict_report import Step, waiting_of
+from patchkit.ops.conflict_report import ResumeStep, waiting_of
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_options import PinEdit, RefreshOptions
-from patchkit.ops.refresh_values import RefreshedComponent, Result
+from patchkit.ops.refresh_values import RefreshedComponent, RefreshResult
 from patchkit.ops.resume import arrive, find_halt, is_written
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
@@ -50,7 +50,7 @@ from patchkit.workspace import checkout_of
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
-class Target(Struct, frozen=True):
+class BumpTarget(Struct, frozen=True):
     """The pin to move to, with the names by which both pins are known."""
 
     pin: Pin
@@ -58,7 +58,7 @@ class Target(Struct, frozen=True):
     new: NamedPin
 
 
-def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> Target:
+def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> BumpTarget:
     """What `wanted` is at the component's source now: a version, or what `find_commit` takes.
 
     UsageError if there is no such thing.
@@ -71,7 +71,7 @@ def find_target(component: Component, wanted: str, store: Store, progress: Progr
             store.require_network(component.name, lacking, "run it without --offline")
             progress.step(component.name, "asking the package index")
             found = _index_pin(project, wanted)
-            return Target(found, NamedPin(pin.version), NamedPin(found.version))
+            return BumpTarget(found, NamedPin(pin.version), NamedPin(found.version))
     hint = "write its new URL and sha256 into the manifest, then patchkit refresh"
     what = "is an archive: there is nothing to look a new one up in"
     raise UsageError(Problem(what, component.name, hint))
@@ -85,14 +85,14 @@ def compare_link(source: Source, old: Pin, new: Pin) -> str:
 
 def _git_target(
     component: Component, old: str, wanted: str, store: Store, progress: Progress
-) -> Target:
+) -> BumpTarget:
     meaning = find_commit(store, component, wanted, progress)
     named, refs = meaning.named, meaning.refs
     if refs is None:
-        return Target(GitPin(named.commit), NamedPin(old), NamedPin(named.commit))
+        return BumpTarget(GitPin(named.commit), NamedPin(old), NamedPin(named.commit))
     tag = named.tag or (refs.tag_at(named.commit) if named.branch else "")
     before = refs.tag_at(old)
-    return Target(
+    return BumpTarget(
         GitPin(named.commit),
         NamedPin(old, before, lasting=bool(before)),
         NamedPin(named.commit, tag or named.branch, lasting=bool(tag)),
@@ -153,7 +153,7 @@ def bump_components(
 def resume_bump(
     manifest: Manifest,
     component: Component,
-    step: Step,
+    step: ResumeStep,
     *,
     store: Store,
     workspace: Path,
@@ -174,14 +174,14 @@ def resume_bump(
         waiting.old,
         waiting.new,
         component.pin_where.below(manifest.root),
-        Result.CARRIED,
+        RefreshResult.CARRIED,
     )
     if is_written(manifest, component, halt):
         saved = arrive(checkout, manifest, component, store=store, when=when, progress=progress)
         return BumpReport(manifest.name, False, (replace(row, arrived=True, saved=saved),))
     edit, moved = None, component
     if waiting.wanted is not None:
-        target = Target(waiting.wanted, waiting.old, waiting.new)
+        target = BumpTarget(waiting.wanted, waiting.old, waiting.new)
         edit = _edit_of(manifest, component, target, waiting.old_base)
         moved = replace(component, pin=waiting.wanted)
         row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
@@ -222,7 +222,7 @@ class _Bumping(Struct, frozen=True):
             target.old,
             target.new,
             self.where,
-            Result.UNCHANGED,
+            RefreshResult.UNCHANGED,
             link=compare_link(component.source, component.pin, target.pin),
         )
         old = store.base(component, self.progress)
@@ -254,7 +254,7 @@ def with_component(manifest: Manifest, component: Component) -> Manifest:
     return replace(manifest, components=tuple(rows))
 
 
-def _edit_of(manifest: Manifest, component: Component, target: Target, old: str) -> PinEdit:
+def _edit_of(manifest: Manifest, component: Component, target: BumpTarget, old: str) -> PinEdit:
     """The edit of the file that has the pin; refused where other manifests have it from there."""
     file, place = _file_of_pin(manifest, component), str(component.pin_where)
     sharing = sorted(_also_pinned_there(manifest, component))
@@ -317,7 +317,7 @@ def _require_same_files(
 
 def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedComponent:
     component = bumping.component
-    bumping.progress.finish(component.name, Result.FAILED.value)
+    bumping.progress.finish(component.name, RefreshResult.FAILED.value)
     problems = (replace(each, where=each.where or component.name) for each in error.problems)
     # what is wrong is the manifest's `track`, not the command line
     code = ExitCode.BAD_INPUT if error.exit_code is ExitCode.USAGE else error.exit_code
@@ -326,7 +326,7 @@ def _failed(bumping: _Bumping, wanted: str, error: PatchkitError) -> BumpedCompo
         NamedPin(str(component.pin)),
         NamedPin("", (component.track or "") if wanted == LATEST else wanted),
         bumping.where,
-        Result.FAILED,
+        RefreshResult.FAILED,
         code,
         problems=tuple(problems),
     )

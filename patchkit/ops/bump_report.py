@@ -11,7 +11,7 @@ from patchkit.model.lint import Finding
 from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.revision import Revision
-from patchkit.ops.refresh_values import Halted, RefreshedComponent, Result
+from patchkit.ops.refresh_values import Halted, RefreshedComponent, RefreshResult
 
 
 class Attention(str, Enum):
@@ -78,7 +78,7 @@ class BumpedComponent(Struct, frozen=True):
     old: NamedPin
     new: NamedPin
     where: str
-    result: Result
+    result: RefreshResult
     exit_code: ExitCode = ExitCode.OK
     link: str = ""
     patches: tuple[BumpedPatch, ...] = ()
@@ -100,7 +100,7 @@ class BumpedComponent(Struct, frozen=True):
     @property
     def moved(self) -> bool:
         """Whether its pin is another one now (with a dry run: would be)."""
-        return self.result is Result.CARRIED
+        return self.result is RefreshResult.CARRIED
 
 
 class BumpReport(Struct, frozen=True):

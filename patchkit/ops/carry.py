@@ -34,7 +34,7 @@ from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.patch import Identity
 from patchkit.model.series_file import parse_series
 from patchkit.stack.build import SeriesPatch, Stack, build_stack
-from patchkit.stack.patch_files import Deed, Original, Wanted, export_patches, layout_of
+from patchkit.stack.patch_files import Deed, Original, PatchToWrite, export_patches, layout_of
 
 
 class CarriedFileRow(Struct, frozen=True):
@@ -189,7 +189,7 @@ def _made_patches(
             words = Deed("", "", new[patch.name].message, new[patch.name].author)
             original = Original(patch.file, old.get(patch.name, words))
             layout = layout_of(patch.file, patch.strip, patch.subdirectory)
-            wanted.append(Wanted(new[patch.name], original, layout))
+            wanted.append(PatchToWrite(new[patch.name], original, layout))
             names.append(patch.name)
     return dict(zip(names, export_patches(repository, wanted), strict=True))
 

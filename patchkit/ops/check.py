@@ -270,9 +270,9 @@ def _generated(  # noqa: PLR0917
     if not patch.has_recipe:
         return ()
     # most stacks have no recipe, and a check should feel instant
-    from patchkit.recipes.generate import Place, check_generated  # noqa: PLC0415
+    from patchkit.recipes.generate import PatchSlot, check_generated  # noqa: PLC0415
 
-    return check_generated(patch, outcome, Place(overlay, tree, history, stack.objects))
+    return check_generated(patch, outcome, PatchSlot(overlay, tree, history, stack.objects))
 
 
 def _explained(

@@ -23,16 +23,16 @@ from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome
 from patchkit.model.text import counted
 from patchkit.ops.bump_report import NamedPin
-from patchkit.ops.refresh_refusals import Found
+from patchkit.ops.refresh_refusals import RefreshInput
 from patchkit.ops.refresh_values import Halted, HaltedFile
 from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.workspace.create import bring_objects
 from patchkit.workspace.save import Held
 from patchkit.workspace.state import BUMP, Snapshot, inspect
-from patchkit.workspace.waiting import Halt, Place, Work, go_to, unsettled, work_of
+from patchkit.workspace.waiting import CheckoutSnapshot, Halt, Work, go_to, unsettled, work_of
 
 
-class Step(str, Enum):
+class ResumeStep(str, Enum):
     """How to go on from a conflict."""
 
     CONTINUE = "continue"  # the checkout holds what the patch shall be
@@ -87,10 +87,10 @@ class Resumed(Struct, frozen=True):
     work: Work
 
 
-class Stop(Struct, frozen=True):
+class NewConflict(Struct, frozen=True):
     """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
 
-    found: Found
+    found: RefreshInput
     source: Repository
     conflict: Conflict
     waiting: Waiting
@@ -115,7 +115,7 @@ def can_stop_in(snapshot: Snapshot, resumed: Resumed | None) -> bool:
     return snapshot.state.movable and at_stack
 
 
-def seen_files(found: Found) -> dict[str, str]:
+def seen_files(found: RefreshInput) -> dict[str, str]:
     """The files of the project that the component was read from, by hash."""
     root = found.project.manifest.root
     return {
@@ -124,16 +124,16 @@ def seen_files(found: Found) -> dict[str, str]:
     }
 
 
-def resume(found: Found, halt: Halt, step: Step, when: int) -> Resumed:
+def resume(found: RefreshInput, halt: Halt, step: ResumeStep, when: int) -> Resumed:
     """Take a decision from the checkout. CannotGoOnError if there is none yet.
 
     On disk: with SKIP, what the user did to the conflict is saved under a ref.
     """
     _require_as_it_was(found, halt)
-    return _left_out(found, halt, when) if step is Step.SKIP else _resolved(found, halt, when)
+    return _left_out(found, halt, when) if step is ResumeStep.SKIP else _resolved(found, halt, when)
 
 
-def _require_as_it_was(found: Found, halt: Halt) -> None:
+def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
     """The project's files and the checkout's commits must be those of the stop."""
     waiting, path = waiting_of(halt), found.checkout.path
     changed = sorted(
@@ -152,14 +152,14 @@ def _require_as_it_was(found: Found, halt: Halt) -> None:
         raise CannotGoOnError(Problem(what, waiting.component, hint))
 
 
-def _left_out(found: Found, halt: Halt, when: int) -> Resumed:
+def _left_out(found: RefreshInput, halt: Halt, when: int) -> Resumed:
     waiting = waiting_of(halt)
     work = work_of(found.checkout, found.snapshot, halt, when, save=True)
     decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, None)}
     return Resumed(halt, replace(waiting, decisions=decided), work)
 
 
-def _resolved(found: Found, halt: Halt, when: int) -> Resumed:
+def _resolved(found: RefreshInput, halt: Halt, when: int) -> Resumed:
     waiting, checkout = waiting_of(halt), found.checkout
     if still := unsettled(checkout, halt, waiting.marked):
         raise CannotGoOnError(*_open(still, waiting, found))
@@ -176,7 +176,7 @@ def _resolved(found: Found, halt: Halt, when: int) -> Resumed:
     return Resumed(halt, replace(waiting, decisions=decided), work)
 
 
-def stop_at(stop: Stop, when: int) -> tuple[str, ...]:
+def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
     """Put the conflict into the checkout. All or nothing; SurroundingsError if it cannot be.
 
     Returns refs of what was saved; `when`, in seconds since the epoch, names them.
@@ -184,7 +184,7 @@ def stop_at(stop: Stop, when: int) -> tuple[str, ...]:
     found, conflict, resumed = stop.found, stop.conflict, stop.resumed
     checkout, snapshot = found.checkout, found.snapshot
     bring_objects(stop.source, checkout.repository, conflict.objects)
-    place = Place(
+    place = CheckoutSnapshot(
         found.base.commit,
         conflict.tip,
         conflict.worktree,
@@ -202,7 +202,7 @@ def stop_at(stop: Stop, when: int) -> tuple[str, ...]:
     return go_to(checkout, snapshot, place, halt, held=held, when=when).saved
 
 
-def halted_report(stop: Stop) -> Halted:
+def halted_report(stop: NewConflict) -> Halted:
     """The conflict for the user."""
     conflict, checkout = stop.conflict, stop.found.checkout
     header = conflict.patch.file.header
@@ -240,7 +240,7 @@ def pin_text(pin: Pin) -> dict[str, str]:
     return {"version": pin.version, "sha256": pin.sha256}
 
 
-def still_waits(found: Found) -> Problem:
+def still_waits(found: RefreshInput) -> Problem:
     """Why nothing else can be done with a checkout that holds a conflict."""
     target = found.target
     return Problem(
@@ -250,12 +250,14 @@ def still_waits(found: Found) -> Problem:
     )
 
 
-def again(found: Found) -> Found:
+def again(found: RefreshInput) -> RefreshInput:
     """The same with the checkout as it is now."""
     return replace(found, snapshot=inspect(found.checkout))
 
 
-def _open(still: Mapping[str, Sequence[int]], waiting: Waiting, found: Found) -> Iterator[Problem]:
+def _open(
+    still: Mapping[str, Sequence[int]], waiting: Waiting, found: RefreshInput
+) -> Iterator[Problem]:
     """What is left to do: each file, and then how to go on."""
     folder = shlex.quote(str(found.checkout.path))
     for path, lines in still.items():

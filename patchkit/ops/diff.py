@@ -20,14 +20,20 @@ from patchkit.model.diff_parse import parse_diff
 from patchkit.model.patch import FileChange, Kind
 from patchkit.workspace import (
     Checkout,
+    CheckoutState,
     Snapshot,
-    State,
     checkout_of,
     inspect,
     locked,
 )
 
-_COMPARABLE = (State.PRISTINE, State.APPLIED, State.EDITED, State.AHEAD, State.CONFLICTED)
+_COMPARABLE = (
+    CheckoutState.PRISTINE,
+    CheckoutState.APPLIED,
+    CheckoutState.EDITED,
+    CheckoutState.AHEAD,
+    CheckoutState.CONFLICTED,
+)
 
 
 class FileStat(Struct, frozen=True):
@@ -47,7 +53,7 @@ class ComponentDiff(Struct, frozen=True):
     """
 
     component: str
-    state: State
+    state: CheckoutState
     diff: bytes = b""
     files: tuple[FileStat, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -76,8 +82,8 @@ def diff_components(
 def _diff(manifest: Manifest, component: Component, workspace: Path) -> ComponentDiff:
     checkout = checkout_of(workspace, manifest, component)
     if not checkout.path.exists():
-        return ComponentDiff(component.name, State.ABSENT)
-    state = State.FOREIGN
+        return ComponentDiff(component.name, CheckoutState.ABSENT)
+    state = CheckoutState.FOREIGN
     try:
         with locked(checkout):
             snapshot = inspect(checkout)

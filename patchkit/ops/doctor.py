@@ -24,7 +24,7 @@ from patchkit.machine.compatibility import (
     diagnose_software,
     diagnose_variables,
 )
-from patchkit.machine.diagnosis import FINDINGS, Diagnosis, Topic, Verdict
+from patchkit.machine.diagnosis import FINDINGS, Diagnosis, MachineVerdict, Topic
 from patchkit.machine.requirements import read_wishes, taken_off
 from patchkit.manifest.site_values import GivenValue, resolve_site
 from patchkit.manifest.values import (
@@ -117,7 +117,7 @@ def _programs(
             yield Diagnosis(
                 Topic.PACKAGES,
                 "packages",
-                Verdict.UNCERTAIN,
+                MachineVerdict.UNCERTAIN,
                 "installed packages",
                 python,
                 view.python,
@@ -133,7 +133,7 @@ def _git() -> Iterator[Diagnosis]:
     except SurroundingsError as error:
         problem = error.problems[0]
         yield Diagnosis(
-            Topic.SYSTEM, "git", Verdict.MISSING, wanted, problem.what, advice=problem.hint
+            Topic.SYSTEM, "git", MachineVerdict.MISSING, wanted, problem.what, advice=problem.hint
         )
 
 
@@ -187,7 +187,9 @@ def _component(
 
 def _unseen(component: Component, why: str, advice: str) -> Diagnosis:
     wanted = "its own requirements"
-    return Diagnosis(Topic.METADATA, component.name, Verdict.UNCERTAIN, wanted, why, advice=advice)
+    return Diagnosis(
+        Topic.METADATA, component.name, MachineVerdict.UNCERTAIN, wanted, why, advice=advice
+    )
 
 
 def _offer(manifest: Manifest, environment: Environment) -> Offer:

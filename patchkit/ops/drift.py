@@ -48,7 +48,7 @@ from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.guards.overrides.calls import Replacements
 from patchkit.guards.overrides.override_review import TreeAt, read_replacements
 from patchkit.guards.residual.baseline import fingerprint, load_baseline
-from patchkit.guards.residual.review import State, review_sites
+from patchkit.guards.residual.review import ReviewState, review_sites
 from patchkit.guards.residual.scan import lint_rules
 from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
 from patchkit.model.outcome import Status
@@ -141,7 +141,9 @@ def _sites(watched: Watched, along: Along, store: Store) -> tuple[NewSite, ...]:
     name = baseline_path(component)
     baseline = load_baseline(manifest.root / name, name)
     states = review_sites([each.site for each in found], baseline, date.min).sites
-    unseen = [f for f, s in zip(found, states, strict=True) if f.is_new and s.state is State.NEW]
+    unseen = [
+        f for f, s in zip(found, states, strict=True) if f.is_new and s.state is ReviewState.NEW
+    ]
     return tuple(_told(unseen, along))
 
 

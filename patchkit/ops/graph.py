@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.line_history import Need
+from patchkit.model.line_history import PatchDependency
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
 from patchkit.upstream.store import Store
@@ -100,7 +100,7 @@ def reduced(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
 
 
 def _dependencies(
-    number: int, names: Sequence[str], needs: Sequence[Need], kept: set[tuple[int, int]]
+    number: int, names: Sequence[str], needs: Sequence[PatchDependency], kept: set[tuple[int, int]]
 ) -> tuple[Dependency, ...]:
     own = [need for need in needs if need.number == number and (number, need.on) in kept]
     return tuple(

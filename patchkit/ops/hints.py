@@ -9,7 +9,7 @@ from pathlib import Path
 from patchkit.errors import Problem
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.text import counted
-from patchkit.workspace.enter import Cause, Entered, Refusal
+from patchkit.workspace.enter import Entered, Refusal, RefusalCause
 from patchkit.workspace.state import BUMP
 
 _SHOWN = 8
@@ -35,15 +35,15 @@ def in_columns(ways: Sequence[tuple[str, str]]) -> str:
 
 def _what(refusal: Refusal) -> str:
     names = _some(refusal.paths)
-    if refusal.cause is Cause.EDITED:
+    if refusal.cause is RefusalCause.EDITED:
         count = len(refusal.paths)
         what = counted(count, "edited file")
         return f"{what}: {names}{f' ({refusal.detail})' * bool(refusal.detail)}"
-    if refusal.cause is Cause.IN_THE_WAY:
+    if refusal.cause is RefusalCause.IN_THE_WAY:
         return f"untracked and in the way of the stack: {names}"
-    if refusal.cause is Cause.UNSAVABLE:
+    if refusal.cause is RefusalCause.UNSAVABLE:
         return f"in the way of the stack, and no commit can hold it: {names}"
-    if refusal.cause is Cause.INTERRUPTED:
+    if refusal.cause is RefusalCause.INTERRUPTED:
         changed = names or "its branch or its index"
         return f"an apply was killed half-way, and since then somebody changed {changed}"
     return refusal.detail
@@ -53,21 +53,21 @@ def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> lis
     """(what it does, what to type) for each way out, the gentlest first."""
     save = ("save it under a ref and go on", f"patchkit apply {target} --force")
     match refusal.cause:
-        case Cause.EDITED | Cause.AHEAD:
+        case RefusalCause.EDITED | RefusalCause.AHEAD:
             return [
                 ("take it into the patches", f"patchkit refresh {target}"),
                 ("look at it", f"patchkit diff {target}"),
                 save,
             ]
-        case Cause.CONFLICTED:
+        case RefusalCause.CONFLICTED:
             return [*_conflict_ways(entered, target, checkout), save]
-        case Cause.IN_THE_WAY:
+        case RefusalCause.IN_THE_WAY:
             return [("move it away", ""), save]
-        case Cause.UNSAVABLE:
+        case RefusalCause.UNSAVABLE:
             return [("move it away", "")]
-        case Cause.INTERRUPTED:
+        case RefusalCause.INTERRUPTED:
             return [("look at it", f"git -C {checkout} diff"), save]
-        case Cause.FOREIGN:
+        case RefusalCause.FOREIGN:
             return _foreign_ways(target, checkout, ours=entered.before.ours)
 
 

@@ -60,7 +60,7 @@ class UpstreamOptions(Struct, frozen=True):
     sha256: str | None = None
 
 
-class Upstream(Struct, frozen=True):
+class NewUpstream(Struct, frozen=True):
     """An upstream with its pin; `name` is a component name made of it, empty if none can be."""
 
     name: str
@@ -74,7 +74,7 @@ class NewProject(Struct, frozen=True):
 
     name: str
     component: str
-    upstream: Upstream
+    upstream: NewUpstream
     description: str = ""
 
 
@@ -125,7 +125,7 @@ def create_project(root: Path, new: NewProject) -> Created:
     )
 
 
-def choose_upstream(options: UpstreamOptions) -> Upstream:
+def choose_upstream(options: UpstreamOptions) -> NewUpstream:
     """What the options name; asks the network only for `ref`, or for `index` without `sha256`.
 
     Raises UsageError for options that do not go together, SurroundingsError if nobody answers.
@@ -143,7 +143,7 @@ def choose_upstream(options: UpstreamOptions) -> Upstream:
     return _index_upstream(str(options.index), options.sha256)
 
 
-def _git_upstream(url: str, options: UpstreamOptions) -> Upstream:
+def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
     require("--git", url, check_url)
     if options.sha256 is not None:
         raise UsageError("--sha256 goes with --index and --archive")
@@ -153,7 +153,7 @@ def _git_upstream(url: str, options: UpstreamOptions) -> Upstream:
     name = component_name_of(url)
     if options.commit is not None:
         commit = require("--commit", options.commit, check_commit)
-        return Upstream(name, GitSource(url), GitPin(commit))
+        return NewUpstream(name, GitSource(url), GitPin(commit))
     ref = require("--ref", str(options.ref), check_track)
     if ref == LATEST:
         hint = "name a branch or tag; one that is called so is refs/heads/latest, refs/tags/latest"
@@ -162,7 +162,7 @@ def _git_upstream(url: str, options: UpstreamOptions) -> Upstream:
         )
     refs = list_refs(GitSource(resolve_url(url, Path.cwd())), wanted=ref)
     named = find_ref(refs, ref)
-    return Upstream(name, GitSource(url), GitPin(named.commit), _followed(ref, named, refs))
+    return NewUpstream(name, GitSource(url), GitPin(named.commit), _followed(ref, named, refs))
 
 
 def _followed(ref: str, named: Named, refs: Refs) -> str | None:
@@ -173,23 +173,23 @@ def _followed(ref: str, named: Named, refs: Refs) -> str | None:
     return (ref if alone else named.ref) if named.branch else None
 
 
-def _archive_upstream(url: str, sha256: str | None) -> Upstream:
+def _archive_upstream(url: str, sha256: str | None) -> NewUpstream:
     require("--archive", url, check_url)
     if sha256 is None:
         hint = "`sha256sum FILE` tells it; compare it with what the project publishes"
         raise UsageError(Problem("--archive needs --sha256", hint=hint))
     digest = require("--sha256", sha256, check_sha256)
-    return Upstream(component_name_of(url), ArchiveSource(url), ArchivePin(digest))
+    return NewUpstream(component_name_of(url), ArchiveSource(url), ArchivePin(digest))
 
 
-def _index_upstream(requirement: str, sha256: str | None) -> Upstream:
+def _index_upstream(requirement: str, sha256: str | None) -> NewUpstream:
     project, _, version = requirement.partition("==")
     require("--index", project, check_package)
     require("the version in --index", version, check_version)
     if sha256 is None:
         sha256 = sdist_hash(project, version)
     digest = require("--sha256", sha256, check_sha256)
-    return Upstream(component_name_of(project), IndexSource(project), IndexPin(version, digest))
+    return NewUpstream(component_name_of(project), IndexSource(project), IndexPin(version, digest))
 
 
 def component_name_of(text: str) -> str:

@@ -16,9 +16,9 @@ from patchkit.gitcmd.object_reader import reading
 from patchkit.guards.overrides.calls import CallSite, source_lines
 from patchkit.guards.overrides.definitions import source_of
 from patchkit.guards.overrides.override_review import (
-    Target,
+    OverrideTarget,
+    TargetVerdict,
     TreeAt,
-    Verdict,
     accepted,
     as_it_was,
     count_verdicts,
@@ -74,8 +74,8 @@ class ComponentOverrides(Struct, frozen=True):
     target: str
     commit: str
     since: str
-    counts: Mapping[Verdict, int]
-    targets: tuple[Target, ...]
+    counts: Mapping[TargetVerdict, int]
+    targets: tuple[OverrideTarget, ...]
     uncertain: tuple[CallSite, ...] = ()
     elsewhere: int = 0
     diffs: tuple[TargetDiff, ...] = ()
@@ -198,7 +198,7 @@ class _Reviewing(Struct, frozen=True):
         return TreeAt(reader, base.tree, base.commit)
 
     def _require_known(
-        self, asked: Sequence[Target], component: Component, target: Component
+        self, asked: Sequence[OverrideTarget], component: Component, target: Component
     ) -> None:
         for glob in self.options.names:
             if not any(is_chosen(each.name, [glob]) for each in asked):
@@ -207,7 +207,7 @@ class _Reviewing(Struct, frozen=True):
 
     def _diffs(
         self,
-        targets: Sequence[Target],
+        targets: Sequence[OverrideTarget],
         declared: Overrides,
         target: Component,
         now: Resolver,
@@ -217,7 +217,10 @@ class _Reviewing(Struct, frozen=True):
             return
         resolvers: dict[str, Resolver] = {}
         for each in targets:
-            if each.reviewed is None or each.verdict in (Verdict.SAME, Verdict.DECLARED):
+            if each.reviewed is None or each.verdict in (
+                TargetVerdict.SAME,
+                TargetVerdict.DECLARED,
+            ):
                 continue
             commit = each.reviewed.commit
             if commit not in resolvers:

@@ -38,14 +38,14 @@ from patchkit.planning.combine import Option, clashes, combine
 from patchkit.planning.effort import reaches, tried, walk_stack
 from patchkit.planning.metadata import Metadata
 from patchkit.planning.plan_report import (
-    Choice,
-    Clash,
+    ChosenCommit,
     Combination,
     Declaration,
     Effort,
-    Need,
+    MetadataRequirement,
     Reach,
     Stretch,
+    UnmetRequirement,
 )
 from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions
@@ -99,7 +99,7 @@ class PlanReport(Struct, frozen=True):
     manifest: str
     components: tuple[ComponentPlan, ...]
     combinations: tuple[Combination, ...] = ()
-    clashes: tuple[Clash, ...] = ()
+    clashes: tuple[UnmetRequirement, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -254,10 +254,10 @@ def _age(since: str, until: str) -> int:
 
 def _together(
     manifest: Manifest, planned: Sequence[_Planned]
-) -> tuple[tuple[Combination, ...], tuple[Clash, ...]]:
+) -> tuple[tuple[Combination, ...], tuple[UnmetRequirement, ...]]:
     """The combinations, and the clashes of today's pins."""
     needs = [
-        Need(normal_name(name), spec, manifest.path.name)
+        MetadataRequirement(normal_name(name), spec, manifest.path.name)
         for name, spec in manifest.environment.versions.items()
     ]
     pinned = {each.plan.name: each.pinned for each in planned}
@@ -306,7 +306,7 @@ def _cut(declared: Declaration, cared: Mapping[str, None]) -> Declaration:
     return replace(declared, needs=needs)
 
 
-def _choice(planned: _Planned, option: Option) -> Choice:
+def _choice(planned: _Planned, option: Option) -> ChosenCommit:
     history, route = planned.history, planned.route
     assert history is not None
     assert route is not None
@@ -315,7 +315,7 @@ def _choice(planned: _Planned, option: Option) -> Choice:
     commit = None
     if option.position is not None and line[option.position] != history.pin:
         commit = landed_of(history, [line[option.position]])[0]
-    return Choice(
+    return ChosenCommit(
         planned.plan.name,
         commit,
         option.declaration.version,

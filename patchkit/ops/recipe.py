@@ -25,7 +25,7 @@ from patchkit.model.text import counted
 from patchkit.recipes.bounds import LANGUAGES
 from patchkit.recipes.examples import ExampleResult, run_examples
 from patchkit.recipes.generate import (
-    Place,
+    PatchSlot,
     Rewritten,
     is_as_written,
     naming_recipe,
@@ -198,7 +198,7 @@ def induce(
     with standing(component, patches[: number + 1], store, progress) as (stack, source):
         before = _tree_before(stack, number)
         induced = induce_recipe(patch, source, before, stack.tree)
-        place = Place(source, before, store.repository(component), stack.objects)
+        place = PatchSlot(source, before, store.repository(component), stack.objects)
         if not is_as_written(patch, place, stack.tree):
             what = "a recipe gives the same files, but not this file to the byte"
             hint = "patchkit refresh --canonical writes the patch as a recipe would, first"

@@ -26,7 +26,7 @@ from patchkit.ops.conflict_report import CannotGoOnError, still_waits, waits
 from patchkit.ops.refresh_carry import Carried, Carry, carry_patches, regenerate_patches
 from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_refusals import (
-    Found,
+    RefreshInput,
     ambiguous,
     changed_by_another,
     compared,
@@ -36,8 +36,13 @@ from patchkit.ops.refresh_refusals import (
     refused,
     stale,
 )
-from patchkit.ops.refresh_values import RefreshedComponent, RefreshedPatch, RefreshReport, Result
-from patchkit.ops.refresh_write import Move, Thought, carry_out
+from patchkit.ops.refresh_values import (
+    RefreshedComponent,
+    RefreshedPatch,
+    RefreshReport,
+    RefreshResult,
+)
+from patchkit.ops.refresh_write import BranchMove, Thought, carry_out
 from patchkit.recipes.generate import load_generator, with_headers
 from patchkit.refresh.carry_onto import edited_recipes
 from patchkit.refresh.draft import Draft, Start, draft_refresh
@@ -55,7 +60,7 @@ from patchkit.stack.build import Stack, build_stack, read_stack
 from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_component, recorded_in
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
-from patchkit.workspace import Checkout, State, checkout_of, inspect, locked
+from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
 
@@ -123,14 +128,14 @@ class _Refreshing:
         """One component; never raises what concerns it alone."""
         checkout = checkout_of(self._workspace, self._manifest, component)
         self._progress.step(component.name, "comparing the checkout with the patches", local=True)
-        blank = RefreshedComponent(component.name, checkout.path, Result.FAILED)
+        blank = RefreshedComponent(component.name, checkout.path, RefreshResult.FAILED)
         try:
             return self._thought(self._find(component, checkout), lock, blank)
         except CannotGoOnError as error:
             return Thought(
                 replace(
                     blank,
-                    result=Result.WAITING,
+                    result=RefreshResult.WAITING,
                     exit_code=error.exit_code,
                     problems=error.problems,
                 )
@@ -142,7 +147,9 @@ class _Refreshing:
             problem = Problem(f"{place}: {error.strerror or error}", component.name)
             return Thought(replace(blank, exit_code=ExitCode.ENVIRONMENT, problems=(problem,)))
 
-    def _thought(self, found: Found, lock: Lock | None, blank: RefreshedComponent) -> Thought:
+    def _thought(
+        self, found: RefreshInput, lock: Lock | None, blank: RefreshedComponent
+    ) -> Thought:
         if waits(found.snapshot) and self._options.step is None:
             return Thought(refused(blank, still_waits(found)))
         recorded = recorded_in(lock, blank.name)
@@ -155,9 +162,9 @@ class _Refreshing:
         anew = regenerate_patches(found, blank, self._store)
         return self._made(found, anew) if anew is not None else self._refresh(found, blank)
 
-    def _find(self, component: Component, checkout: Checkout) -> Found:
+    def _find(self, component: Component, checkout: Checkout) -> RefreshInput:
         snapshot = inspect(checkout)
-        if snapshot.state is State.INTERRUPTED and not self._options.dry_run:
+        if snapshot.state is CheckoutState.INTERRUPTED and not self._options.dry_run:
             recover(checkout)
             snapshot = inspect(checkout)
         base = self._store.base(component, self._progress)
@@ -170,26 +177,26 @@ class _Refreshing:
         patches = with_headers(series.patches, lambda: user_identity(self._manifest.root))
         series = replace(series, patches=patches)
         generator = load_generator(series.patches)
-        return Found(project, checkout, snapshot, base, series, generator, seen)
+        return RefreshInput(project, checkout, snapshot, base, series, generator, seen)
 
-    def _carried(self, found: Found, old: str, blank: RefreshedComponent) -> Thought:
+    def _carried(self, found: RefreshInput, old: str, blank: RefreshedComponent) -> Thought:
         carry = Carry(found, old, blank, self._store, self._options, self._pin, self._progress)
         made = carry_patches(carry)
         if made.stop is not None:
             return Thought(made.report, stop=made.stop)
         return self._made(found, made)
 
-    def _made(self, found: Found, made: Carried) -> Thought:
+    def _made(self, found: RefreshInput, made: Carried) -> Thought:
         if made.draft is None:
             return Thought(made.report)
         assert made.draft.plan is not None
         thought = self._planned(found, made.draft, made.report, None)
-        if thought.report.result is not Result.CARRIED:
+        if thought.report.result is not RefreshResult.CARRIED:
             return thought
         before = made.resumed.halt.before if made.resumed is not None else None
         move = None
         if made.resumed is not None:
-            move = Move(
+            move = BranchMove(
                 found.checkout,
                 found.snapshot,
                 made.draft.plan.stack,
@@ -199,10 +206,12 @@ class _Refreshing:
         thought = replace(thought, move=move, undo=(found.checkout, before))
         return _with_files(thought, made.resolutions, self._manifest.root)
 
-    def _refresh(self, found: Found, blank: RefreshedComponent) -> Thought:
+    def _refresh(self, found: RefreshInput, blank: RefreshedComponent) -> Thought:
         blank = replace(blank, untracked=found.snapshot.untracked)
-        if found.snapshot.state is State.ABSENT:
-            return Thought(replace(blank, result=Result.ABSENT, detail="there is no checkout"))
+        if found.snapshot.state is CheckoutState.ABSENT:
+            return Thought(
+                replace(blank, result=RefreshResult.ABSENT, detail="there is no checkout")
+            )
         refusal = refusal_of(found)
         if refusal is not None:
             return Thought(refused(blank, refusal))
@@ -215,7 +224,7 @@ class _Refreshing:
             tree = tracked_tree(repository, trial) if edited else repository.tree(head)
             assert tree is not None
             verdict = compared(found, stack, tree)
-            anew = verdict is Result.UNCHANGED and self._options.request.canonical
+            anew = verdict is RefreshResult.UNCHANGED and self._options.request.canonical
             if verdict is not None and not anew:
                 return self._plain(verdict, found, stack, blank)
             write_objects(trial, stack.objects)
@@ -236,28 +245,28 @@ class _Refreshing:
         return self._drafted(found, stack, draft, blank)
 
     def _plain(
-        self, verdict: Result, found: Found, stack: Stack, blank: RefreshedComponent
+        self, verdict: RefreshResult, found: RefreshInput, stack: Stack, blank: RefreshedComponent
     ) -> Thought:
-        if verdict is Result.REFRESHED:
+        if verdict is RefreshResult.REFRESHED:
             return self._caught_up(found, stack, blank)
-        if verdict is Result.REFUSED:
+        if verdict is RefreshResult.REFUSED:
             return Thought(refused(blank, stale(found, stack)))
         return Thought(replace(blank, result=verdict))
 
     def _drafted(
-        self, found: Found, before: Stack, draft: Draft, blank: RefreshedComponent
+        self, found: RefreshInput, before: Stack, draft: Draft, blank: RefreshedComponent
     ) -> Thought:
         report = replace(blank, edits=draft.edits, emptied=draft.emptied, dropped=draft.dropped)
         if draft.plan is None:
             return Thought(ambiguous(report, found))
         if _is_nothing(found, draft):
-            return Thought(replace(report, result=Result.UNCHANGED))
+            return Thought(replace(report, result=RefreshResult.UNCHANGED))
         keep = before if draft.emptied or draft.dropped else None
-        move = Move(found.checkout, found.snapshot, draft.plan.stack, keep)
-        return self._planned(found, draft, replace(report, result=Result.REFRESHED), move)
+        move = BranchMove(found.checkout, found.snapshot, draft.plan.stack, keep)
+        return self._planned(found, draft, replace(report, result=RefreshResult.REFRESHED), move)
 
     def _planned(
-        self, found: Found, draft: Draft, report: RefreshedComponent, move: Move | None
+        self, found: RefreshInput, draft: Draft, report: RefreshedComponent, move: BranchMove | None
     ) -> Thought:
         """The files and locks that a draft leads to, with what it does to other manifests."""
         assert draft.plan is not None
@@ -292,16 +301,18 @@ class _Refreshing:
         )
         return Thought(report, writes, locks, move, seen)
 
-    def _caught_up(self, found: Found, stack: Stack, blank: RefreshedComponent) -> Thought:
+    def _caught_up(self, found: RefreshInput, stack: Stack, blank: RefreshedComponent) -> Thought:
         """The files say already what the checkout holds: a refresh was killed before its end."""
         locked_component = lock_component(stack, found.series)
         report = replace(
             blank,
-            result=Result.REFRESHED,
+            result=RefreshResult.REFRESHED,
             detail="the patches hold the edits already; the checkout's branch catches up",
         )
         locks = {self._manifest.lock_path: {blank.name: locked_component}}
-        return Thought(report, {}, locks, Move(found.checkout, found.snapshot, stack, keep=None))
+        return Thought(
+            report, {}, locks, BranchMove(found.checkout, found.snapshot, stack, keep=None)
+        )
 
 
 def _with_files(thought: Thought, files: Mapping[Path, bytes], root: Path) -> Thought:
@@ -318,7 +329,7 @@ def _with_files(thought: Thought, files: Mapping[Path, bytes], root: Path) -> Th
     )
 
 
-def _is_nothing(found: Found, draft: Draft) -> bool:
+def _is_nothing(found: RefreshInput, draft: Draft) -> bool:
     """Whether neither a file nor the checkout's branch would change."""
     assert draft.plan is not None
     snapshot = found.snapshot
@@ -369,8 +380,8 @@ def new_patch(
 def _judged(component: RefreshedComponent) -> RefreshedComponent:
     if component.problems:
         return component
-    empty = component.result in (Result.UNCHANGED, Result.ABSENT)
-    if not empty and not (component.result is Result.REFRESHED and not component.edits):
+    empty = component.result in (RefreshResult.UNCHANGED, RefreshResult.ABSENT)
+    if not empty and not (component.result is RefreshResult.REFRESHED and not component.edits):
         return component
     problem = Problem(
         "there are no edits to record",

@@ -24,8 +24,8 @@ from patchkit.model.progress import Progress
 from patchkit.ops.bump_report import NamedPin
 from patchkit.ops.conflict_report import (
     CannotGoOnError,
+    NewConflict,
     Resumed,
-    Stop,
     Waiting,
     can_stop_in,
     halted_report,
@@ -38,7 +38,7 @@ from patchkit.ops.conflict_report import (
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh_options import PinEdit, RefreshOptions
 from patchkit.ops.refresh_refusals import (
-    Found,
+    RefreshInput,
     cannot_generate,
     edited_and_repinned,
     edited_before_bump,
@@ -50,7 +50,7 @@ from patchkit.ops.refresh_refusals import (
     unknown_base,
     with_findings,
 )
-from patchkit.ops.refresh_values import RefreshedComponent, Result
+from patchkit.ops.refresh_values import RefreshedComponent, RefreshResult
 from patchkit.refresh.carry_onto import FixedPatchesError, draft_carry
 from patchkit.refresh.conflict import (
     Conflict,
@@ -63,7 +63,7 @@ from patchkit.refresh.conflict import (
 from patchkit.refresh.draft import Draft
 from patchkit.upstream.history import History, bring_blobs, open_history
 from patchkit.upstream.store import Store
-from patchkit.workspace import State
+from patchkit.workspace import CheckoutState
 from patchkit.workspace.waiting import read_halt
 
 # What upstream's history knows between two pins: to carry, and to say who is behind a conflict.
@@ -76,7 +76,7 @@ from patchkit.workspace.waiting import read_halt
 _SHOWN = 5
 
 
-class Upstream(Struct):
+class UpstreamPast(Struct):
     """The history of a component's upstream from the commit `old` to its pin.
 
     `unknown` says why there is none, "" as long as nothing went wrong.
@@ -139,7 +139,7 @@ class Upstream(Struct):
         self._hint = "run it again where the upstream can be had" if away else ""
 
 
-def with_upstream(conflict: Conflict, upstream: Upstream) -> Conflict:
+def with_upstream(conflict: Conflict, upstream: UpstreamPast) -> Conflict:
     """The conflict with the commits that touched its lines, or a word why none are named."""
     history = upstream.history()
     if history is not None:
@@ -148,7 +148,7 @@ def with_upstream(conflict: Conflict, upstream: Upstream) -> Conflict:
     return replace(conflict, unknown=upstream.unknown)
 
 
-def _named(file: ConflictedFile, history: History, upstream: Upstream) -> ConflictedFile:
+def _named(file: ConflictedFile, history: History, upstream: UpstreamPast) -> ConflictedFile:
     repository = history.repository
     touches = touches_of(repository, history.pin, history.tip, file.path)
     if file.lines:
@@ -158,7 +158,7 @@ def _named(file: ConflictedFile, history: History, upstream: Upstream) -> Confli
 
 
 #: States of a checkout that holds nothing of its own.
-UNEDITED = (State.ABSENT, State.APPLIED, State.PRISTINE)
+UNEDITED = (CheckoutState.ABSENT, CheckoutState.APPLIED, CheckoutState.PRISTINE)
 
 
 class Carried(Struct, frozen=True):
@@ -170,7 +170,7 @@ class Carried(Struct, frozen=True):
 
     report: RefreshedComponent
     draft: Draft | None = None
-    stop: Stop | None = None
+    stop: NewConflict | None = None
     resumed: Resumed | None = None
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)
 
@@ -182,7 +182,7 @@ class Carry(Struct, frozen=True):
     the report to fill in.
     """
 
-    found: Found
+    found: RefreshInput
     old: str
     blank: RefreshedComponent
     store: Store
@@ -209,7 +209,7 @@ class _Tried(Struct, frozen=True):
 
     report: CarryReport
     decisions: Mapping[str, Decision]
-    upstream: Upstream
+    upstream: UpstreamPast
     draft: Draft | None = None
     conflict: Conflict | None = None
     resolutions: Mapping[Path, bytes] = field(default_factory=dict)
@@ -238,7 +238,7 @@ def carry_patches(carry: Carry) -> Carried:
     later = _moves_later(found) if resumed is None else "the checkout is there"
     blank = replace(
         blank,
-        result=Result.CARRIED,
+        result=RefreshResult.CARRIED,
         dropped=tried.draft.dropped,
         detail=f"{detail}; {later}",
     )
@@ -253,7 +253,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     # a patch is left out only where `undo` can bring it back: it knows by the checkout
     may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
     home, patches = found.project.home, found.series.patches
-    upstream = Upstream(carry.store, carry.component, carry.old, carry.progress)
+    upstream = UpstreamPast(carry.store, carry.component, carry.old, carry.progress)
     past = upstream.past()
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old), found.base)
@@ -301,7 +301,7 @@ def _stopped(
     if not may_stop:
         return Carried(halted(blank, _way_out(carry)))
     conflict = with_upstream(conflict, tried.upstream)
-    stop = Stop(found, carry.cache, conflict, _waiting(carry, conflict, resumed), resumed)
+    stop = NewConflict(found, carry.cache, conflict, _waiting(carry, conflict, resumed), resumed)
     blank = replace(blank, notes=())  # the conflict tells
     return Carried(stopped(blank, found, halted_report(stop)), stop=stop, resumed=resumed)
 
@@ -364,7 +364,9 @@ def _decided(decisions: Mapping[str, Decision], *, kept: bool) -> tuple[str, ...
     return tuple(name for name, each in decisions.items() if (each.tree is not None) == kept)
 
 
-def regenerate_patches(found: Found, blank: RefreshedComponent, store: Store) -> Carried | None:
+def regenerate_patches(
+    found: RefreshInput, blank: RefreshedComponent, store: Store
+) -> Carried | None:
     """The patches that recipes give now; None if they are the ones that are there.
 
     A checkout that was edited comes first: its edits are for the patches as they are.
@@ -386,10 +388,10 @@ def regenerate_patches(found: Found, blank: RefreshedComponent, store: Store) ->
         return Carried(cannot_generate(blank, generator.problems))
     if draft is None or draft.plan is None or not draft.plan.changed:
         return None
-    detail = "" if found.snapshot.state is State.ABSENT else _moves_later(found)
+    detail = "" if found.snapshot.state is CheckoutState.ABSENT else _moves_later(found)
     blank = replace(
         blank,
-        result=Result.REGENERATED,
+        result=RefreshResult.REGENERATED,
         carried=report.outcomes,
         dropped=draft.dropped,
         detail=detail,
@@ -397,17 +399,19 @@ def regenerate_patches(found: Found, blank: RefreshedComponent, store: Store) ->
     return Carried(with_findings(blank, generator), draft)
 
 
-def _fixed(found: Found, blank: RefreshedComponent, error: FixedPatchesError) -> RefreshedComponent:
+def _fixed(
+    found: RefreshInput, blank: RefreshedComponent, error: FixedPatchesError
+) -> RefreshedComponent:
     hint = to_take(found, error.rewritten)
     problems = (replace(each, hint=each.hint or hint) for each in error.problems)
     return replace(
         blank,
-        result=Result.CONFLICTED,
+        result=RefreshResult.CONFLICTED,
         exit_code=error.exit_code,
         carried=error.report.outcomes,
         problems=tuple(problems),
     )
 
 
-def _moves_later(found: Found) -> str:
+def _moves_later(found: RefreshInput) -> str:
     return f"patchkit apply {found.target} moves the checkout"

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from patchkit.manifest.values import Pin
 from patchkit.ops.bump_report import NamedPin
-from patchkit.ops.conflict_report import Step
+from patchkit.ops.conflict_report import ResumeStep
 from patchkit.refresh.draft import Request
 
 
@@ -28,7 +28,7 @@ class RefreshOptions(Struct, frozen=True):
     dry_run: bool = False
     careful: bool = False
     stop: bool = False
-    step: Step | None = None
+    step: ResumeStep | None = None
     partial: bool = False
 
 

@@ -13,16 +13,16 @@ from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
 from patchkit.model.objects import Base
 from patchkit.ops.hints import in_columns
-from patchkit.ops.refresh_values import Halted, RefreshedComponent, Result
+from patchkit.ops.refresh_values import Halted, RefreshedComponent, RefreshResult
 from patchkit.recipes.generate import Generator
 from patchkit.refresh.project_files import Project
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent
 from patchkit.stack.series import LoadedSeries
-from patchkit.workspace import Checkout, Snapshot, State
+from patchkit.workspace import Checkout, CheckoutState, Snapshot
 
 
-class Found(Struct, frozen=True):
+class RefreshInput(Struct, frozen=True):
     """What a component starts from."""
 
     project: Project
@@ -44,7 +44,7 @@ class Found(Struct, frozen=True):
         return self.seen[self.project.manifest.path] or b""
 
 
-def compared(found: Found, stack: Stack, tree: str) -> Result | None:
+def compared(found: RefreshInput, stack: Stack, tree: str) -> RefreshResult | None:
     """What is plain without a draft; None where one must be made.
 
     UNCHANGED: the checkout is the series. REFRESHED: its files are, its branch is not yet.
@@ -52,21 +52,25 @@ def compared(found: Found, stack: Stack, tree: str) -> Result | None:
     """
     snapshot = found.snapshot
     if not stack.clean:
-        return Result.REFUSED
+        return RefreshResult.REFUSED
     if snapshot.head == snapshot.applied == stack.commit and not snapshot.edited:
-        return Result.UNCHANGED
+        return RefreshResult.UNCHANGED
     if snapshot.applied == stack.commit:
         return None
     if stack.tree == tree:
-        return Result.REFRESHED if snapshot.head == snapshot.applied else None
-    return Result.REFUSED
+        return RefreshResult.REFRESHED if snapshot.head == snapshot.applied else None
+    return RefreshResult.REFUSED
 
 
-def refusal_of(found: Found) -> Problem | None:
+def refusal_of(found: RefreshInput) -> Problem | None:
     """Why a checkout cannot be taken up at all."""
     snapshot, target = found.snapshot, found.target
     where = found.project.component.name
-    if snapshot.state in (State.CONFLICTED, State.FOREIGN, State.INTERRUPTED):
+    if snapshot.state in (
+        CheckoutState.CONFLICTED,
+        CheckoutState.FOREIGN,
+        CheckoutState.INTERRUPTED,
+    ):
         return Problem(snapshot.detail, where, f"patchkit status {target} says more")
     if snapshot.base != found.base.commit:
         hint = f"patchkit apply {target}"
@@ -77,7 +81,7 @@ def refusal_of(found: Found) -> Problem | None:
     return None
 
 
-def stale(found: Found, stack: Stack) -> Problem:
+def stale(found: RefreshInput, stack: Stack) -> Problem:
     """The series is not what was applied here."""
     name, target = found.project.component.name, found.target
     if not stack.clean:
@@ -98,7 +102,7 @@ def stale(found: Found, stack: Stack) -> Problem:
 
 
 def changed_by_another(
-    found: Found, writes: Mapping[Path, bytes | None], planned: Mapping[Path, bytes | None]
+    found: RefreshInput, writes: Mapping[Path, bytes | None], planned: Mapping[Path, bytes | None]
 ) -> tuple[Problem, ...]:
     """Files of this component that one before it in the same run is about to change otherwise."""
     manifest = found.project.manifest
@@ -122,7 +126,7 @@ def changed_by_another(
     )
 
 
-def edited_and_repinned(found: Found) -> Problem:
+def edited_and_repinned(found: RefreshInput) -> Problem:
     """Work on the old base and a new pin at once."""
     return Problem(
         f"the pin changed, and the checkout is {found.snapshot.state.value}",
@@ -131,7 +135,7 @@ def edited_and_repinned(found: Found) -> Problem:
     )
 
 
-def edited_before_bump(found: Found) -> Problem:
+def edited_before_bump(found: RefreshInput) -> Problem:
     """Work in the checkout that a new pin would leave behind."""
     return Problem(
         f"the checkout is {found.snapshot.state.value}: its edits are for the old pin",
@@ -140,7 +144,7 @@ def edited_before_bump(found: Found) -> Problem:
     )
 
 
-def not_yet_carried(found: Found, recorded: LockedComponent) -> Problem:
+def not_yet_carried(found: RefreshInput, recorded: LockedComponent) -> Problem:
     """The pin was edited before, and the patches are not made for it yet."""
     return Problem(
         f"the patches are still those for {short_id(recorded.commit)},"
@@ -150,7 +154,7 @@ def not_yet_carried(found: Found, recorded: LockedComponent) -> Problem:
     )
 
 
-def unknown_base(found: Found, old: str) -> Problem:
+def unknown_base(found: RefreshInput, old: str) -> Problem:
     """Nobody has the base that the patches were made for."""
     return Problem(
         f"the base of the lock, {old}, is not in the cache",
@@ -159,7 +163,7 @@ def unknown_base(found: Found, old: str) -> Problem:
     )
 
 
-def ambiguous(report: RefreshedComponent, found: Found) -> RefreshedComponent:
+def ambiguous(report: RefreshedComponent, found: RefreshInput) -> RefreshedComponent:
     """The report of a component that waits for a decision."""
     count = sum(not each.patch for each in report.edits)
     problem = Problem(
@@ -167,14 +171,16 @@ def ambiguous(report: RefreshedComponent, found: Found) -> RefreshedComponent:
         report.name,
         f"patchkit refresh {found.target} --patch NAME  or  --new NAME",
     )
-    return replace(report, result=Result.AMBIGUOUS, exit_code=ExitCode.FINDING, problems=(problem,))
+    return replace(
+        report, result=RefreshResult.AMBIGUOUS, exit_code=ExitCode.FINDING, problems=(problem,)
+    )
 
 
 def cannot_generate(report: RefreshedComponent, problems: Sequence[Problem]) -> RefreshedComponent:
     """The report of a component with a recipe that gives nothing to be used."""
     return replace(
         report,
-        result=Result.CONFLICTED,
+        result=RefreshResult.CONFLICTED,
         exit_code=ExitCode.HALTED,
         problems=tuple(problems),
         carried=(),
@@ -188,7 +194,7 @@ def with_findings(report: RefreshedComponent, generator: Generator) -> Refreshed
     return replace(report, findings=generator.findings, exit_code=code)
 
 
-def edited_by_hand(names: Sequence[str], found: Found) -> tuple[Problem, ...]:
+def edited_by_hand(names: Sequence[str], found: RefreshInput) -> tuple[Problem, ...]:
     """Edits that the next run of a recipe would take back."""
     hint = f"change {recipe_name(names[0])}; or patchkit refresh {found.target} --new NAME"
     where = found.project.component.name
@@ -201,15 +207,21 @@ def edited_by_hand(names: Sequence[str], found: Found) -> tuple[Problem, ...]:
 def halted(report: RefreshedComponent, way_out: str) -> RefreshedComponent:
     """The report of a component that does not fit its new pin; `way_out` is what to do instead."""
     problem = Problem("patches do not fit the new pin", report.name, way_out)
-    return replace(report, result=Result.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,))
+    return replace(
+        report, result=RefreshResult.CONFLICTED, exit_code=ExitCode.HALTED, problems=(problem,)
+    )
 
 
 def refused(report: RefreshedComponent, *problems: Problem) -> RefreshedComponent:
     """The report of a component that stays as it is."""
-    return replace(report, result=Result.REFUSED, exit_code=ExitCode.FINDING, problems=problems)
+    return replace(
+        report, result=RefreshResult.REFUSED, exit_code=ExitCode.FINDING, problems=problems
+    )
 
 
-def stopped(report: RefreshedComponent, found: Found, halted_at: Halted) -> RefreshedComponent:
+def stopped(
+    report: RefreshedComponent, found: RefreshInput, halted_at: Halted
+) -> RefreshedComponent:
     """The report of a component whose checkout holds the conflict now."""
     target = found.target
     problem = Problem(
@@ -225,14 +237,14 @@ def stopped(report: RefreshedComponent, found: Found, halted_at: Halted) -> Refr
     )
     return replace(
         report,
-        result=Result.CONFLICTED,
+        result=RefreshResult.CONFLICTED,
         exit_code=ExitCode.HALTED,
         halted=halted_at,
         problems=(problem,),
     )
 
 
-def not_ours(report: RefreshedComponent, found: Found) -> RefreshedComponent:
+def not_ours(report: RefreshedComponent, found: RefreshInput) -> RefreshedComponent:
     """The report of a component of which a patch by reference does not fit."""
     unfit = {each.name for each in report.carried if not each.status.applies}
     theirs = [each for each in found.series.patches if each.name in unfit and each.path is None]
@@ -245,11 +257,11 @@ def not_ours(report: RefreshedComponent, found: Found) -> RefreshedComponent:
     ]
     problems[-1] = replace(problems[-1], hint=to_take(found, names))
     return replace(
-        report, result=Result.CONFLICTED, exit_code=ExitCode.HALTED, problems=tuple(problems)
+        report, result=RefreshResult.CONFLICTED, exit_code=ExitCode.HALTED, problems=tuple(problems)
     )
 
 
-def to_take(found: Found, names: Sequence[str]) -> str:
+def to_take(found: RefreshInput, names: Sequence[str]) -> str:
     """What to do about patches by reference that would have to change."""
     ways = [
         ("make it yours, then bump again", f"patchkit take {' '.join(names)} {found.target}"),

@@ -14,7 +14,7 @@ from patchkit.model.revision import Revision
 from patchkit.refresh.draft import RoutedEdit
 
 
-class Result(str, Enum):
+class RefreshResult(str, Enum):
     """What became of a component."""
 
     UNCHANGED = "unchanged"  # its checkout holds what the series says
@@ -83,7 +83,7 @@ class RefreshedComponent(Struct, frozen=True):
 
     name: str
     checkout: Path
-    result: Result
+    result: RefreshResult
     exit_code: ExitCode = ExitCode.OK
     detail: str = ""
     edits: tuple[RoutedEdit, ...] = ()

@@ -12,19 +12,19 @@ from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.ops.conflict_report import Stop, stop_at
+from patchkit.ops.conflict_report import NewConflict, stop_at
 from patchkit.ops.refresh_values import RefreshedComponent
 from patchkit.ops.undo import Undo, made_of, write_undo
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.create import bring_objects
-from patchkit.workspace.move import Target, require_held, settle
+from patchkit.workspace.move import MoveTarget, require_held, settle
 from patchkit.workspace.save import Held, save_commit
-from patchkit.workspace.waiting import Place, go_to
+from patchkit.workspace.waiting import CheckoutSnapshot, go_to
 
 
-class Move(Struct, frozen=True):
+class BranchMove(Struct, frozen=True):
     """The branch of a checkout goes to a stack; `keep` is a stack that a ref must save first.
 
     With `source`, which has the stack's base, and `held`, what its files are, these go there, too.
@@ -38,9 +38,9 @@ class Move(Struct, frozen=True):
     held: Held | None = None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CheckoutSnapshot:
         """Where the files go."""
-        return Place(self.stack.base.commit, self.stack.commit, self.stack.tree)
+        return CheckoutSnapshot(self.stack.base.commit, self.stack.commit, self.stack.tree)
 
 
 class Thought(Struct, frozen=True):
@@ -54,9 +54,9 @@ class Thought(Struct, frozen=True):
     report: RefreshedComponent
     writes: Mapping[Path, bytes | None] = field(default_factory=dict)
     locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
-    move: Move | None = None
+    move: BranchMove | None = None
     seen: Mapping[Path, bytes | None] = field(default_factory=dict)
-    stop: Stop | None = None
+    stop: NewConflict | None = None
     undo: tuple[Checkout, tuple[str, str] | None] | None = None
 
 
@@ -93,7 +93,9 @@ def _require_unchanged(thought: Thought) -> None:
     move = thought.move
     if move is not None and move.source is not None and move.held is not None:
         bring_objects(move.source, move.checkout.repository, move.stack.objects)
-        require_held(move.checkout, Target(move.stack.base.commit, move.stack.commit), move.held)
+        require_held(
+            move.checkout, MoveTarget(move.stack.base.commit, move.stack.commit), move.held
+        )
 
 
 def _keep_for_undo(root: Path, thought: Thought, writes: Mapping[Path, bytes | None]) -> None:
@@ -130,7 +132,7 @@ def _moved(thought: Thought, when: int) -> Thought:
     )
 
 
-def _stopped(thought: Thought, stop: Stop, when: int) -> Thought:
+def _stopped(thought: Thought, stop: NewConflict, when: int) -> Thought:
     try:
         saved = stop_at(stop, when)
     except PatchkitError as error:
@@ -158,6 +160,6 @@ def _settled(thought: Thought, when: int) -> Thought:
     if move.held is not None:
         moved = go_to(move.checkout, move.snapshot, move.place, held=move.held, when=when)
     else:
-        target = Target(move.stack.base.commit, move.stack.commit)
+        target = MoveTarget(move.stack.base.commit, move.stack.commit)
         moved = settle(move.checkout, move.snapshot, target, move.stack.objects, when=when)
     return replace(thought, report=replace(report, also_saved=moved.saved))

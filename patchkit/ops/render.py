@@ -15,8 +15,8 @@ from patchkit.manifest.rules import is_inside
 from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
 from patchkit.manifest.values import Manifest, whole_environment
 from patchkit.rendering.documents import (
-    Kind,
-    Place,
+    DocumentKind,
+    TargetFolders,
     kinds_of,
     plan_documents,
     version_table,
@@ -37,7 +37,7 @@ class RenderRequest(Struct, frozen=True):
     """
 
     output: Path
-    kinds: Sequence[Kind] = ()
+    kinds: Sequence[DocumentKind] = ()
     given: Sequence[GivenValue] = ()
     into: Sequence[Path] = ()
     check: bool = False
@@ -128,7 +128,7 @@ def _require_inside(manifest: Manifest, output: Path) -> None:
 def _documents(manifest: Manifest, request: RenderRequest) -> Iterator[_Wanted]:
     kinds = _kinds(manifest, request)
     site = resolve_site(manifest, request.given)
-    place = Place.of(manifest, request.output)
+    place = TargetFolders.of(manifest, request.output)
     templates = templates_of(manifest.root)
     names: set[str] = set()
     texts = [
@@ -153,13 +153,13 @@ def _wanted(path: Path, text: str, *, executable: bool) -> _Wanted:
     return _Wanted(path, text, found, executable, there=there)
 
 
-def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[Kind, ...]:
+def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[DocumentKind, ...]:
     possible = kinds_of(manifest)
     if request.into and not request.kinds:
         return ()
     if not request.kinds:
         return possible
-    lacking = {Kind.DOCKERFILE: "image", Kind.LAUNCH: "launch"}
+    lacking = {DocumentKind.DOCKERFILE: "image", DocumentKind.LAUNCH: "launch"}
     problems = [
         Problem(
             f"{manifest.path.name} has no `{lacking[kind]}:`",
@@ -173,7 +173,7 @@ def _kinds(manifest: Manifest, request: RenderRequest) -> tuple[Kind, ...]:
     return with_needed(request.kinds)
 
 
-def _leftovers(output: Path, names: set[str], place: Place) -> Iterator[_Wanted]:
+def _leftovers(output: Path, names: set[str], place: TargetFolders) -> Iterator[_Wanted]:
     """Launch scripts that patchkit made from a launch of this manifest that is there no more."""
     for path in sorted(output.glob("launch-*.sh")):
         text = _read(path)

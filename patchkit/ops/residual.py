@@ -20,7 +20,7 @@ from patchkit.guards.residual.baseline import (
 from patchkit.guards.residual.review import (
     ResidualSite,
     Review,
-    State,
+    ReviewState,
     review_sites,
     with_reviewed,
     without,
@@ -161,13 +161,13 @@ class _Scanning(Struct, frozen=True):
             rules=scan.rules,
             files=scan.files,
             sites=tuple(site for site in after.sites if _is_chosen(site, options)),
-            new=after.count(State.NEW),
-            expired=after.count(State.EXPIRED),
-            known=after.count(State.KNOWN),
-            reviewed=after.count(State.REVIEWED),
+            new=after.count(ReviewState.NEW),
+            expired=after.count(ReviewState.EXPIRED),
+            known=after.count(ReviewState.KNOWN),
+            reviewed=after.count(ReviewState.REVIEWED),
             unmatched=tuple(str(each.where) for each in after.unmatched if each.where is not None),
-            accepted=after.count(State.REVIEWED) - before.count(State.REVIEWED),
-            recorded=max(after.count(State.KNOWN) - before.count(State.KNOWN), 0),
+            accepted=after.count(ReviewState.REVIEWED) - before.count(ReviewState.REVIEWED),
+            recorded=max(after.count(ReviewState.KNOWN) - before.count(ReviewState.KNOWN), 0),
             pruned=len(before.unmatched) if options.prune else 0,
         )
 

@@ -27,13 +27,21 @@ from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import load_lock, recorded_in
 from patchkit.stack.series import load_series
 from patchkit.upstream.store import Store
-from patchkit.workspace import HALT_REF, Checkout, Snapshot, State, checkout_of, inspect, locked
+from patchkit.workspace import (
+    HALT_REF,
+    Checkout,
+    CheckoutState,
+    Snapshot,
+    checkout_of,
+    inspect,
+    locked,
+)
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.create import bring_objects
 from patchkit.workspace.put_files import ChangedMeanwhileError
 from patchkit.workspace.recover import has_leftovers, recover
 from patchkit.workspace.save import Held, save_commit
-from patchkit.workspace.waiting import Halt, Place, go_to, read_halt, work_of
+from patchkit.workspace.waiting import CheckoutSnapshot, Halt, go_to, read_halt, work_of
 
 _NO_BUMP = "there is no bump to take back"
 _BY_GIT = "only the last one can be, and once; git knows the project's files"
@@ -141,7 +149,7 @@ def arrive(
         assert halt is not None
         bring_objects(source, checkout.repository, stack.objects)
         work = work_of(checkout, snapshot, halt, when, save=True)
-        place = Place(base.commit, stack.commit, stack.tree)
+        place = CheckoutSnapshot(base.commit, stack.commit, stack.tree)
         moved = go_to(checkout, snapshot, place, held=work.held, when=when)
         return ", ".join(filter(None, (work.saved, *moved.saved)))
 
@@ -275,7 +283,7 @@ def _unless_at(snapshot: Snapshot, manifest: Manifest, component: Component) -> 
     lock = load_lock(manifest.lock_path)
     recorded = recorded_in(lock, component.name)
     there = recorded is None or snapshot.base == recorded.commit
-    if there or snapshot.state is State.ABSENT:
+    if there or snapshot.state is CheckoutState.ABSENT:
         return ""
     return "the checkout was moved since, and stays as it is"
 
@@ -283,7 +291,7 @@ def _unless_at(snapshot: Snapshot, manifest: Manifest, component: Component) -> 
 def _leave(
     checkout: Checkout,
     halt: Halt,
-    place: Place,
+    place: CheckoutSnapshot,
     previous: Halt | None,
     *,
     when: int,
@@ -296,9 +304,9 @@ def _leave(
     return replace(report, saved=work.saved, also_saved=moved.saved)
 
 
-def _stack_place(checkout: Checkout, stack: tuple[str, str]) -> Place:
+def _stack_place(checkout: Checkout, stack: tuple[str, str]) -> CheckoutSnapshot:
     tree = checkout.repository.resolve(f"{stack[1]}^{{tree}}", strict=True)
     if tree is None:
         what = f"the old stack, {stack[1]}, is not in the checkout any more"
         raise SurroundingsError(Problem(what, str(checkout.path), "patchkit apply makes it anew"))
-    return Place(stack[0], stack[1], tree)
+    return CheckoutSnapshot(stack[0], stack[1], tree)

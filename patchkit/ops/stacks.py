@@ -11,7 +11,7 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.tree_view import Overlay, Terrain
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.line_history import Attribution, Need
+from patchkit.model.line_history import Attribution, PatchDependency
 from patchkit.model.progress import Progress
 from patchkit.stack.build import Stack, build_stack, patch_changes
 from patchkit.stack.series import LoadedSeries, load_series
@@ -31,10 +31,10 @@ class BuiltStack(Struct, frozen=True):
         """The tree after the last patch that applies."""
         return Terrain(self.source, self.stack.tree)
 
-    def attribute(self) -> tuple[Attribution, tuple[Need, ...]]:
+    def attribute(self) -> tuple[Attribution, tuple[PatchDependency, ...]]:
         """Where each line comes from, and which patches need which."""
         attribution = Attribution(Terrain(self.source, self.stack.base.tree).data)
-        needs: list[Need] = []
+        needs: list[PatchDependency] = []
         pairs = zip(self.series.series_patches, self.stack.outcomes, strict=True)
         for number, (patch, outcome) in enumerate(pairs, 1):
             if outcome.status.applies and outcome.files:

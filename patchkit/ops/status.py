@@ -16,7 +16,7 @@ from patchkit.model.names import short_id
 from patchkit.model.series_file import parse_series
 from patchkit.parallel import in_parallel
 from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, recorded_in
-from patchkit.workspace import Snapshot, State, checkout_of, inspect
+from patchkit.workspace import CheckoutState, Snapshot, checkout_of, inspect
 
 # How many checkouts are looked at at once: git mostly waits for the disk.
 _AT_ONCE = 8
@@ -39,15 +39,15 @@ class ComponentStatus(Struct, frozen=True):
     exit_code: ExitCode = ExitCode.OK
 
     @property
-    def state(self) -> State:
+    def state(self) -> CheckoutState:
         """The state of the checkout."""
         return self.snapshot.state
 
     @property
     def in_place(self) -> bool:
         """Whether the checkout is what manifest and lock say, with nothing of the user's on it."""
-        bare = self.state is State.PRISTINE and not self.patches
-        return (self.state is State.APPLIED or bare) and not self.differences
+        bare = self.state is CheckoutState.PRISTINE and not self.patches
+        return (self.state is CheckoutState.APPLIED or bare) and not self.differences
 
 
 class StatusReport(Struct, frozen=True):
@@ -88,7 +88,7 @@ def _status(
         component.name,
         checkout.path,
         str(component.pin),
-        Snapshot(State.FOREIGN, "cannot be read"),
+        Snapshot(CheckoutState.FOREIGN, "cannot be read"),
         None if recorded is None else len(recorded.patches),
     )
     try:

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from patchkit.machine.versions import satisfies
-from patchkit.planning.plan_report import Clash, Declaration, Effort, Grade
+from patchkit.planning.plan_report import Declaration, Effort, Grade, UnmetRequirement
 
 _GRADES = tuple(Grade)
 _MORE = ".0.0.1"  # a version right above another one
@@ -43,7 +43,7 @@ class Combined(Struct, frozen=True):
     options: Mapping[str, Option]
 
 
-def clashes(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[Clash]:
+def clashes(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[UnmetRequirement]:
     """What the declarations of two components ask for and the other one does not give."""
     yield from _unmet(one, a, other, b)
     yield from _unmet(other, b, one, a)
@@ -54,11 +54,11 @@ def clashes(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[Cl
         for against in theirs.get(need.name, ()):
             if not any_version_meets(need.specifier, against.specifier):
                 spec = against.specifier
-                yield Clash(one, need.name, need.specifier, need.file, other, spec)
+                yield UnmetRequirement(one, need.name, need.specifier, need.file, other, spec)
 
 
 def combine(
-    options: Mapping[str, Sequence[Option]], tolerated: Collection[Clash]
+    options: Mapping[str, Sequence[Option]], tolerated: Collection[UnmetRequirement]
 ) -> tuple[Combined, ...]:
     """The newest combination for each amount of work, from none on; the same one only once.
 
@@ -95,14 +95,14 @@ def _meets(text: str, wanted: SpecifierSet) -> bool:
         return True
 
 
-def _unmet(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[Clash]:
+def _unmet(one: str, a: Declaration, other: str, b: Declaration) -> Iterator[UnmetRequirement]:
     for need in a.needs:
         named = need.name == b.distribution and b.version
         if named and satisfies(b.version, need.specifier) is False:
-            yield Clash(one, need.name, need.specifier, need.file, other, b.version)
+            yield UnmetRequirement(one, need.name, need.specifier, need.file, other, b.version)
 
 
-def _about(clash: Clash) -> tuple[frozenset[str], str]:
+def _about(clash: UnmetRequirement) -> tuple[frozenset[str], str]:
     return frozenset((clash.component, clash.other)), clash.subject
 
 

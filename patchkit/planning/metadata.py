@@ -23,7 +23,7 @@ from patchkit.machine.requirements import read_wishes
 from patchkit.manifest.values import Component, InstallStep, normal_name
 from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, lines_of
 from patchkit.model.tree import ObjectSource, Overlay, Tree
-from patchkit.planning.plan_report import Declaration, Need
+from patchkit.planning.plan_report import Declaration, MetadataRequirement
 from patchkit.stack.build import SeriesPatch, build_stack
 from patchkit.upstream.history import Along, tree_of
 
@@ -51,7 +51,9 @@ def declaration_of(read: ReadFile, steps: Sequence[InstallStep], otherwise: str)
         found = _identity(read, f"{folder}/" if folder else "")
         name, version = name or found[0], version or found[1]
     needs = (
-        Need(normal_name(wish.requirement.name), str(wish.requirement.specifier), wish.file)
+        MetadataRequirement(
+            normal_name(wish.requirement.name), str(wish.requirement.specifier), wish.file
+        )
         for wish in read_wishes(read, steps).wishes
         if wish.requirement.marker is None or "extra" not in str(wish.requirement.marker)
     )

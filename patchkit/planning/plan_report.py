@@ -94,7 +94,7 @@ def stays(patch: PatchForecast) -> bool:
     return patch.status in _AS_IT_IS and not patch.review
 
 
-class Need(Struct, frozen=True):
+class MetadataRequirement(Struct, frozen=True):
     """A requirement of a component's metadata: `name` in normal form, and the file that says it."""
 
     name: str
@@ -110,11 +110,11 @@ class Declaration(Struct, frozen=True):
 
     distribution: str
     version: str
-    needs: tuple[Need, ...]
+    needs: tuple[MetadataRequirement, ...]
     by_tags: bool = False
 
 
-class Clash(Struct, frozen=True):
+class UnmetRequirement(Struct, frozen=True):
     """A requirement of `component` that another component, or what that asks for, does not meet.
 
     `other` has `subject` at `found`, or asks for it by `found`.
@@ -128,7 +128,7 @@ class Clash(Struct, frozen=True):
     found: str
 
 
-class Choice(Struct, frozen=True):
+class ChosenCommit(Struct, frozen=True):
     """A component's commit in a combination; `commit` is None where the pin stays what it is."""
 
     component: str
@@ -148,4 +148,4 @@ class Combination(Struct, frozen=True):
     grade: Grade
     effort: Effort
     days: int
-    choices: tuple[Choice, ...]
+    choices: tuple[ChosenCommit, ...]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.python.inference import Bound, Instance, Scope, Unknown, Value, Values
+from patchkit.python.inference import Bound, Instance, NameScope, Unknown, Value, Values
 from patchkit.python.modules import FunctionNode, blocks_of
 from patchkit.python.resolve import (
     Code,
@@ -94,7 +94,9 @@ def accepts(values: Values, called: Called, keyword: str, depth: int = 0) -> boo
     calls = _passed_on(function.node, called.signature.more)
     if not calls or (called.made is not None and _has_several_bases(values, called.made)):
         return True  # with several bases, super() may lead to a class beside this one
-    scope = Scope(function.module, function.node, _owner(values, function), Scope(function.module))
+    scope = NameScope(
+        function.module, function.node, _owner(values, function), NameScope(function.module)
+    )
     for call in calls:
         for value in values.of(scope, call.func):
             inner = how_called(values, value)
@@ -163,7 +165,7 @@ def _decorated(
         return signature
     results = [
         _by(values, each, signature, with_arguments=with_arguments)
-        for each in values.of(Scope(function.module), name)
+        for each in values.of(NameScope(function.module), name)
     ]
     opaque = next((each for each in results if isinstance(each, Opaque)), None)
     if opaque is not None or len(set(results)) != 1:
@@ -266,7 +268,7 @@ def _keeps_classes(values: Values, owner: Code) -> bool:
         if _last(name) in _KEEPING or _last(name) == "dataclass":
             continue
         probe = Signature((Parameter("itself"),))
-        for each in values.of(Scope(owner.module), name):
+        for each in values.of(NameScope(owner.module), name):
             with_arguments = isinstance(decorator, ast.Call)
             if _by(values, each, probe, with_arguments=with_arguments) != probe:
                 return False
@@ -355,7 +357,7 @@ def _of_object(values: Values, owner: Code) -> Called | Opaque:
     return Opaque(f"how an object of {owner.name} is called")
 
 
-def arguments_of(call: ast.Call, scope: Scope) -> Arguments:
+def arguments_of(call: ast.Call, scope: NameScope) -> Arguments:
     """What a call passes; literal dicts that a function fills are followed."""
     positions: list[str] = []
     after, open_rest, open_more = 0, False, False
@@ -398,7 +400,7 @@ class _Keys(Struct):
     whole: bool = False
 
 
-def _keys(node: ast.expr, scope: Scope, call: ast.Call) -> _Keys:
+def _keys(node: ast.expr, scope: NameScope, call: ast.Call) -> _Keys:
     """The keys that `**dict` passes, where a function writes them down before a call.
 
     Counted is from the last statement on that gives the name a dict and that every way to the call

@@ -201,7 +201,7 @@ class Texts(Struct, frozen=True):
     complete: bool
 
 
-class Spot(Struct, frozen=True, eq=False):
+class ScopedExpression(Struct, frozen=True, eq=False):
     """An expression and the definitions around it, innermost first."""
 
     node: ast.expr
@@ -209,7 +209,7 @@ class Spot(Struct, frozen=True, eq=False):
     around: tuple[FunctionNode | ast.ClassDef, ...]
 
 
-class Reader(Struct):
+class Evaluator(Struct):
     """Evaluates expressions in the modules of one tree."""
 
     resolver: Resolver
@@ -218,13 +218,13 @@ class Reader(Struct):
     )
     _depth: int = 0
 
-    def spot(self, module: Module, node: ast.expr) -> Spot:
+    def spot(self, module: Module, node: ast.expr) -> ScopedExpression:
         """An expression of a module with what stands around it."""
         if module not in self._around:
             self._around[module] = dict(definitions_around(module.syntax, ()))
-        return Spot(node, module, self._around[module].get(node, ()))
+        return ScopedExpression(node, module, self._around[module].get(node, ()))
 
-    def texts(self, spot: Spot) -> Texts:
+    def texts(self, spot: ScopedExpression) -> Texts:
         """Every text that the expression can have."""
         values: set[str] = set()
         complete = True
@@ -239,7 +239,7 @@ class Reader(Struct):
 
     # -- texts of literals ---------------------------------------------------------------------
 
-    def _text(self, spot: Spot) -> Texts | None:
+    def _text(self, spot: ScopedExpression) -> Texts | None:
         if isinstance(spot.node, ast.Constant) and isinstance(spot.node.value, str | int):
             return Texts(frozenset({str(spot.node.value)}), True)
         parts = self._parts(spot.node)
@@ -267,7 +267,7 @@ class Reader(Struct):
                 parts = [each for piece in pieces for each in (ast.Constant(glue), piece)][1:]
         return parts
 
-    def _joined(self, spot: Spot, parts: Sequence[ast.expr]) -> Texts:
+    def _joined(self, spot: ScopedExpression, parts: Sequence[ast.expr]) -> Texts:
         texts = [self.texts(self._at(spot, part)) for part in parts]
         values = islice(product(*(sorted(each.values) for each in texts)), _MOST)
         complete = all(each.complete for each in texts)
@@ -275,7 +275,7 @@ class Reader(Struct):
 
     # -- following names -----------------------------------------------------------------------
 
-    def _literals(self, spot: Spot) -> Iterator[Spot | None]:
+    def _literals(self, spot: ScopedExpression) -> Iterator[ScopedExpression | None]:
         """What names stand for, followed until something is written down; None: not known."""
         if self._depth > _DEEPEST:
             yield None
@@ -302,7 +302,7 @@ class Reader(Struct):
         finally:
             self._depth -= 1
 
-    def _named(self, spot: Spot, name: str) -> Iterator[Spot | None]:
+    def _named(self, spot: ScopedExpression, name: str) -> Iterator[ScopedExpression | None]:
         for number, definition in enumerate(spot.around):
             if isinstance(definition, ast.ClassDef):
                 continue
@@ -310,27 +310,33 @@ class Reader(Struct):
             bound = list(sources(definition, name))
             if bound:
                 for expression, steps in bound:
-                    yield from self._stepped(Spot(expression, spot.module, around), steps)
+                    yield from self._stepped(
+                        ScopedExpression(expression, spot.module, around), steps
+                    )
                 return
             if name in parameter_names(definition):
-                yield from self._argument(Spot(spot.node, spot.module, around), definition, name)
+                yield from self._argument(
+                    ScopedExpression(spot.node, spot.module, around), definition, name
+                )
                 return
         top = list(sources(spot.module.syntax, name))
         for expression, steps in top:
-            yield from self._stepped(Spot(expression, spot.module, ()), steps)
+            yield from self._stepped(ScopedExpression(expression, spot.module, ()), steps)
         if not top:
             yield from self._elsewhere(spot)
 
-    def _elsewhere(self, spot: Spot) -> Iterator[Spot | None]:
+    def _elsewhere(self, spot: ScopedExpression) -> Iterator[ScopedExpression | None]:
         """A constant that another module has."""
         things = self.resolver.evaluate(spot.module, spot.node)
         for thing in things:
             if isinstance(thing, Code) and isinstance(thing.node, ast.expr) and not thing.owner:
-                yield from self._literals(Spot(thing.node, thing.module, ()))
+                yield from self._literals(ScopedExpression(thing.node, thing.module, ()))
             else:
                 yield None
 
-    def _attribute(self, spot: Spot, node: ast.Attribute) -> Iterator[Spot | None]:
+    def _attribute(
+        self, spot: ScopedExpression, node: ast.Attribute
+    ) -> Iterator[ScopedExpression | None]:
         owner = next((each for each in spot.around if isinstance(each, ast.ClassDef)), None)
         before = node.value.id if isinstance(node.value, ast.Name) else ""
         if owner is not None and before in ("self", "cls", owner.name):
@@ -338,37 +344,43 @@ class Reader(Struct):
             around = spot.around[spot.around.index(owner) :]
             for value, within in attributes_of(owner).values.get(node.attr, ()):
                 found = True
-                yield from self._literals(Spot(value, spot.module, (*within, *around)))
+                yield from self._literals(ScopedExpression(value, spot.module, (*within, *around)))
             if not found:
                 yield None
         else:
             yield from self._elsewhere(spot)
 
-    def _subscript(self, spot: Spot, value: ast.expr, index: ast.expr) -> Iterator[Spot | None]:
+    def _subscript(
+        self, spot: ScopedExpression, value: ast.expr, index: ast.expr
+    ) -> Iterator[ScopedExpression | None]:
         key = index.value if isinstance(index, ast.Constant) else None
         for container in self._literals(self._at(spot, value)):
             match container:
-                case Spot(node=ast.Dict(keys=keys, values=values)):
+                case ScopedExpression(node=ast.Dict(keys=keys, values=values)):
                     pairs = zip(keys, values, strict=True)
                     wanted = [
                         v
                         for k, v in pairs
                         if key is None or not isinstance(k, ast.Constant) or k.value == key
                     ]
-                case Spot(node=ast.List(elts=elements) | ast.Tuple(elts=elements)):
+                case ScopedExpression(node=ast.List(elts=elements) | ast.Tuple(elts=elements)):
                     whole = not isinstance(key, int) or not -len(elements) <= key < len(elements)
                     wanted = elements if whole else [elements[key]]  # type: ignore[index]
                 case _:
                     yield None
                     continue
             for each in wanted:
-                yield from self._literals(Spot(each, container.module, container.around))
+                yield from self._literals(
+                    ScopedExpression(each, container.module, container.around)
+                )
 
-    def _argument(self, spot: Spot, function: FunctionNode, name: str) -> Iterator[Spot | None]:
+    def _argument(
+        self, spot: ScopedExpression, function: FunctionNode, name: str
+    ) -> Iterator[ScopedExpression | None]:
         """What a parameter is given by the calls in this file, and by default."""
         default = default_of(function, name)
         if default is not None:
-            yield from self._literals(Spot(default, spot.module, ()))
+            yield from self._literals(ScopedExpression(default, spot.module, ()))
         called = False
         for call in ast.walk(spot.module.syntax):
             if isinstance(call, ast.Call) and callee(call) == function.name:
@@ -383,7 +395,9 @@ class Reader(Struct):
 
     # -- elements ------------------------------------------------------------------------------
 
-    def _stepped(self, spot: Spot, steps: tuple[int, ...]) -> Iterator[Spot | None]:
+    def _stepped(
+        self, spot: ScopedExpression, steps: tuple[int, ...]
+    ) -> Iterator[ScopedExpression | None]:
         """What is found by going into a container step by step."""
         if not steps:
             yield from self._literals(spot)
@@ -396,21 +410,21 @@ class Reader(Struct):
             else:
                 yield from self._stepped(each, rest)
 
-    def _item(self, spot: Spot, index: int) -> Iterator[Spot | None]:
+    def _item(self, spot: ScopedExpression, index: int) -> Iterator[ScopedExpression | None]:
         for container in self._literals(spot):
             match container:
-                case Spot(node=ast.Tuple(elts=elements) | ast.List(elts=elements)) if index < len(
-                    elements
+                case ScopedExpression(node=ast.Tuple(elts=elements) | ast.List(elts=elements)) if (
+                    index < len(elements)
                 ):
-                    yield Spot(elements[index], container.module, container.around)
+                    yield ScopedExpression(elements[index], container.module, container.around)
                 case _:
                     yield None
 
-    def _elements(self, spot: Spot) -> Iterator[Spot | None]:
+    def _elements(self, spot: ScopedExpression) -> Iterator[ScopedExpression | None]:
         if isinstance(spot.node, ast.Name):
             for scope in self._scopes(spot):
                 for expression, steps in additions(scope, spot.node.id):
-                    added = Spot(expression, spot.module, spot.around)
+                    added = ScopedExpression(expression, spot.module, spot.around)
                     yield from self._stepped(added, steps)
         for container in self._literals(spot):
             if container is None:
@@ -418,7 +432,7 @@ class Reader(Struct):
             else:
                 yield from self._elements_of(container)
 
-    def _elements_of(self, spot: Spot) -> Iterator[Spot | None]:
+    def _elements_of(self, spot: ScopedExpression) -> Iterator[ScopedExpression | None]:
         match spot.node:
             case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
                 for each in elements:
@@ -444,7 +458,7 @@ class Reader(Struct):
             case _:
                 yield None
 
-    def _of_dict(self, spot: Spot, what: str) -> Iterator[Spot | None]:
+    def _of_dict(self, spot: ScopedExpression, what: str) -> Iterator[ScopedExpression | None]:
         if isinstance(spot.node, ast.Name):
             for scope in self._scopes(spot):
                 yield from (
@@ -461,23 +475,25 @@ class Reader(Struct):
                 else:
                     yield self._of_item(container, key, value, what)
 
-    def _of_item(self, spot: Spot, key: ast.expr, value: ast.expr, what: str) -> Spot:
+    def _of_item(
+        self, spot: ScopedExpression, key: ast.expr, value: ast.expr, what: str
+    ) -> ScopedExpression:
         if what == "items":
             return self._pair(spot, key, value)
         return self._at(spot, key if what == "keys" else value)
 
-    def _pair(self, spot: Spot, one: ast.expr, other: ast.expr) -> Spot:
+    def _pair(self, spot: ScopedExpression, one: ast.expr, other: ast.expr) -> ScopedExpression:
         return self._at(spot, ast.Tuple([one, other], ast.Load()))
 
-    def _scopes(self, spot: Spot) -> list[ast.AST]:
+    def _scopes(self, spot: ScopedExpression) -> list[ast.AST]:
         """The functions around it and its module: who may put things into a container."""
         return [
             *(each for each in spot.around if isinstance(each, FunctionNode)),
             spot.module.syntax,
         ]
 
-    def _at(self, spot: Spot, node: ast.expr) -> Spot:
-        return Spot(node, spot.module, spot.around)
+    def _at(self, spot: ScopedExpression, node: ast.expr) -> ScopedExpression:
+        return ScopedExpression(node, spot.module, spot.around)
 
 
 def _filled(template: ast.expr, values: Sequence[ast.expr], hole: str) -> list[ast.expr] | None:

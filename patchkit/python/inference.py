@@ -60,7 +60,7 @@ class Unknown(Struct, frozen=True):
 Value = Thing | Instance | Bound | Above | Unknown
 
 
-class Scope(Struct, frozen=True, eq=False):
+class NameScope(Struct, frozen=True, eq=False):
     """Where an expression stands: in a function, in another one, ..., in a module.
 
     `node` is None for the module itself; `owner` the class that the function is a method of;
@@ -70,7 +70,7 @@ class Scope(Struct, frozen=True, eq=False):
     module: Module
     node: FunctionNode | ast.Lambda | None = None
     owner: Code | None = None
-    outer: Scope | None = None
+    outer: NameScope | None = None
     hidden: frozenset[str] = frozenset()
 
 
@@ -86,7 +86,7 @@ class Values(Struct):
     _underway: set[tuple[int, int]] = field(default_factory=set)
     _cuts: int = 0
 
-    def of(self, scope: Scope, node: ast.expr) -> tuple[Value, ...]:
+    def of(self, scope: NameScope, node: ast.expr) -> tuple[Value, ...]:
         """Everything that the expression can be; at least one value."""
         here = (id(scope.node), id(node))
         if here in self._underway or len(self._underway) > _DEEPEST:
@@ -105,7 +105,7 @@ class Values(Struct):
             self._locals[node] = read_namespace(node.body)
         return self._locals[node]
 
-    def _values(self, scope: Scope, node: ast.expr) -> Iterator[Value]:  # noqa: PLR0912
+    def _values(self, scope: NameScope, node: ast.expr) -> Iterator[Value]:  # noqa: PLR0912
         match node:
             case ast.Name(id=name):
                 yield from self._named(scope, name)
@@ -136,8 +136,8 @@ class Values(Struct):
 
     # -- names ---------------------------------------------------------------------------------
 
-    def _named(self, scope: Scope, name: str) -> Iterator[Value]:
-        place: Scope | None = scope
+    def _named(self, scope: NameScope, name: str) -> Iterator[Value]:
+        place: NameScope | None = scope
         while place is not None and place.node is not None:
             if name in place.hidden:
                 yield Unknown(f"{name} is bound in an expression")
@@ -157,7 +157,7 @@ class Values(Struct):
         for thing in things:
             yield from self._followed(thing)
 
-    def _bound_in(self, place: Scope, name: str) -> tuple[Value, ...]:
+    def _bound_in(self, place: NameScope, name: str) -> tuple[Value, ...]:
         """What a function binds a name to; () if it does not bind it.
 
         Invariant: a name is never followed while it is being followed, so that `x = f(x)`, written
@@ -182,7 +182,7 @@ class Values(Struct):
             self._bound[here] = found
         return found
 
-    def _bindings_in(self, place: Scope, name: str) -> Iterator[Value]:
+    def _bindings_in(self, place: NameScope, name: str) -> Iterator[Value]:
         node = place.node
         bindings = []
         if isinstance(node, FunctionNode):
@@ -203,7 +203,7 @@ class Values(Struct):
                 case expression:
                     yield from self.of(place, expression)
 
-    def _parameter(self, place: Scope, name: str) -> Iterator[Value]:
+    def _parameter(self, place: NameScope, name: str) -> Iterator[Value]:
         node, owner = place.node, place.owner
         if isinstance(node, FunctionNode):
             names = parameter_names(node)
@@ -223,7 +223,7 @@ class Values(Struct):
     def _followed(self, thing: Thing) -> Iterator[Value]:
         """A value that a module gives a name, by what it is."""
         if isinstance(thing, Code) and isinstance(thing.node, ast.expr) and not thing.owner:
-            yield from self.of(Scope(thing.module), thing.node)
+            yield from self.of(NameScope(thing.module), thing.node)
         elif isinstance(thing, Code) and thing.node is None:
             yield Unknown(f"{thing.name} is bound by a statement")
         else:
@@ -266,7 +266,7 @@ class Values(Struct):
         if isinstance(thing, Code) and isinstance(thing.node, FunctionNode):
             yield Bound(thing) if "classmethod" in decorator_names(thing.node) else thing
         elif isinstance(thing, Code) and isinstance(thing.node, ast.expr):
-            yield from self.of(Scope(thing.module), thing.node)
+            yield from self.of(NameScope(thing.module), thing.node)
         else:
             yield thing
 
@@ -302,9 +302,9 @@ class Values(Struct):
             for annotation in there.annotations.get(name, ()):
                 values += self.annotated(owner.module, annotation)
             for value, methods in there.values.get(name, ()):
-                around = Scope(owner.module)
+                around = NameScope(owner.module)
                 if methods:
-                    around = Scope(owner.module, methods[0], owner, around)
+                    around = NameScope(owner.module, methods[0], owner, around)
                 values += self.of(around, value)
             if not values and (name in there.stored or there.by_name):
                 values.append(Unknown(f"self.{name}"))
@@ -391,8 +391,8 @@ def _function_of(called: Value) -> Code:
     return function
 
 
-def _owner_around(scope: Scope) -> Code | None:
-    place: Scope | None = scope
+def _owner_around(scope: NameScope) -> Code | None:
+    place: NameScope | None = scope
     while place is not None:
         if place.owner is not None:
             return place.owner

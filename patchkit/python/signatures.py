@@ -81,7 +81,7 @@ class Arguments(Struct, frozen=True):
     open_more: bool = False
 
 
-class Misfit(str, Enum):
+class CallFault(str, Enum):
     """Why a call does not fit."""
 
     TOO_MANY = "too many positional arguments"
@@ -91,10 +91,10 @@ class Misfit(str, Enum):
     CROSSED = "crossed arguments"
 
 
-class Mismatch(Struct, frozen=True):
+class CallMismatch(Struct, frozen=True):
     """One reason why a call does not fit: the parameters or keywords that it is about, and how."""
 
-    misfit: Misfit
+    misfit: CallFault
     names: tuple[str, ...]
     text: str
 
@@ -119,32 +119,32 @@ def signature_from(arguments: ast.arguments) -> Signature:
     return Signature(tuple(found), rest.arg if rest else "", more.arg if more else "")
 
 
-def mismatches(signature: Signature, given: Arguments) -> tuple[Mismatch, ...]:
+def mismatches(signature: Signature, given: Arguments) -> tuple[CallMismatch, ...]:
     """Why a call with these arguments cannot work, or probably does not do what is meant.
 
     Invariant: whatever stays open in the call is taken to be what fits best.
     """
     positional = signature.positional
     count = len(given.positions) + given.after
-    found: list[Mismatch] = []
+    found: list[CallMismatch] = []
     if count > len(positional) and not signature.rest:
         text = f"takes {len(positional)} positional arguments, is given {count}"
-        found.append(Mismatch(Misfit.TOO_MANY, (), text))
+        found.append(CallMismatch(CallFault.TOO_MANY, (), text))
     names = tuple(dict.fromkeys((*given.keywords, *given.perhaps)))
     if not signature.more:
         unknown = tuple(k for k in dict.fromkeys(given.keywords) if signature.named(k) is None)
         if unknown:
             text = f"takes no argument {_listed(unknown)}"
-            found.append(Mismatch(Misfit.KEYWORD, unknown, text))
+            found.append(CallMismatch(CallFault.KEYWORD, unknown, text))
     placed = positional[: len(given.positions)]
     twice = tuple(p.name for p in placed if p.by_name and p.name in given.keywords)
     if twice:
         text = f"is given {_listed(twice)} by position and by name"
-        found.append(Mismatch(Misfit.TWICE, twice, text))
+        found.append(CallMismatch(CallFault.TWICE, twice, text))
     lacking = _lacking(signature, given, names)
     if lacking:
         text = f"needs {_listed(lacking)}"
-        found.append(Mismatch(Misfit.LACKING, lacking, text))
+        found.append(CallMismatch(CallFault.LACKING, lacking, text))
     return tuple(found) or _crossed(signature, given)
 
 
@@ -160,7 +160,7 @@ def _lacking(signature: Signature, given: Arguments, names: Sequence[str]) -> tu
     )
 
 
-def _crossed(signature: Signature, given: Arguments) -> tuple[Mismatch, ...]:
+def _crossed(signature: Signature, given: Arguments) -> tuple[CallMismatch, ...]:
     """Arguments that bear the name of another parameter, which gets something else.
 
     Only the names decide, so only a name that is a parameter's very own counts.
@@ -177,7 +177,7 @@ def _crossed(signature: Signature, given: Arguments) -> tuple[Mismatch, ...]:
         return ()
     told = [f"{name} is passed as {parameter}" for parameter, name in crossed]
     names = tuple(parameter for parameter, _ in crossed)
-    return (Mismatch(Misfit.CROSSED, names, ", ".join(told)),)
+    return (CallMismatch(CallFault.CROSSED, names, ", ".join(told)),)
 
 
 def _listed(names: Sequence[str]) -> str:

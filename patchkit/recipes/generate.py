@@ -229,7 +229,7 @@ def _makes(builder: StackBuilder, patch: SeriesPatch) -> str | None:
 _AGAIN = "patchkit refresh makes it anew"
 
 
-class Place(Struct, frozen=True):
+class PatchSlot(Struct, frozen=True):
     """Where a patch stands: `before` is the tree there.
 
     `source` reads the whole stack; `made` are those of its objects that `repository` lacks.
@@ -241,7 +241,9 @@ class Place(Struct, frozen=True):
     made: tuple[GitObject, ...]
 
 
-def check_generated(patch: LoadedPatch, outcome: PatchOutcome, place: Place) -> tuple[Finding, ...]:
+def check_generated(
+    patch: LoadedPatch, outcome: PatchOutcome, place: PatchSlot
+) -> tuple[Finding, ...]:
     """What is wrong with a patch that has a recipe; nothing for one that has none."""
     try:
         recipe = recipe_of(patch)
@@ -292,7 +294,7 @@ def _stale(patch: LoadedPatch, outcome: PatchOutcome, result: Rewritten) -> Find
     return Finding(Severity.ERROR, "recipe-stale", what, patch.where, hint)
 
 
-def is_as_written(patch: LoadedPatch, place: Place, after: str) -> bool:
+def is_as_written(patch: LoadedPatch, place: PatchSlot, after: str) -> bool:
     """Whether the change from a place to the tree `after`, written down, is the patch's file."""
     layout = layout_of(patch.file, patch.strip, patch.subdirectory)
     with overlay(place.repository) as trial:

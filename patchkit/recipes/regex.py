@@ -21,7 +21,7 @@ PATIENCE = 20.0
 _SCRIPT = Path(__file__).with_name("regex_child.py")
 
 
-class Match(NamedTuple):
+class RegexMatch(NamedTuple):
     """`text[start:end]`, never empty, and what takes its place."""
 
     start: int
@@ -40,7 +40,7 @@ def regular_expressions() -> Iterator[None]:
                 child.end()
 
 
-def matches(rule: TextRule, path: str, text: str) -> list[Match]:
+def matches(rule: TextRule, path: str, text: str) -> list[RegexMatch]:
     """What the rule's regular expression finds in a file.
 
     BadInputError, at the rule, if it is none, if `replace` names a group that it has not, and if
@@ -55,7 +55,7 @@ def matches(rule: TextRule, path: str, text: str) -> list[Match]:
         raise BadInputError(Problem(what + where, str(rule.where), hint))
     if isinstance(answer, str):
         raise BadInputError(Problem(f"{rule.id}: {answer}", str(rule.where)))
-    return [Match(*each) for each in answer]
+    return [RegexMatch(*each) for each in answer]
 
 
 class _Child:

@@ -23,7 +23,7 @@ from msgspec import Struct
 from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.diff_parse import parse_diff
-from patchkit.model.line_history import Edit, Touched, Weave, weave
+from patchkit.model.line_history import Touched, VersionEdit, Weave, weave
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TREE_MODE, TreeEntry
 from patchkit.model.patch import FileChange, Hunk, Kind
 
@@ -33,7 +33,7 @@ from patchkit.model.patch import FileChange, Hunk, Kind
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 
 
-class Reader(Protocol):
+class ObjectCache(Protocol):
     """Objects by id."""
 
     def blob(self, oid: str) -> bytes:
@@ -55,7 +55,7 @@ class Passage(Struct, frozen=True):
     old: TreeEntry | None
     path: str
     new: TreeEntry | None
-    edits: tuple[Edit, ...] | None
+    edits: tuple[VersionEdit, ...] | None
 
 
 class FileHistory(Struct, frozen=True):
@@ -100,11 +100,11 @@ class FileHistory(Struct, frozen=True):
         return self.passages[0].old if self.passages else self.entry
 
 
-class Ground(Struct, frozen=True):
+class StackTrees(Struct, frozen=True):
     """The stack that histories are read from: `trees[0]` is the base's, `trees[n]` after n."""
 
     repository: Repository
-    reader: Reader
+    reader: ObjectCache
     trees: tuple[str, ...]
 
     @property
@@ -113,7 +113,7 @@ class Ground(Struct, frozen=True):
         return len(self.trees) - 1
 
 
-def lookup(reader: Reader, tree: str, path: str) -> TreeEntry | None:
+def lookup(reader: ObjectCache, tree: str, path: str) -> TreeEntry | None:
     """What a tree has at a path; None for nothing and for a folder."""
     *folders, name = path.split("/")
     for folder in folders:
@@ -125,7 +125,7 @@ def lookup(reader: Reader, tree: str, path: str) -> TreeEntry | None:
     return None if entry is None or entry.mode == TREE_MODE else entry
 
 
-def read_history(ground: Ground, path: str) -> FileHistory:
+def read_history(ground: StackTrees, path: str) -> FileHistory:
     """The history of the file that the tip has, or lacks, at `path`."""
     entry = lookup(ground.reader, ground.trees[-1], path)
     passages: list[Passage] = []
@@ -141,13 +141,13 @@ def read_history(ground: Ground, path: str) -> FileHistory:
     return FileHistory(path, entry, ordered, _weave(ground.reader, entry, ordered))
 
 
-def hunk_edits(hunks: Sequence[Hunk]) -> tuple[Edit, ...]:
+def hunk_edits(hunks: Sequence[Hunk]) -> tuple[VersionEdit, ...]:
     """The edits that hunks without context stand for."""
     edits = []
     for hunk in hunks:
         # "-7,0" inserts behind line 7
         start = hunk.old_start - 1 if hunk.old_count else hunk.old_start
-        edits.append(Edit(start, start + hunk.old_count, tuple(hunk.postimage)))
+        edits.append(VersionEdit(start, start + hunk.old_count, tuple(hunk.postimage)))
     return tuple(edits)
 
 
@@ -157,7 +157,7 @@ def is_text_change(change: FileChange) -> bool:
     return change.binary is None and all(mode in _REGULAR for mode in modes)
 
 
-def _passage(ground: Ground, number: int, path: str) -> Passage | None:
+def _passage(ground: StackTrees, number: int, path: str) -> Passage | None:
     before, after = ground.trees[number - 1], ground.trees[number]
     if before == after:
         return None
@@ -177,14 +177,14 @@ def _passage(ground: Ground, number: int, path: str) -> Passage | None:
 
 def _edits(
     change: FileChange | None, old: TreeEntry | None, new: TreeEntry
-) -> tuple[Edit, ...] | None:
+) -> tuple[VersionEdit, ...] | None:
     regular = new.mode in _REGULAR and (old is None or old.mode in _REGULAR)
     if change is None or not regular or not is_text_change(change):
         return None
     return hunk_edits(change.hunks)
 
 
-def _weave(reader: Reader, tip: TreeEntry | None, passages: Sequence[Passage]) -> Weave | None:
+def _weave(reader: ObjectCache, tip: TreeEntry | None, passages: Sequence[Passage]) -> Weave | None:
     first = passages[0].old if passages else tip
     if any(each.edits is None for each in passages):
         return None
@@ -201,7 +201,7 @@ def _sets_mode(passage: Passage) -> bool:
     return passage.new is not None and (passage.old is None or passage.old.mode != passage.new.mode)
 
 
-class Change(Struct, frozen=True):
+class EditedPiece(Struct, frozen=True):
     """One piece of what was edited: some lines, a mode, or a whole file.
 
     `edit` is set for lines, `mode` for a change of mode; for a whole file neither. `owner` is the
@@ -214,7 +214,7 @@ class Change(Struct, frozen=True):
     reason: str
     candidates: tuple[int, ...] = ()
     floor: int = 0
-    edit: Edit | None = None
+    edit: VersionEdit | None = None
     mode: int | None = None
     entry: TreeEntry | None = None
 
@@ -229,13 +229,13 @@ class Change(Struct, frozen=True):
         return self.edit.start + 1 if self.edit is not None else 0
 
 
-def read_changes(ground: Ground, worktree: str) -> tuple[Change, ...]:
+def read_changes(ground: StackTrees, worktree: str) -> tuple[EditedPiece, ...]:
     """What differs between the stack's last tree and `worktree`, piece by piece, with owners."""
     (diff,) = diff_trees(ground.repository, [(ground.trees[-1], worktree)], "-U0", "--no-renames")
     by_path: dict[str, list[FileChange]] = {}
     for change in parse_diff(diff):
         by_path.setdefault(change.path, []).append(change)
-    pieces: list[Change] = []
+    pieces: list[EditedPiece] = []
     for path, changes in by_path.items():
         history = read_history(ground, path)
         pieces += _pieces(history, changes, lookup(ground.reader, worktree, path))
@@ -244,7 +244,7 @@ def read_changes(ground: Ground, worktree: str) -> tuple[Change, ...]:
 
 def _pieces(
     history: FileHistory, changes: Sequence[FileChange], entry: TreeEntry | None
-) -> list[Change]:
+) -> list[EditedPiece]:
     old = history.entry
     if old is None:
         return [_added(history, entry)]
@@ -258,13 +258,13 @@ def _pieces(
     return pieces
 
 
-def _lines(history: FileHistory, edit: Edit) -> Change:
+def _lines(history: FileHistory, edit: VersionEdit) -> EditedPiece:
     assert history.weave is not None
     touched = history.weave.touched(edit)
     floor = max(touched.replaced, default=0)
     owners, reason = _owners(touched)
     certain = len(owners) == 1
-    return Change(
+    return EditedPiece(
         history,
         owner=next(iter(owners)) if certain else None,
         reason=reason if certain else _doubt(owners),
@@ -292,9 +292,9 @@ def _doubt(owners: frozenset[int]) -> str:
     return "touches lines of several patches" if owners else "touches lines of no patch"
 
 
-def _added(history: FileHistory, entry: TreeEntry | None) -> Change:
+def _added(history: FileHistory, entry: TreeEntry | None) -> EditedPiece:
     last = history.passages[-1].number if history.passages else 0
-    return Change(
+    return EditedPiece(
         history,
         owner=last or None,
         reason="brings back what it removed" if last else "a new file",
@@ -304,10 +304,10 @@ def _added(history: FileHistory, entry: TreeEntry | None) -> Change:
     )
 
 
-def _removed(history: FileHistory) -> Change:
+def _removed(history: FileHistory) -> EditedPiece:
     numbers = history.numbers
     mine = history.born and numbers == {history.born}
-    return Change(
+    return EditedPiece(
         history,
         owner=history.born if mine else None,
         reason="removes the file that it adds" if mine else "removes the file",
@@ -316,9 +316,9 @@ def _removed(history: FileHistory) -> Change:
     )
 
 
-def _rewritten(history: FileHistory, entry: TreeEntry) -> Change:
+def _rewritten(history: FileHistory, entry: TreeEntry) -> EditedPiece:
     last = max(history.numbers, default=0)
-    return Change(
+    return EditedPiece(
         history,
         owner=last or None,
         reason="changes its file as a whole" if last else "changes a file of no patch",
@@ -328,9 +328,9 @@ def _rewritten(history: FileHistory, entry: TreeEntry) -> Change:
     )
 
 
-def _mode(history: FileHistory, mode: int) -> Change:
+def _mode(history: FileHistory, mode: int) -> EditedPiece:
     owner = history.mode_set_by
-    return Change(
+    return EditedPiece(
         history,
         owner=owner or None,
         reason="changes the mode that it set" if owner else "changes the mode",

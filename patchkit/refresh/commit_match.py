@@ -27,7 +27,7 @@ class Known(Struct, frozen=True):
     files: frozenset[str]
 
 
-class Matching(Struct, frozen=True):
+class CommitMatching(Struct, frozen=True):
     """`names[i]` is the patch of commit i, in `added` if it is a new one; `dropped` have none."""
 
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Matching(Struct, frozen=True):
     dropped: tuple[str, ...]
 
 
-class Look(Struct, frozen=True):
+class CommitContents(Struct, frozen=True):
     """What a commit without a name does."""
 
     diff: bytes
@@ -46,8 +46,8 @@ def match_commits(
     commits: Sequence[StackCommit],
     known: Sequence[Known],
     taken: Collection[str],
-    look: Callable[[int], Look],
-) -> Matching:
+    look: Callable[[int], CommitContents],
+) -> CommitMatching:
     """Name every commit; `taken` are names that no new patch may have, whatever the case.
 
     `look` is asked for what a commit does, only where its name is lost.
@@ -64,7 +64,7 @@ def match_commits(
         final.append(name if name is not None else new_name(commit.subject, used))
         used.add(final[-1].casefold())
     dropped = tuple(patch.name for patch in known if patch.name not in final)
-    return Matching(tuple(final), frozenset(final) - by_name.keys(), dropped)
+    return CommitMatching(tuple(final), frozenset(final) - by_name.keys(), dropped)
 
 
 def _named(commit: StackCommit, by_name: Mapping[str, Known]) -> str | None:
@@ -75,7 +75,7 @@ def _find_lost(
     names: list[str | None],
     commits: Sequence[StackCommit],
     known: Sequence[Known],
-    look: Callable[[int], Look],
+    look: Callable[[int], CommitContents],
 ) -> None:
     """Fill in names that commits have lost."""
     lost = [index for index, name in enumerate(names) if name is None and not commits[index].patch]

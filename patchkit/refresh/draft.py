@@ -14,8 +14,14 @@ from patchkit.model.diff_parse import parse_diff
 from patchkit.model.names import is_patch_name, slug
 from patchkit.model.objects import Base
 from patchkit.model.patch import FileChange, Identity
-from patchkit.refresh.assign import Change, Ground, read_changes
-from patchkit.refresh.commit_match import Known, Look, Matching, arrange, match_commits
+from patchkit.refresh.assign import EditedPiece, StackTrees, read_changes
+from patchkit.refresh.commit_match import (
+    CommitContents,
+    CommitMatching,
+    Known,
+    arrange,
+    match_commits,
+)
 from patchkit.refresh.fold import fold
 from patchkit.refresh.patch_plan import (
     Home,
@@ -99,7 +105,7 @@ def draft_refresh(start: Start, home: Home, request: Request) -> Draft:
     deeds = deeds_of(start.stack, start.patches)
     matching = _match(start, deeds)
     trees = (start.base.tree, *(commit.tree for commit in start.commits))
-    changes = read_changes(Ground(start.repository, start.reader, trees), start.worktree)
+    changes = read_changes(StackTrees(start.repository, start.reader, trees), start.worktree)
     fixed = {each.name for each in start.patches if each.path is None}
     new = _new_name(request, matching, start)
     routed = [_route(each, matching, fixed, request, new) for each in changes]
@@ -147,7 +153,7 @@ def with_empty_patches(patches: Sequence[LoadedPatch], full: Sequence[Slot]) -> 
     return slots
 
 
-def _match(start: Start, deeds: Mapping[str, Deed]) -> Matching:
+def _match(start: Start, deeds: Mapping[str, Deed]) -> CommitMatching:
     named = {commit.patch for commit in start.commits}
     missing = [each for each in start.patches if each.name in deeds and each.name not in named]
     pairs = [(deeds[each.name].before, deeds[each.name].after) for each in missing]
@@ -165,11 +171,11 @@ def _match(start: Start, deeds: Mapping[str, Deed]) -> Matching:
         if each.name in deeds
     ]
 
-    def look(index: int) -> Look:
+    def look(index: int) -> CommitContents:
         commit = start.commits[index]
         before = start.commits[index - 1].tree if index else start.base.tree
         (diff,) = canonical_diffs(start.repository, [(before, commit.tree)])
-        return Look(diff, _paths(parse_diff(diff)))
+        return CommitContents(diff, _paths(parse_diff(diff)))
 
     taken = {each.name for each in start.patches} | start.taken
     return match_commits(start.commits, known, taken, look)
@@ -179,7 +185,7 @@ def _paths(changes: Collection[FileChange]) -> frozenset[str]:
     return frozenset(change.path for change in changes)
 
 
-def _slots(start: Start, matching: Matching, deeds: Mapping[str, Deed]) -> list[Slot]:
+def _slots(start: Start, matching: CommitMatching, deeds: Mapping[str, Deed]) -> list[Slot]:
     loaded = {each.name: each for each in start.patches}
     return [
         Slot(name, Deed("", "", commit.message, commit.author), loaded.get(name))
@@ -195,8 +201,12 @@ def _with_trees(slots: Sequence[Slot], trees: Sequence[str]) -> list[Slot]:
 
 
 def _route(
-    change: Change, matching: Matching, fixed: Collection[str], request: Request, new: str
-) -> tuple[Change, int | None]:
+    change: EditedPiece,
+    matching: CommitMatching,
+    fixed: Collection[str],
+    request: Request,
+    new: str,
+) -> tuple[EditedPiece, int | None]:
     """The change and the number of the commit that it goes to, None if nobody knows."""
     last = len(matching.names) + 1
     if request.everything:
@@ -213,7 +223,7 @@ def _route(
     return change, None
 
 
-def _number_of(name: str, matching: Matching, fixed: Collection[str]) -> int:
+def _number_of(name: str, matching: CommitMatching, fixed: Collection[str]) -> int:
     wanted = full_name(name)
     if wanted in fixed:
         raise UsageError(
@@ -232,7 +242,7 @@ def full_name(name: str) -> str:
     return name if name.endswith(".patch") else f"{name}.patch"
 
 
-def _new_name(request: Request, matching: Matching, start: Start) -> str:
+def _new_name(request: Request, matching: CommitMatching, start: Start) -> str:
     if request.new is None:
         return ""
     name = full_name(request.new)
@@ -258,7 +268,7 @@ def _author(request: Request) -> Identity:
     return request.author
 
 
-def _row(change: Change, number: int | None, names: Sequence[str]) -> RoutedEdit:
+def _row(change: EditedPiece, number: int | None, names: Sequence[str]) -> RoutedEdit:
     edit = change.edit
     return RoutedEdit(
         path=change.path,

@@ -12,10 +12,10 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.model.line_history import Edit
+from patchkit.model.line_history import VersionEdit
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
-from patchkit.refresh.assign import Change, FileHistory
+from patchkit.refresh.assign import EditedPiece, FileHistory
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class CannotFoldError(PatchkitError):
 def fold(
     source: ObjectSource,
     trees: Sequence[str],
-    changes: Sequence[tuple[int, Change]],
+    changes: Sequence[tuple[int, EditedPiece]],
     names: Sequence[str],
 ) -> tuple[list[str], list[GitObject]]:
     """The stack's trees with each change made in the commit of that number; [0] is the base's.
@@ -56,9 +56,9 @@ def fold(
 
 
 def _by_file(
-    changes: Iterable[tuple[int, Change]],
-) -> list[tuple[FileHistory, list[tuple[int, Change]]]]:
-    files: dict[str, tuple[FileHistory, list[tuple[int, Change]]]] = {}
+    changes: Iterable[tuple[int, EditedPiece]],
+) -> list[tuple[FileHistory, list[tuple[int, EditedPiece]]]]:
+    files: dict[str, tuple[FileHistory, list[tuple[int, EditedPiece]]]] = {}
     for number, change in changes:
         files.setdefault(change.path, (change.history, []))[1].append((number, change))
     return list(files.values())
@@ -66,7 +66,7 @@ def _by_file(
 
 def _plan_file(
     history: FileHistory,
-    pieces: Sequence[tuple[int, Change]],
+    pieces: Sequence[tuple[int, EditedPiece]],
     puts: list[_Puts],
     objects: list[GitObject],
 ) -> None:
@@ -89,7 +89,7 @@ def _plan_file(
 
 
 def _woven(
-    history: FileHistory, edits: Sequence[tuple[int, Edit]], objects: list[GitObject]
+    history: FileHistory, edits: Sequence[tuple[int, VersionEdit]], objects: list[GitObject]
 ) -> dict[int, str]:
     """From which commit on the file is which blob, from the first edited one."""
     assert history.weave is not None
@@ -131,7 +131,7 @@ def _with(source: ObjectSource, oid: str, puts: _Puts, objects: list[GitObject])
     return tree.write(objects)
 
 
-def _misplaced(number: int, change: Change, names: Sequence[str]) -> Problem:
+def _misplaced(number: int, change: EditedPiece, names: Sequence[str]) -> Problem:
     where = f"{change.path}:{change.line}" if change.line else change.path
     later = names[change.floor - 1]
     return Problem(

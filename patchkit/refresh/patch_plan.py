@@ -19,7 +19,14 @@ from patchkit.model.patch import PatchFile
 from patchkit.model.revision import Revision, compare_patches
 from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import Stack, build_stack, parse_commit
-from patchkit.stack.patch_files import Deed, Layout, Original, Wanted, export_patches, layout_of
+from patchkit.stack.patch_files import (
+    Deed,
+    Layout,
+    Original,
+    PatchToWrite,
+    export_patches,
+    layout_of,
+)
 from patchkit.stack.series import LoadedPatch
 
 
@@ -127,17 +134,17 @@ def _is_kept(slot: Slot) -> bool:
     )
 
 
-def _wanted(slot: Slot, setting: Setting) -> Wanted:
+def _wanted(slot: Slot, setting: Setting) -> PatchToWrite:
     layout = _layout(slot, setting)
     if slot.loaded is None:
-        return Wanted(slot.deed, None, layout)
+        return PatchToWrite(slot.deed, None, layout)
     file = slot.loaded.file
     deed = setting.deeds.get(slot.name)
     if deed is None and file.header is not None and file.header.message == slot.deed.message:
         # it did not apply: only its words can be compared
         deed = Deed("", "", slot.deed.message, slot.deed.author)
     original = Original(file, deed) if deed is not None else None
-    return Wanted(slot.deed, original, layout, setting.anew)
+    return PatchToWrite(slot.deed, original, layout, setting.anew)
 
 
 def _layout(slot: Slot, setting: Setting) -> Layout:

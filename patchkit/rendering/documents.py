@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from patchkit import __version__
 from patchkit.errors import Problem, UsageError
 from patchkit.manifest.find import absolute
-from patchkit.manifest.site_values import Site
+from patchkit.manifest.site_values import SiteValues
 from patchkit.manifest.values import (
     Component,
     Environment,
@@ -100,7 +100,7 @@ def _shown(specifier: str) -> str:
     return exact if "," not in exact and exact != specifier and "*" not in exact else specifier
 
 
-class Kind(str, Enum):
+class DocumentKind(str, Enum):
     """What can be asked for."""
 
     ENVIRONMENT = "env"
@@ -112,16 +112,16 @@ class Kind(str, Enum):
 
 #: A file is of no use without these.
 _NEEDS = {
-    Kind.INSTALL: (Kind.ENVIRONMENT,),
-    Kind.LAUNCH: (Kind.ENVIRONMENT,),
-    Kind.DOCKERFILE: (Kind.INSTALL, Kind.ENVIRONMENT),
+    DocumentKind.INSTALL: (DocumentKind.ENVIRONMENT,),
+    DocumentKind.LAUNCH: (DocumentKind.ENVIRONMENT,),
+    DocumentKind.DOCKERFILE: (DocumentKind.INSTALL, DocumentKind.ENVIRONMENT),
 }
 
 
 class Document(Struct, frozen=True):
     """One file to be made: its name, its template's, the site values it needs, the context."""
 
-    kind: Kind
+    kind: DocumentKind
     name: str
     template: str
     needs: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class Document(Struct, frozen=True):
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Place(Struct, frozen=True):
+class TargetFolders(Struct, frozen=True):
     """Where the files go, as they need to know it.
 
     `root` is the project's folder seen from there: a relative path for files in the project, else
@@ -146,7 +146,7 @@ class Place(Struct, frozen=True):
         return self.root.startswith("/")
 
     @classmethod
-    def of(cls, manifest: Manifest, output: Path) -> Place:
+    def of(cls, manifest: Manifest, output: Path) -> TargetFolders:
         """The place `output`."""
         root, target = manifest.root, absolute(output)
         inside = target == root or root in target.parents
@@ -157,23 +157,23 @@ class Place(Struct, frozen=True):
         )
 
 
-def kinds_of(manifest: Manifest) -> tuple[Kind, ...]:
+def kinds_of(manifest: Manifest) -> tuple[DocumentKind, ...]:
     """What the manifest says enough for."""
     lacking = {
-        Kind.DOCKERFILE: manifest.image is None,
-        Kind.LAUNCH: not manifest.launches,
+        DocumentKind.DOCKERFILE: manifest.image is None,
+        DocumentKind.LAUNCH: not manifest.launches,
     }
-    return tuple(kind for kind in Kind if not lacking.get(kind))
+    return tuple(kind for kind in DocumentKind if not lacking.get(kind))
 
 
-def with_needed(kinds: Iterable[Kind]) -> tuple[Kind, ...]:
+def with_needed(kinds: Iterable[DocumentKind]) -> tuple[DocumentKind, ...]:
     """The kinds, and those without which they are of no use."""
     wanted = {need for kind in kinds for need in (kind, *_NEEDS.get(kind, ()))}
-    return tuple(kind for kind in Kind if kind in wanted)
+    return tuple(kind for kind in DocumentKind if kind in wanted)
 
 
 def plan_documents(
-    manifest: Manifest, kinds: Sequence[Kind], place: Place, site: Site
+    manifest: Manifest, kinds: Sequence[DocumentKind], place: TargetFolders, site: SiteValues
 ) -> tuple[Document, ...]:
     """The files of these kinds; raises UsageError naming every site value that is missing.
 
@@ -190,7 +190,7 @@ class _Planner:
     """Knows what all files of a manifest have in common."""
 
     def __init__(
-        self, manifest: Manifest, environment: Environment, place: Place, site: Site
+        self, manifest: Manifest, environment: Environment, place: TargetFolders, site: SiteValues
     ) -> None:
         self._manifest = manifest
         self._environment = environment
@@ -198,19 +198,19 @@ class _Planner:
         self._site = site
         self._names = ("workspace", *(each.name for each in manifest.values))
 
-    def documents(self, kind: Kind) -> Iterator[Document]:
+    def documents(self, kind: DocumentKind) -> Iterator[Document]:
         """The files of one kind."""
         match kind:
-            case Kind.ENVIRONMENT:
+            case DocumentKind.ENVIRONMENT:
                 yield self._env()
-            case Kind.INSTALL:
+            case DocumentKind.INSTALL:
                 yield self._install()
-            case Kind.DOCKERFILE:
+            case DocumentKind.DOCKERFILE:
                 yield self._dockerfile()
-            case Kind.LAUNCH:
+            case DocumentKind.LAUNCH:
                 for launch in self._manifest.launches:
                     yield self._launch(launch)
-            case Kind.VERSIONS:
+            case DocumentKind.VERSIONS:
                 table = version_table(self._manifest, self._environment)
                 yield self._document(kind, "versions.md", "versions.md.j2", (), table=table)
 
@@ -221,7 +221,7 @@ class _Planner:
         needs = self._ordered(name for text in texts for name in referred(text))
         here = '"$(dirname -- "${BASH_SOURCE[0]}")'
         return self._document(
-            Kind.ENVIRONMENT,
+            DocumentKind.ENVIRONMENT,
             "env.sh",
             "env.sh.j2",
             needs,
@@ -232,7 +232,7 @@ class _Planner:
     def _install(self) -> Document:
         runs = [step.run for each in self._manifest.components for step in each.install]
         return self._document(
-            Kind.INSTALL,
+            DocumentKind.INSTALL,
             "install.sh",
             "install.sh.j2",
             self._used_in(runs),
@@ -256,7 +256,7 @@ class _Planner:
         needs = tuple(dict.fromkeys(referred(image.base)))
         known = {**dict.fromkeys(needs, "missing"), **self._site.values}
         return self._document(
-            Kind.DOCKERFILE,
+            DocumentKind.DOCKERFILE,
             "Dockerfile",
             "Dockerfile.j2",
             needs,
@@ -274,7 +274,7 @@ class _Planner:
         component = self._manifest.component(launch.component or "")
         runs = [*(step.run for step in launch.before), launch.command]
         return self._document(
-            Kind.LAUNCH,
+            DocumentKind.LAUNCH,
             f"launch-{launch.name}.sh",
             "launch.sh.j2",
             self._used_in(runs, (name for text in texts for name in referred(text))),
@@ -286,7 +286,7 @@ class _Planner:
 
     def _document(
         self,
-        kind: Kind,
+        kind: DocumentKind,
         name: str,
         template: str,
         needs: tuple[str, ...],

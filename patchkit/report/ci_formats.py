@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from patchkit import __version__
 from patchkit.report.findings import HELP, RULES
-from patchkit.report.notice import Case, Level, Notice, Verdict
+from patchkit.report.notice import Case, CaseVerdict, Level, Notice
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _HELP = "The result's own text says what to do; `patchkit check` prints it with all details."
@@ -78,7 +78,11 @@ def _text(text: str) -> str:
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # What steers a terminal that the document is shown on, or reorders it.
 _STEERING = re.compile("[\r\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_ELEMENTS = {Verdict.FAILED: "failure", Verdict.ERROR: "error", Verdict.SKIPPED: "skipped"}
+_ELEMENTS = {
+    CaseVerdict.FAILED: "failure",
+    CaseVerdict.ERROR: "error",
+    CaseVerdict.SKIPPED: "skipped",
+}
 
 
 def junit_document(cases: Iterable[Case], name: str) -> str:
@@ -109,9 +113,9 @@ def _case(case: Case) -> str:
 def _counts(cases: list[Case]) -> str:
     counted = {
         "tests": len(cases),
-        "failures": sum(case.verdict is Verdict.FAILED for case in cases),
-        "errors": sum(case.verdict is Verdict.ERROR for case in cases),
-        "skipped": sum(case.verdict is Verdict.SKIPPED for case in cases),
+        "failures": sum(case.verdict is CaseVerdict.FAILED for case in cases),
+        "errors": sum(case.verdict is CaseVerdict.ERROR for case in cases),
+        "skipped": sum(case.verdict is CaseVerdict.SKIPPED for case in cases),
     }
     return " ".join(f'{key}="{value}"' for key, value in counted.items()) + ' time="0"'
 

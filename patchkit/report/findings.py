@@ -17,7 +17,7 @@ from patchkit.model.lint import Finding, Severity
 from patchkit.model.outcome import Status
 from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck
 from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
-from patchkit.report.notice import Case, Level, Notice, Verdict, landed_words
+from patchkit.report.notice import Case, CaseVerdict, Level, Notice, landed_words
 from patchkit.report.silent_drift import silent_notices
 
 #: Manifest name -> its path, relative to where the project's files are.
@@ -117,7 +117,7 @@ def check_cases(report: CheckReport) -> Iterator[Case]:
         errors = [each for each in component.findings if each.severity in bad]
         if errors:
             details = "\n".join(map(str, errors))
-            yield Case(suite, "component", Verdict.FAILED, str(errors[0]), details)
+            yield Case(suite, "component", CaseVerdict.FAILED, str(errors[0]), details)
 
 
 def drift_cases(report: DriftReport) -> Iterator[Case]:
@@ -129,13 +129,13 @@ def drift_cases(report: DriftReport) -> Iterator[Case]:
         if component.problems:
             yield _error_case(suite, "component", component.problems)
         elif component.tip is None:
-            yield Case(suite, "component", Verdict.SKIPPED, component.skipped)
+            yield Case(suite, "component", CaseVerdict.SKIPPED, component.skipped)
         for patch in component.patches:
             fine = not needs_attention(patch)
             what = drift_words(patch)
-            verdict = Verdict.PASSED if fine else Verdict.FAILED
+            verdict = CaseVerdict.PASSED if fine else CaseVerdict.FAILED
             if patch.status is Status.WAITING:  # the one that it waits for is the finding
-                verdict = Verdict.SKIPPED
+                verdict = CaseVerdict.SKIPPED
             yield Case(suite, patch.name, verdict, "" if fine else what, clash_words(patch))
 
 
@@ -258,19 +258,19 @@ def _check_case(suite: str, patch: PatchCheck, bad: Collection[Severity]) -> Cas
                 f"{clash.path}: hunk {clash.hunk} (patch line {clash.line}): {clash.reason.value}"
                 for clash in patch.outcome.clashes
             )
-            return Case(suite, patch.name, Verdict.FAILED, "does not apply", details)
+            return Case(suite, patch.name, CaseVerdict.FAILED, "does not apply", details)
         case Status.SKIPPED:
-            return Case(suite, patch.name, Verdict.SKIPPED, "an earlier patch does not apply")
+            return Case(suite, patch.name, CaseVerdict.SKIPPED, "an earlier patch does not apply")
     errors = [each for each in patch.findings if each.severity in bad]
     if errors:
         details = "\n".join(map(str, errors))
-        return Case(suite, patch.name, Verdict.FAILED, errors[0].what, details)
-    return Case(suite, patch.name, Verdict.PASSED)
+        return Case(suite, patch.name, CaseVerdict.FAILED, errors[0].what, details)
+    return Case(suite, patch.name, CaseVerdict.PASSED)
 
 
 def _error_case(suite: str, name: str, problems: tuple[Problem, ...]) -> Case:
     details = "\n".join(map(str, problems))
-    return Case(suite, name, Verdict.ERROR, problems[0].what if problems else "", details)
+    return Case(suite, name, CaseVerdict.ERROR, problems[0].what if problems else "", details)
 
 
 def _place_of(where: str, listed: str, fallback: str) -> tuple[str, int]:

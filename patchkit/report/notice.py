@@ -33,7 +33,7 @@ class Notice(Struct, frozen=True):
     line: int = 1
 
 
-class Verdict(str, Enum):
+class CaseVerdict(str, Enum):
     """What became of a case."""
 
     PASSED = "passed"
@@ -47,7 +47,7 @@ class Case(Struct, frozen=True):
 
     suite: str
     name: str
-    verdict: Verdict
+    verdict: CaseVerdict
     message: str = ""
     details: str = ""
 

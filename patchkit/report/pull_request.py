@@ -10,7 +10,7 @@ from itertools import groupby
 
 from patchkit.model.outcome import FileOutcome
 from patchkit.ops.bump_report import Attention, BumpedComponent, BumpedPatch, BumpReport, NamedPin
-from patchkit.ops.refresh_values import Result
+from patchkit.ops.refresh_values import RefreshResult
 from patchkit.report.markdown import escaped
 
 _HEADINGS = {
@@ -95,7 +95,7 @@ def _component(row: BumpedComponent) -> Iterator[str]:
 
 
 def _title(row: BumpedComponent) -> str:
-    if row.result is Result.UNCHANGED:
+    if row.result is RefreshResult.UNCHANGED:
         return f"{escaped(row.name)} is there already"
     return escaped(row.subject if row.moved else f"{row.name} stays where it is")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from patchkit.drift.drift_report import BrokenContract, Landed, MovedTarget, NewSite
-from patchkit.guards.overrides.override_review import Verdict
+from patchkit.guards.overrides.override_review import TargetVerdict
 from patchkit.model.text import counted
 from patchkit.ops.drift import ComponentDrift
 from patchkit.report.notice import Level, Notice, landed_words
@@ -16,9 +16,9 @@ _NAMED = 8
 
 #: What upstream did to a function that is replaced.
 MOVED_WORDS = {
-    Verdict.GONE: "is gone",
-    Verdict.SIGNATURE: "is called in another way",
-    Verdict.BODY: "does something else",
+    TargetVerdict.GONE: "is gone",
+    TargetVerdict.SIGNATURE: "is called in another way",
+    TargetVerdict.BODY: "does something else",
 }
 
 Found = TypeVar("Found", NewSite, MovedTarget, BrokenContract)
@@ -39,10 +39,10 @@ def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
         first = targets[0]
         many = counted(len(targets), "function")
         title = f"{first.component} replaces {many} that upstream has otherwise"
-        if first.verdict is Verdict.GONE:
+        if first.verdict is TargetVerdict.GONE:
             title = f"{first.component} replaces {many} that upstream has no more"
         message = _message(f"{title} ({where})", first.by, [each.name for each in targets])
-        level = Level.NOTE if first.verdict is Verdict.BODY else Level.WARNING
+        level = Level.NOTE if first.verdict is TargetVerdict.BODY else Level.WARNING
         rule = f"override-{first.verdict.value}-upstream"
         yield Notice(level, rule, title, message, f"{subject}/{kind}/{commit}", path)
     broken = _by_commit(component.contracts, lambda each: each.place.component)

@@ -45,14 +45,14 @@ class Incoming(Struct, frozen=True):
     strip: int | None = None
 
 
-class Found(Struct, frozen=True):
+class ImportSource(Struct, frozen=True):
     """What a source holds; `kind` is a word for it."""
 
     kind: str
     patches: tuple[Incoming, ...]
 
 
-def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Found:
+def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> ImportSource:
     """The patches at a path that is no repository; `order` names files of a folder.
 
     `strip` leading folders go from the paths of a patch that a series says nothing of.
@@ -61,10 +61,10 @@ def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Fou
     """
     kind, patches = _raw(source, order)
     filled = [p if p.strip is not None else replace(p, strip=strip) for p in patches]
-    return Found(kind, _readable(filled))
+    return ImportSource(kind, _readable(filled))
 
 
-def read_commits(folder: Path, base: str, tip: str) -> Found:
+def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
     """The commits from `base` (exclusive) to `tip` of the repository at `folder`."""
     repository = _repository(folder)
     ids = {name: repository.commit(name) for name in (base, tip)}
@@ -72,10 +72,10 @@ def read_commits(folder: Path, base: str, tip: str) -> Found:
     if unknown:
         raise UsageError(*unknown)
     commits = read_stack(repository, str(ids[base]), str(ids[tip]))
-    return Found("git range", tuple(_written(repository, commits)))
+    return ImportSource("git range", tuple(_written(repository, commits)))
 
 
-def read_edits(folder: Path, base: str | None, message: str, author: Identity) -> Found:
+def read_edits(folder: Path, base: str | None, message: str, author: Identity) -> ImportSource:
     """What the worktree at `folder` has beyond `base`: commits, then uncommitted edits as one.
 
     Without `base`, or where the repository does not have it, the edits alone. New files count once
@@ -94,7 +94,7 @@ def read_edits(folder: Path, base: str | None, message: str, author: Identity) -
     if diff:
         data = format_header(Header(message, author)) + diff
         patches.append(Incoming(f"{slug(message)}.patch", data, str(folder)))
-    return Found("checkout", tuple(patches))
+    return ImportSource("checkout", tuple(patches))
 
 
 def is_worktree(source: Path) -> bool:

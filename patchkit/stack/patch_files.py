@@ -72,7 +72,7 @@ class Original(Struct, frozen=True):
     deed: Deed
 
 
-class Wanted(Struct, frozen=True):
+class PatchToWrite(Struct, frozen=True):
     """A patch file to write; `original` is None for a new patch, `anew`: its diff is not kept."""
 
     deed: Deed
@@ -89,7 +89,7 @@ class Wanted(Struct, frozen=True):
         return (old.before, old.after) == (self.deed.before, self.deed.after)
 
 
-def export_patches(repository: Repository, wanted: Sequence[Wanted]) -> list[bytes]:
+def export_patches(repository: Repository, wanted: Sequence[PatchToWrite]) -> list[bytes]:
     """The bytes of each patch file; those of the original where its commit does what it did."""
     pairs: list[tuple[Layout, str, str]] = []
     for each in wanted:
@@ -134,7 +134,7 @@ def _diffs(
     return found
 
 
-def _body(wanted: Wanted, diffs: dict[tuple[Layout, str, str], bytes]) -> bytes:
+def _body(wanted: PatchToWrite, diffs: dict[tuple[Layout, str, str], bytes]) -> bytes:
     if wanted.original is None:
         return diffs[wanted.layout, wanted.deed.before, wanted.deed.after]
     old = wanted.original
@@ -150,7 +150,7 @@ def _body(wanted: Wanted, diffs: dict[tuple[Layout, str, str], bytes]) -> bytes:
     return diff + old.file.signature
 
 
-def _header(wanted: Wanted) -> bytes:
+def _header(wanted: PatchToWrite) -> bytes:
     deed, old = wanted.deed, wanted.original
     if old is None:
         return format_header(Header(deed.message, named_author(deed.author)))

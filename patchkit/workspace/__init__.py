@@ -16,7 +16,7 @@ from patchkit.workspace.checkout import (
     checkout_of,
     locked,
 )
-from patchkit.workspace.state import Snapshot, State, inspect
+from patchkit.workspace.state import CheckoutState, Snapshot, inspect
 
 __all__ = [
     "APPLIED_REF",
@@ -24,8 +24,8 @@ __all__ = [
     "BRANCH",
     "HALT_REF",
     "Checkout",
+    "CheckoutState",
     "Snapshot",
-    "State",
     "checkout_of",
     "inspect",
     "locked",

@@ -16,7 +16,7 @@ from patchkit.model.objects import GitObject, decode_path
 from patchkit.workspace.changes import absent_objects, leave_out, refresh_index
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout, write_purpose
 from patchkit.workspace.contents import is_there, require_distinct
-from patchkit.workspace.move import Moved, Target
+from patchkit.workspace.move import Moved, MoveTarget
 
 # How much older than its index a new file is, in nanoseconds; git compares whole seconds.
 _AGE = 2_000_000_000
@@ -37,7 +37,7 @@ _CONFIG = """\
 def create_checkout(
     checkout: Checkout,
     source: Repository,
-    target: Target,
+    target: MoveTarget,
     objects: tuple[GitObject, ...],
     *,
     aside: Path | None = None,
@@ -103,7 +103,7 @@ def _new_repository(path: Path) -> Repository:
     return repository
 
 
-def _point_refs(repository: Repository, target: Target) -> None:
+def _point_refs(repository: Repository, target: MoveTarget) -> None:
     refs = {BRANCH: target.tip, BASE_REF: target.base, APPLIED_REF: target.tip}
     repository.update_refs(
         [RefChange(name, oid, ZERO) for name, oid in refs.items()],

@@ -19,7 +19,7 @@ from patchkit.workspace.changes import TreeChange, absent_objects, obstacles, tr
 from patchkit.workspace.checkout import Checkout, locked, write_purpose
 from patchkit.workspace.contents import SPECIAL, contents_at, files_below, free_name
 from patchkit.workspace.create import bring_objects, create_checkout
-from patchkit.workspace.move import Moved, NotHeldError, Target, move_checkout
+from patchkit.workspace.move import Moved, MoveTarget, NotHeldError, move_checkout
 from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.save import (
     Held,
@@ -30,7 +30,7 @@ from patchkit.workspace.save import (
     staged_id,
     stamp,
 )
-from patchkit.workspace.state import Snapshot, State, index_mark, inspect
+from patchkit.workspace.state import CheckoutState, Snapshot, index_mark, inspect
 
 
 class Action(str, Enum):
@@ -42,7 +42,7 @@ class Action(str, Enum):
     REFUSED = "refused"  # work of the user's is in the way
 
 
-class Cause(str, Enum):
+class RefusalCause(str, Enum):
     """Why a checkout was left alone."""
 
     EDITED = "edited"  # tracked files with uncommitted changes
@@ -57,7 +57,7 @@ class Cause(str, Enum):
 class Refusal(Struct, frozen=True):
     """Why a checkout was left alone: the cause, and the paths or words that say more."""
 
-    cause: Cause
+    cause: RefusalCause
     detail: str = ""
     paths: tuple[str, ...] = ()
 
@@ -91,9 +91,9 @@ class Stacked(Struct, frozen=True):
     source: Repository
 
     @property
-    def target(self) -> Target:
+    def target(self) -> MoveTarget:
         """The commits alone."""
-        return Target(self.base, self.tip)
+        return MoveTarget(self.base, self.tip)
 
 
 class MovedMeanwhileError(SurroundingsError):
@@ -137,16 +137,16 @@ def enter_stack(
 def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Entered:
     """What `enter_stack` would do, as far as can be told without writing anything."""
     before = inspect(checkout)
-    if before.state is State.ABSENT:
+    if before.state is CheckoutState.ABSENT:
         return Entered(Action.CREATED, before)
     if _is_there(before, stack):
         return Entered(Action.UNCHANGED, before)
     refusal, changed = _refusal(before, stack), 0
     if before.state.movable:
         refusal, changed = _foreseen(checkout, stack, str(before.head))
-    if refusal is not None and (not force or refusal.cause is Cause.UNSAVABLE):
+    if refusal is not None and (not force or refusal.cause is RefusalCause.UNSAVABLE):
         return Entered(Action.REFUSED, before, refusal=refusal)
-    anew = before.state is State.FOREIGN and not before.ours
+    anew = before.state is CheckoutState.FOREIGN and not before.ours
     return Entered(Action.CREATED if anew else Action.MOVED, before, changed)
 
 
@@ -159,29 +159,31 @@ def _foreseen(checkout: Checkout, stack: Stacked, head: str) -> tuple[Refusal | 
         write_objects(trial, stack.objects)
         changes = tree_changes(trial, head, stack.tip)
     refusal = _endangered(checkout, head, changes)
-    if refusal is not None and refusal.cause is Cause.IN_THE_WAY:
+    if refusal is not None and refusal.cause is RefusalCause.IN_THE_WAY:
         lost = tuple(each for each in refusal.paths if _cannot_be_saved(checkout.path, each))
-        refusal = Refusal(Cause.UNSAVABLE, paths=lost) if lost else refusal
+        refusal = Refusal(RefusalCause.UNSAVABLE, paths=lost) if lost else refusal
     return refusal, len(changes)
 
 
 def _enter(
     checkout: Checkout, stack: Stacked, before: Snapshot, *, when: int, force: bool
 ) -> Entered:
-    if before.state is State.ABSENT:
+    if before.state is CheckoutState.ABSENT:
         return _create(checkout, stack, before)
     if force and not before.ours:
         before = inspect(checkout)  # a git out of memory or descriptors may have seen no refs
-    if not before.ours and before.state is State.FOREIGN:
+    if not before.ours and before.state is CheckoutState.FOREIGN:
         return _replace(checkout, stack, before, when) if force else _refuse(before, stack)
-    finished = before.state is State.INTERRUPTED
+    finished = before.state is CheckoutState.INTERRUPTED
     left_behind: tuple[str, ...] = ()
     left = recover(checkout)
     if left is not None:
         if not force:
             paths = tuple(left)
             return Entered(
-                Action.REFUSED, before, refusal=Refusal(Cause.INTERRUPTED, before.detail, paths)
+                Action.REFUSED,
+                before,
+                refusal=Refusal(RefusalCause.INTERRUPTED, before.detail, paths),
             )
         left_behind = abandon(checkout)
     if finished:
@@ -242,7 +244,7 @@ def _save_and_move(checkout: Checkout, stack: Stacked, before: Snapshot, when: i
         blocks = obstacles(checkout.path, changes)
         if lost := [path for path in blocks if _cannot_be_saved(checkout.path, path)]:
             abandon(checkout)
-            refusal = Refusal(Cause.UNSAVABLE, paths=tuple(lost))
+            refusal = Refusal(RefusalCause.UNSAVABLE, paths=tuple(lost))
             return Entered(Action.REFUSED, before, refusal=refusal)
         files = [path for each in blocks for path in _files_of(checkout.path, each)]
         in_the_way = {path: contents_at(checkout.path, path) for path in files}
@@ -273,7 +275,7 @@ def _bring(checkout: Checkout, stack: Stacked) -> None:
 
 def _is_there(before: Snapshot, stack: Stacked) -> bool:
     return (
-        before.state in (State.PRISTINE, State.APPLIED)
+        before.state in (CheckoutState.PRISTINE, CheckoutState.APPLIED)
         and before.head == before.applied == stack.tip
         and before.base == stack.base
     )
@@ -285,11 +287,11 @@ def _refuse(before: Snapshot, stack: Stacked) -> Entered:
 
 def _refusal(before: Snapshot, stack: Stacked) -> Refusal | None:
     """What of the user's stands against moving, as far as the snapshot shows it."""
-    if before.state.movable or before.state is State.INTERRUPTED:
+    if before.state.movable or before.state is CheckoutState.INTERRUPTED:
         return None
-    if before.state is State.AHEAD and before.head == stack.tip and not before.edited:
+    if before.state is CheckoutState.AHEAD and before.head == stack.tip and not before.edited:
         return None  # the very stack: a refresh was killed before it moved the refs
-    return Refusal(Cause(before.state.value), before.detail, before.edited)
+    return Refusal(RefusalCause(before.state.value), before.detail, before.edited)
 
 
 def _endangered(checkout: Checkout, head: str, changes: Sequence[TreeChange]) -> Refusal | None:
@@ -302,12 +304,12 @@ def _endangered(checkout: Checkout, head: str, changes: Sequence[TreeChange]) ->
 
 
 def _hidden(paths: Sequence[str]) -> Refusal:
-    return Refusal(Cause.EDITED, "git does not show it", tuple(paths))
+    return Refusal(RefusalCause.EDITED, "git does not show it", tuple(paths))
 
 
 def _in_the_way(root: Path, changes: Sequence[TreeChange]) -> Refusal | None:
     blocks = obstacles(root, changes)
-    return Refusal(Cause.IN_THE_WAY, paths=tuple(blocks)) if blocks else None
+    return Refusal(RefusalCause.IN_THE_WAY, paths=tuple(blocks)) if blocks else None
 
 
 def _files_of(root: Path, path: str) -> list[str]:

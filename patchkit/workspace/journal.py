@@ -27,7 +27,7 @@ from patchkit.workspace.contents import Contents
 _VERSION = 1
 
 
-class Step(Struct, frozen=True):
+class MoveStep(Struct, frozen=True):
     """One path of a move, relative to the checkout: what stands there and what shall stand."""
 
     path: str
@@ -51,7 +51,7 @@ class Journal(Struct, frozen=True):
     index: str | None
     base: str
     tip: str
-    steps: tuple[Step, ...]
+    steps: tuple[MoveStep, ...]
     folders: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     halt: str | None = None
@@ -99,7 +99,7 @@ def _parse(path: Path, data: dict[str, Any]) -> Journal:
             hint="finish the apply with the patchkit that began it",
         )
     steps = tuple(
-        Step(each["path"], _contents(each["old"]), _contents(each["new"]))
+        MoveStep(each["path"], _contents(each["old"]), _contents(each["new"]))
         for each in data.pop("steps")
     )
     folders, dropped = tuple(data.pop("folders")), tuple(data.pop("dropped"))

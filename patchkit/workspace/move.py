@@ -47,7 +47,7 @@ from patchkit.workspace.contents import (
     require_distinct,
     require_steady,
 )
-from patchkit.workspace.journal import Journal, Step, move_folder, read_journal, write_journal
+from patchkit.workspace.journal import Journal, MoveStep, move_folder, read_journal, write_journal
 from patchkit.workspace.put_files import (
     ChangedMeanwhileError,
     changed_meanwhile,
@@ -69,7 +69,7 @@ from patchkit.workspace.save import Held, only_staged, save_index, staged_id
 from patchkit.workspace.state import Snapshot, index_mark
 
 
-class Target(Struct, frozen=True):
+class MoveTarget(Struct, frozen=True):
     """Where a move goes: `tip`, a stack on `base`. Their objects are in the checkout.
 
     With `halt`, the commit of what it waits for, the worktree gets `worktree` in place of the tip's
@@ -106,7 +106,7 @@ class NotHeldError(ChangedMeanwhileError):
 
 
 def move_checkout(
-    checkout: Checkout, snapshot: Snapshot, target: Target, held: Held, *, when: int
+    checkout: Checkout, snapshot: Snapshot, target: MoveTarget, held: Held, *, when: int
 ) -> Moved:
     """Bring worktree, index and refs to the target. All or nothing, unless the process is killed.
 
@@ -121,7 +121,7 @@ def move_checkout(
 def settle(
     checkout: Checkout,
     snapshot: Snapshot,
-    target: Target,
+    target: MoveTarget,
     objects: Sequence[GitObject] = (),
     *,
     when: int,
@@ -138,7 +138,7 @@ def settle(
 def _move(
     checkout: Checkout,
     snapshot: Snapshot,
-    target: Target,
+    target: MoveTarget,
     held: Held,
     *,
     changes: Sequence[TreeChange],
@@ -174,7 +174,7 @@ def _save_staged(
     held: Held,
     *,
     tree: str,
-    steps: Sequence[Step],
+    steps: Sequence[MoveStep],
     when: int,
 ) -> tuple[str, ...]:
     """Keep what only the index has, which git cannot change any more; the ref of it, if any."""
@@ -277,7 +277,7 @@ def _restyled(checkout: Checkout, start: Path, changes: Sequence[TreeChange]) ->
 
 def _steps(
     checkout: Checkout, changes: Sequence[TreeChange], absent: Collection[str], held: Held
-) -> list[Step]:
+) -> list[MoveStep]:
     """The files that have to move; those to come are staged but for the `absent` ones."""
     folder, saved = move_folder(checkout.own_folder), held.in_the_way
     coming = [c.path for c in changes if c.new_file is not None and c.path not in absent]
@@ -287,7 +287,7 @@ def _steps(
     paths += [path for path in saved if path not in staged and path not in tracked]
     known = tracked | saved.keys()
     actual = {path: _old(checkout, path, known) for path in paths}
-    steps = [Step(path, actual[path], staged.get(path)) for path in paths]
+    steps = [MoveStep(path, actual[path], staged.get(path)) for path in paths]
     steps = [step for step in steps if step.old != step.new]
     _require_held(checkout, changes, steps, held)
     same_blob = {change.path for change in changes if change.old == change.new}
@@ -297,7 +297,7 @@ def _steps(
 
 
 def _require_held(
-    checkout: Checkout, changes: Sequence[TreeChange], steps: Sequence[Step], held: Held
+    checkout: Checkout, changes: Sequence[TreeChange], steps: Sequence[MoveStep], held: Held
 ) -> None:
     """NotHeldError unless what is about to be replaced is in a commit, or was saved just so."""
     actual = {step.path: step.old for step in steps}
@@ -322,13 +322,13 @@ def _require_held(
         raise not_held(checkout, others)
 
 
-def require_held(checkout: Checkout, target: Target, held: Held) -> None:
+def require_held(checkout: Checkout, target: MoveTarget, held: Held) -> None:
     """NotHeldError if a move to the target would be stopped by what the checkout's files hold."""
     changes = tree_changes(checkout.repository, held.tree, target.worktree or target.tip)
     known = {change.path for change in changes if change.old_file is not None}
     actual = {path: _old(checkout, path, known) for path in known}
     try:
-        _require_held(checkout, changes, [Step(*each, None) for each in actual.items()], held)
+        _require_held(checkout, changes, [MoveStep(*each, None) for each in actual.items()], held)
     finally:
         clean_up(checkout)
 
@@ -364,9 +364,9 @@ def _old(checkout: Checkout, path: str, tracked: Collection[str]) -> Contents | 
 def _journal(
     checkout: Checkout,
     snapshot: Snapshot,
-    target: Target,
+    target: MoveTarget,
     changes: Sequence[TreeChange],
-    steps: Sequence[Step],
+    steps: Sequence[MoveStep],
 ) -> Journal:
     on_branch = snapshot.branch == BRANCH
     return Journal(

@@ -31,7 +31,7 @@ from patchkit.workspace.contents import (
     full_path,
     is_there,
 )
-from patchkit.workspace.journal import Step
+from patchkit.workspace.journal import MoveStep
 
 _NO_REPLACE, _EXCHANGE = 1, 2
 _AT_FDCWD = -100
@@ -53,7 +53,9 @@ def changed_meanwhile(path: str, *more: str) -> ChangedMeanwhileError:
     )
 
 
-def put_in_place(root: Path, folder: Path, steps: Sequence[Step], *, again: bool = False) -> None:
+def put_in_place(
+    root: Path, folder: Path, steps: Sequence[MoveStep], *, again: bool = False
+) -> None:
     """Make every step's path hold its new contents; `again`: those that do are left alone.
 
     `folder` is the move's: contents come from its `new/`, what they replace goes to its `old/`.
@@ -69,7 +71,7 @@ def put_in_place(root: Path, folder: Path, steps: Sequence[Step], *, again: bool
         do(root, folder, number, step)
 
 
-def put_back(root: Path, folder: Path, steps: Sequence[Step]) -> None:
+def put_back(root: Path, folder: Path, steps: Sequence[MoveStep]) -> None:
     """Undo `put_in_place`, wherever it stopped; what somebody wrote since stays where it is."""
     numbered = list(enumerate(steps))
     for number, step in numbered:
@@ -82,7 +84,7 @@ def put_back(root: Path, folder: Path, steps: Sequence[Step]) -> None:
             _give_back(root, folder, number, step)
 
 
-def give_back_unknown(root: Path, folder: Path, steps: Sequence[Step]) -> None:
+def give_back_unknown(root: Path, folder: Path, steps: Sequence[MoveStep]) -> None:
     """After a kill: what came out of a path and was not what was judged goes back there."""
     for number, step in enumerate(steps):
         _tidy_exchange(folder, number, step)
@@ -91,7 +93,7 @@ def give_back_unknown(root: Path, folder: Path, steps: Sequence[Step]) -> None:
             _give_back(root, folder, number, step)
 
 
-def strangers(root: Path, folder: Path, steps: Iterable[Step]) -> list[str]:
+def strangers(root: Path, folder: Path, steps: Iterable[MoveStep]) -> list[str]:
     """The paths that hold neither their old nor their new contents: written by somebody else."""
     return [
         step.path
@@ -100,7 +102,7 @@ def strangers(root: Path, folder: Path, steps: Iterable[Step]) -> list[str]:
     ]
 
 
-def release(folder: Path, steps: Sequence[Step]) -> tuple[dict[str, Path], dict[str, Path]]:
+def release(folder: Path, steps: Sequence[MoveStep]) -> tuple[dict[str, Path], dict[str, Path]]:
     """Remove what the move took out of the way, once that is in a commit or saved.
 
     Returns path -> file of what somebody wrote to after it was taken out, and of what some program
@@ -169,7 +171,7 @@ def remove_empty_folder(root: Path, path: str) -> None:
         path = path.rpartition("/")[0]
 
 
-def _do(root: Path, folder: Path, number: int, step: Step) -> None:
+def _do(root: Path, folder: Path, number: int, step: MoveStep) -> None:
     """One step, for the first time; `_do_again` for what may be done already."""
     if blocking_parent(root, step.path) is not None:
         if step.new is None:
@@ -196,7 +198,7 @@ def _do(root: Path, folder: Path, number: int, step: Step) -> None:
         _bring(new, target, step)
 
 
-def _do_again(root: Path, folder: Path, number: int, step: Step) -> None:
+def _do_again(root: Path, folder: Path, number: int, step: MoveStep) -> None:
     actual, kept = contents_at(root, step.path), _kept(folder, number)
     if _stands(actual, step.new):
         return
@@ -208,17 +210,17 @@ def _do_again(root: Path, folder: Path, number: int, step: Step) -> None:
         _do(root, folder, number, step)
 
 
-def _take_out(target: Path, kept: Path, step: Step) -> None:
+def _take_out(target: Path, kept: Path, step: MoveStep) -> None:
     target.rename(kept)
     _require_old(kept, step)
 
 
-def _require_old(kept: Path, step: Step) -> None:
+def _require_old(kept: Path, step: MoveStep) -> None:
     if contents_of(kept) != step.old:
         raise changed_meanwhile(step.path)
 
 
-def _bring(new: Path, target: Path, step: Step) -> None:
+def _bring(new: Path, target: Path, step: MoveStep) -> None:
     """Put a file where nothing is."""
     try:
         _rename_new(new, target)
@@ -232,7 +234,7 @@ def _bring(new: Path, target: Path, step: Step) -> None:
             raise changed_meanwhile(step.path) from None
 
 
-def _give_back(root: Path, folder: Path, number: int, step: Step) -> None:
+def _give_back(root: Path, folder: Path, number: int, step: MoveStep) -> None:
     """Put what came out of a path back there, unless somebody has put something else there."""
     kept, target = _kept(folder, number), full_path(root, step.path)
     actual = contents_at(root, step.path)
@@ -249,7 +251,7 @@ def _give_back(root: Path, folder: Path, number: int, step: Step) -> None:
         _rename_new(kept, target)
 
 
-def _take_away(root: Path, folder: Path, number: int, step: Step) -> None:
+def _take_away(root: Path, folder: Path, number: int, step: MoveStep) -> None:
     """Move new contents from their place back to the move's folder."""
     target = full_path(root, step.path)
     if contents_at(root, step.path) == step.new:
@@ -264,7 +266,7 @@ def _take_away(root: Path, folder: Path, number: int, step: Step) -> None:
     remove_empty_folder(root, step.path.rpartition("/")[0])
 
 
-def _tidy_exchange(folder: Path, number: int, step: Step) -> None:
+def _tidy_exchange(folder: Path, number: int, step: MoveStep) -> None:
     """Let each of the two files that change places be where it belongs, after a kill in between.
 
     What came out of the path is kept, what goes there waits among the new ones.
@@ -297,7 +299,7 @@ def _stands(actual: Contents | None, wanted: Contents | None) -> bool:
     return actual == wanted
 
 
-def _is_known(step: Step, actual: Contents | None, kept: Path) -> bool:
+def _is_known(step: MoveStep, actual: Contents | None, kept: Path) -> bool:
     if _stands(actual, step.new) or _stands(actual, step.old):
         return True
     # between taking the old away and bringing the new

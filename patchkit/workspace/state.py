@@ -57,7 +57,7 @@ OPERATION_FILES = tuple(name for name, _ in _OPERATIONS)
 BUMP = "bump"
 
 
-class State(str, Enum):
+class CheckoutState(str, Enum):
     """What stands between a checkout and the next `apply`."""
 
     ABSENT = "absent"  # nothing there, or an empty folder
@@ -72,7 +72,7 @@ class State(str, Enum):
     @property
     def movable(self) -> bool:
         """Whether a stack may be put there without asking."""
-        return self in (State.ABSENT, State.PRISTINE, State.APPLIED)
+        return self in (CheckoutState.ABSENT, CheckoutState.PRISTINE, CheckoutState.APPLIED)
 
 
 class Snapshot(Struct, frozen=True):
@@ -88,7 +88,7 @@ class Snapshot(Struct, frozen=True):
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"applied_tree", "halt", "ours", "index"})
 
-    state: State
+    state: CheckoutState
     detail: str = ""
     head: str | None = None
     branch: str | None = None
@@ -134,7 +134,7 @@ def inspect(checkout: Checkout) -> Snapshot:
     try:
         return _read(checkout, repository)
     except GitFailureError as error:
-        return Snapshot(State.FOREIGN, f"git cannot read it: {error}")
+        return Snapshot(CheckoutState.FOREIGN, f"git cannot read it: {error}")
 
 
 def _read(checkout: Checkout, repository: Repository) -> Snapshot:
@@ -147,13 +147,13 @@ def _without_git(checkout: Checkout) -> Snapshot | None:
     """The answer where git need not be asked, None otherwise."""
     path = checkout.path
     if not path.is_symlink() and not path.exists():
-        return Snapshot(State.ABSENT)
+        return Snapshot(CheckoutState.ABSENT)
     if not path.is_dir():
-        return Snapshot(State.FOREIGN, "not a folder")
+        return Snapshot(CheckoutState.FOREIGN, "not a folder")
     if not any(path.iterdir()):
-        return Snapshot(State.ABSENT, "an empty folder")
+        return Snapshot(CheckoutState.ABSENT, "an empty folder")
     if not checkout.git_dir.is_dir() or not checkout.repository.exists:
-        return Snapshot(State.FOREIGN, "not a git repository of its own")
+        return Snapshot(CheckoutState.FOREIGN, "not a git repository of its own")
     return None
 
 
@@ -171,13 +171,13 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
     purpose = read_purpose(checkout.own_folder)
     state, detail = _place(status, refs, operation)
     if stranger := _stranger(checkout, purpose):
-        state, detail = State.FOREIGN, stranger
+        state, detail = CheckoutState.FOREIGN, stranger
     ahead = dropped = 0
-    if state is State.AHEAD:
+    if state is CheckoutState.AHEAD:
         ahead, dropped = _distance(checkout.repository, refs[APPLIED_REF].commit)
         detail = _words(ahead, dropped)
     if read_journal(checkout.own_folder) is not None:
-        state, detail = State.INTERRUPTED, "an apply was killed half-way"
+        state, detail = CheckoutState.INTERRUPTED, "an apply was killed half-way"
     return Snapshot(
         state,
         detail,
@@ -198,19 +198,21 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
     )
 
 
-def _place(status: _Status, refs: dict[str, CommitRef], operation: str) -> tuple[State, str]:
+def _place(
+    status: _Status, refs: dict[str, CommitRef], operation: str
+) -> tuple[CheckoutState, str]:
     base, applied = _commit(refs, BASE_REF), _commit(refs, APPLIED_REF)
     if base is None or applied is None:
-        return State.FOREIGN, "not made by patchkit"
+        return CheckoutState.FOREIGN, "not made by patchkit"
     if operation:
-        return State.CONFLICTED, f"in the middle of a {operation}"
+        return CheckoutState.CONFLICTED, f"in the middle of a {operation}"
     if status.branch != BRANCH or status.head is None:
-        return State.FOREIGN, _other_place(status)
+        return CheckoutState.FOREIGN, _other_place(status)
     if status.head not in (base, applied):
-        return State.AHEAD, ""
+        return CheckoutState.AHEAD, ""
     if status.edited:
-        return State.EDITED, ""
-    return (State.PRISTINE if status.head == base else State.APPLIED), ""
+        return CheckoutState.EDITED, ""
+    return (CheckoutState.PRISTINE if status.head == base else CheckoutState.APPLIED), ""
 
 
 def _stranger(checkout: Checkout, purpose: Purpose | None) -> str:

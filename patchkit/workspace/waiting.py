@@ -31,7 +31,7 @@ from patchkit.model.tree import Tree
 from patchkit.workspace.changes import obstacles, rows_of, tree_changes
 from patchkit.workspace.checkout import HALT_REF, Checkout
 from patchkit.workspace.contents import contents_at
-from patchkit.workspace.move import Moved, Target, move_checkout
+from patchkit.workspace.move import Moved, MoveTarget, move_checkout
 from patchkit.workspace.recover import abandon
 from patchkit.workspace.save import (
     Held,
@@ -50,7 +50,7 @@ _WHO = Identity("patchkit", "patchkit@localhost", date="0 +0000")
 _FOLDER, _FILE = 0o040000, 0o100644
 
 
-class Place(Struct, frozen=True):
+class CheckoutSnapshot(Struct, frozen=True):
     """Where a checkout is: on which stack, what its files hold, what its index says of them.
 
     `index` has those rows that are other ones than the worktree's tree has.
@@ -70,11 +70,11 @@ class Halt(Struct, frozen=True):
     (base, tip) of a clean stack. `data` is what the command that stopped wants to know again.
     """
 
-    place: Place
+    place: CheckoutSnapshot
     before: tuple[str, str]
     data: Mapping[str, Any]
     previous: str | None = None
-    left: Place | None = None
+    left: CheckoutSnapshot | None = None
     commit: str = ""
 
 
@@ -97,11 +97,11 @@ def read_halt(checkout: Checkout, commit: str | None = None) -> Halt | None:
         )
     left = text["left"]
     return Halt(
-        Place(**text["place"]),
+        CheckoutSnapshot(**text["place"]),
         (text["before"][0], text["before"][1]),
         text["data"],
         text["previous"],
-        Place(**left) if left is not None else None,
+        CheckoutSnapshot(**left) if left is not None else None,
         commit,
     )
 
@@ -149,7 +149,7 @@ class Work(Struct, frozen=True):
     which may replace it: what is not in `place` is in a ref of `saved`.
     """
 
-    place: Place
+    place: CheckoutSnapshot
     held: Held
     saved: str = ""
 
@@ -170,7 +170,9 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
             saved = save_work(checkout, snapshot, worktree, in_the_way=(), when=when).ref
             held = replace(held, staged=staged)
         rows = _rows(rows_of(repository, checkout.git_dir / "index"), worktree, repository)
-        return Work(Place(halt.place.base, halt.place.tip, worktree.recorded, rows), held, saved)
+        return Work(
+            CheckoutSnapshot(halt.place.base, halt.place.tip, worktree.recorded, rows), held, saved
+        )
     finally:
         abandon(checkout)
 
@@ -184,7 +186,7 @@ def _is_work(checkout: Checkout, snapshot: Snapshot, halt: Halt, held: Held) -> 
 def go_to(
     checkout: Checkout,
     snapshot: Snapshot,
-    place: Place,
+    place: CheckoutSnapshot,
     halt: Halt | None = None,
     *,
     held: Held,
@@ -205,7 +207,7 @@ def go_to(
         names = ", ".join(blocks)
         what = f"untracked and in the way: {names}"
         raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
-    target = Target(place.base, place.tip, commit, place.worktree, place.index)
+    target = MoveTarget(place.base, place.tip, commit, place.worktree, place.index)
     return move_checkout(checkout, snapshot, target, held, when=when)
 
 
@@ -270,7 +272,7 @@ def _entries(repository: Repository, tree: str) -> dict[str, list[str]]:
     return found
 
 
-def _place_text(place: Place) -> dict[str, Any]:
+def _place_text(place: CheckoutSnapshot) -> dict[str, Any]:
     return {
         "base": place.base,
         "tip": place.tip,

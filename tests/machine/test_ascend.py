@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.machine.ascend import AscendHost, Found
+from patchkit.machine.ascend import AscendHost, InstalledSoftware
 
 TOOLKIT_INFO = (
     "package_name=Ascend-cann-toolkit\nversion={}\ninnerversion=V100R001C23\narch=aarch64\n"
@@ -38,7 +38,7 @@ def host(home: Path, **environment: str) -> AscendHost:
 @pytest.mark.parametrize("version", ["8.5.0", "8.1.RC1"])
 def test_cann(tmp_path: Path, path: str, text: str, version: str) -> None:
     file = write(tmp_path / path, text.format(version))
-    assert host(tmp_path).cann() == Found(version, str(file))
+    assert host(tmp_path).cann() == InstalledSoftware(version, str(file))
 
 
 @pytest.mark.parametrize("variable", ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"])
@@ -46,13 +46,13 @@ def test_the_cann_that_was_sourced_comes_first(tmp_path: Path, variable: str) ->
     write(tmp_path / "home/ascend-toolkit/latest/version.cfg", VERSION_CFG.format("8.1.RC1"))
     other = write(tmp_path / "opt/cann/version.cfg", VERSION_CFG.format("8.5.0"))
     found = host(tmp_path / "home", **{variable: str(tmp_path / "opt/cann")}).cann()
-    assert found == Found("8.5.0", str(other))
+    assert found == InstalledSoftware("8.5.0", str(other))
 
 
 def test_a_cann_that_says_no_version(tmp_path: Path) -> None:
     write(tmp_path / "cann/set_env.sh", "")
     write(tmp_path / "cann/version.cfg", "garbage\n")
-    assert host(tmp_path).cann() == Found(None, str(tmp_path / "cann"))
+    assert host(tmp_path).cann() == InstalledSoftware(None, str(tmp_path / "cann"))
 
 
 def test_no_cann(tmp_path: Path) -> None:
@@ -70,14 +70,16 @@ def test_no_cann(tmp_path: Path) -> None:
 )
 def test_nnal(tmp_path: Path, path: str, text: str) -> None:
     file = write(tmp_path / path, text)
-    assert host(tmp_path).nnal() == Found("8.5.0", str(file))
+    assert host(tmp_path).nnal() == InstalledSoftware("8.5.0", str(file))
 
 
 def test_nnal_elsewhere_and_nowhere(tmp_path: Path) -> None:
     file = write(tmp_path / "opt/atb/latest/version.info", "Ascend-cann-atb : 8.3.RC1\n")
     home = str(tmp_path / "opt/atb/latest/atb/cxx_abi_1")
     (tmp_path / "opt/atb/latest/atb/cxx_abi_1").mkdir(parents=True)
-    assert host(tmp_path / "none", ATB_HOME_PATH=home).nnal() == Found("8.3.RC1", str(file))
+    assert host(tmp_path / "none", ATB_HOME_PATH=home).nnal() == InstalledSoftware(
+        "8.3.RC1", str(file)
+    )
     assert host(tmp_path / "none").nnal() is None
 
 
@@ -97,12 +99,12 @@ TABLE = """\
 def test_the_driver_by_its_file(tmp_path: Path) -> None:
     file = write(tmp_path / "driver/version.info", "Version=25.3.rc1\nascendhal_version=7.35\n")
     program = npu_smi(tmp_path, TABLE.replace("25.3.rc1", "1.1"))
-    assert AscendHost(tmp_path, {}, program).driver() == Found("25.3.rc1", str(file))
+    assert AscendHost(tmp_path, {}, program).driver() == InstalledSoftware("25.3.rc1", str(file))
 
 
 def test_the_driver_by_npu_smi(tmp_path: Path) -> None:
     found = AscendHost(tmp_path, {}, npu_smi(tmp_path, TABLE)).driver()
-    assert found == Found("25.3.rc1", "npu-smi info")
+    assert found == InstalledSoftware("25.3.rc1", "npu-smi info")
 
 
 def test_no_driver(tmp_path: Path) -> None:
@@ -113,4 +115,4 @@ def test_no_driver(tmp_path: Path) -> None:
 
 def test_a_driver_that_says_no_version(tmp_path: Path) -> None:
     file = write(tmp_path / "driver/version.info", "nothing\n")
-    assert AscendHost(tmp_path, {}).driver() == Found(None, str(file))
+    assert AscendHost(tmp_path, {}).driver() == InstalledSoftware(None, str(file))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
 from patchkit.manifest.edit import (
-    Edit,
+    TextEdit,
     add_patch,
     apply_edits,
     fold_patches,
@@ -140,13 +140,13 @@ def test_what_is_no_pin_is_never_written() -> None:
 
 
 def test_edits_are_made_from_the_end_backwards() -> None:
-    edits = [Edit(0, 1, "long"), Edit(4, 6, ""), Edit(2, 2, "+")]
+    edits = [TextEdit(0, 1, "long"), TextEdit(4, 6, ""), TextEdit(2, 2, "+")]
     assert apply_edits("abcdefg", edits) == "longb+cdg"
 
 
 def test_edits_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
-        apply_edits("abcdef", [Edit(0, 3, "x"), Edit(2, 4, "y")])
+        apply_edits("abcdef", [TextEdit(0, 3, "x"), TextEdit(2, 4, "y")])
 
 
 @pytest.mark.parametrize("quote", ["", "'", '"'])

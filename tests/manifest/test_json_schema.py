@@ -14,7 +14,7 @@ import yaml
 from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.json_schema import json_schema
 from patchkit.manifest.load import inspect_manifest
-from patchkit.manifest.types import Choice, Field, ListOf, MapOf, Matching, Record, Shape
+from patchkit.manifest.types import Choice, DependentShape, Field, ListOf, MapOf, Record, Shape
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data" / "manifests"
@@ -123,7 +123,7 @@ def _fields(shape: Shape) -> list[Field]:
             return [each for f in shape.fields for each in (f, *_fields(f.shape))]
         case Choice():
             return [each for option in shape.options for each in _fields(option)]
-        case Matching():
+        case DependentShape():
             return [each for inner in shape.shapes.values() for each in _fields(inner)]
         case ListOf() | MapOf():
             return _fields(shape.of)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.tree_view import Overlay, Terrain
-from patchkit.model.line_history import Attribution, Need
+from patchkit.model.line_history import Attribution, PatchDependency
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
@@ -42,10 +42,10 @@ def build(upstream: Upstream, files: Files, patches: Sequence[SeriesPatch]) -> S
 
 def attribute(
     upstream: Upstream, files: Files, patches: Sequence[SeriesPatch]
-) -> tuple[Attribution, list[Need]]:
+) -> tuple[Attribution, list[PatchDependency]]:
     stack = build(upstream, files, patches)
     assert stack.clean
-    needs: list[Need] = []
+    needs: list[PatchDependency] = []
     with ObjectReader(Repository(upstream.path)) as reader:
         terrain = Terrain(Overlay(reader, stack.objects), stack.base.tree)
         attribution = Attribution(terrain.data)
@@ -56,7 +56,7 @@ def attribute(
     return attribution, needs
 
 
-def edges(needs: Sequence[Need]) -> set[tuple[int, int]]:
+def edges(needs: Sequence[PatchDependency]) -> set[tuple[int, int]]:
     return {(need.number, need.on) for need in needs}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.planning.combine import Combined, Option, any_version_meets, clashes, combine
-from patchkit.planning.plan_report import Declaration, Effort, Grade, Need
+from patchkit.planning.plan_report import Declaration, Effort, Grade, MetadataRequirement
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_whether_a_version_meets_both(one: str, other: str, *, meet: bool) -> No
 
 
 def declaration(name: str, version: str = "", **needs: str) -> Declaration:
-    wanted = (Need(other, spec, "pyproject.toml") for other, spec in needs.items())
+    wanted = (MetadataRequirement(other, spec, "pyproject.toml") for other, spec in needs.items())
     return Declaration(name, version, tuple(wanted))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from patchkit.guards.overrides.definitions import Kind, Standing, standing_of
+from patchkit.guards.overrides.definitions import Standing, TargetKind, standing_of
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
 from tests.support.projects import write_files
@@ -140,7 +140,7 @@ def imported(name: str) -> Any:
 def test_what_python_finds_is_found_where_it_is_defined(name: str, package: Path) -> None:
     found = imported(name)
     ours = standing(name, FILES)
-    assert ours.kind in (Kind.FUNCTION, Kind.CLASS)
+    assert ours.kind in (TargetKind.FUNCTION, TargetKind.CLASS)
     if name.endswith(".__init__"):  # of a dataclass: made, not written
         return
     where = Path(inspect.getsourcefile(found) or "").relative_to(package)
@@ -173,13 +173,13 @@ def _arguments(signature: str) -> list[ast.arg]:
 def test_what_python_does_not_find_is_absent(name: str, package: Path) -> None:
     with pytest.raises((AttributeError, ModuleNotFoundError)):
         imported(name)
-    assert standing(name, FILES).kind is Kind.ABSENT
+    assert standing(name, FILES).kind is TargetKind.ABSENT
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_values_are_there(name: str, package: Path) -> None:
     imported(name)
-    assert standing(name, FILES).kind is Kind.VALUE
+    assert standing(name, FILES).kind is TargetKind.VALUE
 
 
 def test_why_a_name_ends() -> None:
@@ -191,25 +191,25 @@ def test_why_a_name_ends() -> None:
 def test_what_comes_from_elsewhere_is_named() -> None:
     files = {"a/__init__.py": "from torch.nn import Module\nimport torch\nfloating = torch.float\n"}
     assert standing("a.Module.forward", files).signature == "torch.nn.Module.forward"
-    assert standing("a.floating", files).kind is Kind.OUTSIDE
+    assert standing("a.floating", files).kind is TargetKind.OUTSIDE
 
 
 def test_a_foreign_base_may_have_it() -> None:
     files = {"a.py": "import torch\nclass Net(torch.nn.Module):\n    def forward(self): ...\n"}
     found = standing("a.Net.backward", files)
     assert (found.kind, found.why) == (
-        Kind.UNCLEAR,
+        TargetKind.UNCLEAR,
         "a.Net has no backward, unless torch.nn.Module has it",
     )
-    assert standing("a.Net.__init__", files).kind is Kind.OUTSIDE
+    assert standing("a.Net.__init__", files).kind is TargetKind.OUTSIDE
     bare = {"a.py": "from abc import ABC\nclass Net(ABC):\n    pass\n"}
-    assert standing("a.Net.step", bare).kind is Kind.ABSENT
+    assert standing("a.Net.step", bare).kind is TargetKind.ABSENT
 
 
 def test_what_cannot_be_parsed_is_unclear() -> None:
     assert standing("a.f", {"a.py": "def f(:\n"}).why == "a.py cannot be parsed in line 1"
     files = {"a.py": "def __getattr__(name):\n    return name\n"}
-    assert standing("a.f", files).kind is Kind.UNCLEAR
+    assert standing("a.f", files).kind is TargetKind.UNCLEAR
 
 
 def test_packages_below_a_folder() -> None:

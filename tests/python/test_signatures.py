@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.python.callables import arguments_of
-from patchkit.python.inference import Scope
+from patchkit.python.inference import NameScope
 from patchkit.python.modules import Modules
-from patchkit.python.signatures import Misfit, mismatches, signature_from
+from patchkit.python.signatures import CallFault, mismatches, signature_from
 
 _NAMES = ("a", "b", "c", "d", "e")
 
@@ -55,7 +55,7 @@ def test_a_call_fits_where_python_binds_it(taken: str, passed: str) -> None:
     assert (found(taken, passed) == ()) == fits
 
 
-def found(taken: str, passed: str, before: str = "pass") -> tuple[Misfit, ...]:
+def found(taken: str, passed: str, before: str = "pass") -> tuple[CallFault, ...]:
     """Why `f(passed)` does not fit `def f(taken)`, called after some statements."""
     function = ast.parse(f"def f({taken}): pass").body[0]
     assert isinstance(function, ast.FunctionDef)
@@ -71,7 +71,7 @@ def found(taken: str, passed: str, before: str = "pass") -> tuple[Misfit, ...]:
         for each in ast.walk(around)
         if isinstance(each, ast.Call) and getattr(each.func, "id", "") == "f"
     )
-    scope = Scope(module, around, None, Scope(module))
+    scope = NameScope(module, around, None, NameScope(module))
     return tuple(
         each.misfit for each in mismatches(signature_from(function.args), arguments_of(call, scope))
     )
@@ -84,23 +84,23 @@ def found(taken: str, passed: str, before: str = "pass") -> tuple[Misfit, ...]:
         ("a, b", "*n", ()),
         ("a, b", "**n", ()),
         ("a, b", "1, **n", ()),
-        ("a, b", "*n, c=1", (Misfit.KEYWORD,)),
-        ("a", "1, 2, *n", (Misfit.TOO_MANY,)),
-        ("a", "*n, 1, 2", (Misfit.TOO_MANY,)),
-        ("a, *, b", "*n", (Misfit.LACKING,)),
-        ("a, b, /", "**n", (Misfit.LACKING,)),
+        ("a, b", "*n, c=1", (CallFault.KEYWORD,)),
+        ("a", "1, 2, *n", (CallFault.TOO_MANY,)),
+        ("a", "*n, 1, 2", (CallFault.TOO_MANY,)),
+        ("a, *, b", "*n", (CallFault.LACKING,)),
+        ("a, b, /", "**n", (CallFault.LACKING,)),
         # names
         ("source, target", "source, target", ()),
-        ("source, target", "target, source", (Misfit.CROSSED,)),
-        ("source, target", "self.target, self.source", (Misfit.CROSSED,)),
+        ("source, target", "target, source", (CallFault.CROSSED,)),
+        ("source, target", "self.target, self.source", (CallFault.CROSSED,)),
         ("source, target", "one, two", ()),
         ("source, target", "target=source, source=target", ()),
-        ("x, weight, size, eps", "x, size, eps, weight", (Misfit.CROSSED,)),
+        ("x, weight, size, eps", "x, size, eps, weight", (CallFault.CROSSED,)),
         ("x, y=None", "y", ()),  # the other one gets nothing
     ],
 )
 def test_what_follows_from_what_is_known(
-    taken: str, passed: str, misfits: tuple[Misfit, ...]
+    taken: str, passed: str, misfits: tuple[CallFault, ...]
 ) -> None:
     assert found(taken, passed) == misfits
 
@@ -110,8 +110,8 @@ def test_what_follows_from_what_is_known(
     [
         ("d = {'a': 1}", ()),
         ("d = dict(a=1)", ()),
-        ("d = {'a': 1, 'z': 2}", (Misfit.KEYWORD,)),
-        ("d = {}", (Misfit.LACKING,)),
+        ("d = {'a': 1, 'z': 2}", (CallFault.KEYWORD,)),
+        ("d = {}", (CallFault.LACKING,)),
         ("d = {}\nd['a'] = 1", ()),
         ("d = {}\nd.update(a=1)", ()),
         ("d = {}\nd.update({'a': 1})", ()),
@@ -126,7 +126,7 @@ def test_what_follows_from_what_is_known(
         ("d = n", ()),
     ],
 )
-def test_dicts_that_a_function_fills(before: str, misfits: tuple[Misfit, ...]) -> None:
+def test_dicts_that_a_function_fills(before: str, misfits: tuple[CallFault, ...]) -> None:
     assert found("a", "**d", before) == misfits
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.model.patch import Identity
-from patchkit.refresh.commit_match import Known, Look, Matching, match_commits
+from patchkit.refresh.commit_match import CommitContents, CommitMatching, Known, match_commits
 from patchkit.stack.build import StackCommit
 
 _ANN = Identity("Ann", "ann@example.com", "1 +0000")
@@ -26,12 +26,12 @@ def commit(subject: str, patch: str | None = None) -> StackCommit:
 
 def match(
     commits: list[StackCommit], patches: list[Known], looks: dict[int, tuple[str, str]]
-) -> Matching:
+) -> CommitMatching:
     """`looks` maps a commit's index to its diff and its file."""
 
-    def look(index: int) -> Look:
+    def look(index: int) -> CommitContents:
         diff, file = looks.get(index, ("another diff", "another.py"))
-        return Look(diff.encode(), frozenset({file}))
+        return CommitContents(diff.encode(), frozenset({file}))
 
     return match_commits(commits, patches, {"taken.patch"}, look)
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
 from patchkit.report.markdown import escaped
-from patchkit.report.notice import Case, Level, Notice, Verdict
+from patchkit.report.notice import Case, CaseVerdict, Level, Notice
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
@@ -139,8 +139,10 @@ def test_an_annotation_is_one_line_and_one_command(title: str, message: str, pat
 @given(message=_ANY, name=_ANY, details=_ANY)
 @example(message=_NASTY, name=_NASTY, details=_NASTY)
 def test_junit_says_what_it_was_given(message: str, name: str, details: str) -> None:
-    case = Case("suite", name, Verdict.FAILED, message, details)
-    root = ElementTree.fromstring(junit_document([case, Case("suite", "b", Verdict.PASSED)], "n"))
+    case = Case("suite", name, CaseVerdict.FAILED, message, details)
+    root = ElementTree.fromstring(
+        junit_document([case, Case("suite", "b", CaseVerdict.PASSED)], "n")
+    )
     (suite,) = root.findall("testsuite")
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     failure = suite.find("testcase/failure")

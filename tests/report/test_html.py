@@ -22,7 +22,7 @@ from patchkit.explain.explanation import (
     Origin,
     PatchExplanation,
 )
-from patchkit.guards.overrides.override_review import Verdict as ReplacedVerdict
+from patchkit.guards.overrides.override_review import TargetVerdict as ReplacedVerdict
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.text import clean
 from patchkit.ops.check_report import CheckReport

@@ -20,7 +20,7 @@ from patchkit.stack.patch_files import (
     Deed,
     Layout,
     Original,
-    Wanted,
+    PatchToWrite,
     canonical_diffs,
     export_patches,
     layout_of,
@@ -306,7 +306,7 @@ def test_a_patch_in_another_form_and_with_another_strip_keeps_its_bytes(
     odd = parse_patch(b"--- a/x/a\n+++ b/x/a\n" + _HUNK, name="odd.patch", strip=2)
     there = _applied(upstream, base, b"--- a/a\n+++ b/a\n" + _HUNK)
     nowhere = Deed("", "", there.message, there.author)  # it did not apply
-    moved = Wanted(there, Original(odd, nowhere), Layout(2, folders="x/"))
+    moved = PatchToWrite(there, Original(odd, nowhere), Layout(2, folders="x/"))
     (data,) = export_patches(Repository(upstream.path), [moved])
     assert data == b"--- a/x/a\n+++ b/x/a\n" + _HUNK
 
@@ -321,7 +321,7 @@ def test_only_the_diff_is_written_anew_when_the_change_is_another(upstream: Upst
     wanted = _wanted(upstream, base, head + diff + tail)
     other = upstream.tree(upstream.commit({"a": "1\n2 2\n3\n"}, parents=(base,)))
     deed = Deed(wanted.deed.before, other, wanted.deed.message, wanted.deed.author)
-    (data,) = export_patches(Repository(upstream.path), [Wanted(deed, wanted.original)])
+    (data,) = export_patches(Repository(upstream.path), [PatchToWrite(deed, wanted.original)])
     assert data.startswith(head + b"diff --git a/a b/a\nindex ")
     assert data.endswith(b"+2 2\n 3\n" + tail)
 
@@ -330,7 +330,7 @@ def test_written_anew_it_keeps_its_header_and_signature(upstream: Upstream) -> N
     base = upstream.commit({"a": "1\n2\n3\n"})
     odd = b"Words.\n\n--- a/a\n+++ b/a\n" + _HUNK + b"-- \n2.39\n\n"
     wanted = _wanted(upstream, base, odd)
-    anew = Wanted(wanted.deed, wanted.original, anew=True)
+    anew = PatchToWrite(wanted.deed, wanted.original, anew=True)
     (data,) = export_patches(Repository(upstream.path), [anew])
     assert data.startswith(b"Words.\n\ndiff --git a/a b/a\nindex ")
     assert data.endswith(_HUNK + b"-- \n2.39\n\n")
@@ -341,7 +341,7 @@ def test_an_amended_message_keeps_the_author(upstream: Upstream) -> None:
     data = make_patch({"a": "1\n2\n3\n"}, {"a": "1\n3\n"}, subject="Old")
     wanted = _wanted(upstream, base, data)
     deed = Deed(wanted.deed.before, wanted.deed.after, "New", wanted.deed.author)
-    (amended,) = export_patches(Repository(upstream.path), [Wanted(deed, wanted.original)])
+    (amended,) = export_patches(Repository(upstream.path), [PatchToWrite(deed, wanted.original)])
     assert amended.startswith(b"From: Ann Author <ann@example.com>\nDate: ")
     assert b"\nSubject: New\n\n" in amended
 
@@ -352,7 +352,7 @@ def test_an_amended_message_gives_a_new_header_and_the_old_diff(upstream: Upstre
     wanted = _wanted(upstream, base, b"Subject: Old\n\n" + diff)
     deed = wanted.deed
     amended = Deed(deed.before, deed.after, "New\n\nBecause.", deed.author)
-    (data,) = export_patches(Repository(upstream.path), [Wanted(amended, wanted.original)])
+    (data,) = export_patches(Repository(upstream.path), [PatchToWrite(amended, wanted.original)])
     assert data == b"Subject: New\n\nBecause.\n\n" + diff
 
 
@@ -360,7 +360,7 @@ def test_a_new_patch_has_author_date_and_subject(upstream: Upstream) -> None:
     base = upstream.commit({"a": "1\n"})
     after = upstream.commit({"a": "2\n"})
     deed = Deed(upstream.tree(base), upstream.tree(after), "Change a\n\nWhy.", _ANN)
-    (data,) = export_patches(Repository(upstream.path), [Wanted(deed)])
+    (data,) = export_patches(Repository(upstream.path), [PatchToWrite(deed)])
     assert data.startswith(
         b"From: Ann Author <ann@example.com>\nDate: Wed, 15 Nov 2023 10:00:00 +0000\n"
         b"Subject: Change a\n\nWhy.\n\ndiff --git a/a b/a\nindex "
@@ -412,16 +412,16 @@ def _applied(upstream: Upstream, base: str, data: bytes) -> Deed:
     return Deed(start.tree, stack.tree, words.message, words.author)
 
 
-def _wanted(upstream: Upstream, base: str, data: bytes) -> Wanted:
+def _wanted(upstream: Upstream, base: str, data: bytes) -> PatchToWrite:
     """A patch that does just what its file says on `base`."""
     deed = _applied(upstream, base, data)
-    return Wanted(deed, Original(parse_patch(data, name="odd.patch"), deed))
+    return PatchToWrite(deed, Original(parse_patch(data, name="odd.patch"), deed))
 
 
-def _moved(upstream: Upstream, wanted: Wanted, base: str) -> Wanted:
+def _moved(upstream: Upstream, wanted: PatchToWrite, base: str) -> PatchToWrite:
     """The same patch on another base, whose other files differ."""
     assert wanted.original is not None
     trees = _applied(upstream, base, wanted.original.file.data)
     deed = Deed(trees.before, trees.after, wanted.deed.message, wanted.deed.author)
     assert deed.after != wanted.deed.after
-    return Wanted(deed, wanted.original)
+    return PatchToWrite(deed, wanted.original)

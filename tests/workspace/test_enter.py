@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.pins import note_absent
 from patchkit.gitcmd.repository import Repository
-from patchkit.workspace import BRANCH, State
+from patchkit.workspace import BRANCH, CheckoutState
 from patchkit.workspace.contents import blob_id
-from patchkit.workspace.enter import Action, Cause, Stacked
+from patchkit.workspace.enter import Action, RefusalCause, Stacked
 from tests.support.repos import Files, Submodule, Symlink, Upstream, executable, git_in
 from tests.workspace.bench import BASE, CHANGE, STAMP, Bench, committed_files, disk_files
 
@@ -34,7 +34,7 @@ def traces(folder: Path) -> dict[str, tuple[int, int, int]]:
 def test_first_time_makes_an_ordinary_repository_at_the_stack(bench: Bench) -> None:
     stack = bench.stack()
     entered = bench.enter(stack)
-    assert (entered.action, entered.before.state) == (Action.CREATED, State.ABSENT)
+    assert (entered.action, entered.before.state) == (Action.CREATED, CheckoutState.ABSENT)
     bench.assert_at(stack)
     assert disk_files(bench.path) == committed_files(bench.path, stack.tip)
     assert bench.git("log", "--format=%s") == "patch 0\nbase"
@@ -192,7 +192,7 @@ def test_edits_are_refused_over_and_saved_by_force(bench: Bench, edit: str) -> N
     before = (disk_files(bench.path), (bench.path / ".git/index").read_bytes())
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert (refused.action, refused.refusal.cause) == (Action.REFUSED, Cause.EDITED)
+    assert (refused.action, refused.refusal.cause) == (Action.REFUSED, RefusalCause.EDITED)
     assert (disk_files(bench.path), (bench.path / ".git/index").read_bytes()) == before
     forced = bench.enter(stack, force=True)
     assert forced.saved is not None
@@ -243,7 +243,10 @@ def test_own_commits_are_refused_over_and_saved(bench: Bench) -> None:
     stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert (refused.refusal.cause, refused.refusal.detail) == (Cause.AHEAD, "1 own commit on top")
+    assert (refused.refusal.cause, refused.refusal.detail) == (
+        RefusalCause.AHEAD,
+        "1 own commit on top",
+    )
     forced = bench.enter(stack, force=True)
     bench.assert_at(stack)
     assert mine in bench.git("rev-list", SAVED)
@@ -284,7 +287,7 @@ def test_untracked_file_in_the_way(bench: Bench) -> None:
     stack = bench.stacked(bench.base, bench.upstream.commit(change))
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert refused.refusal.cause is Cause.IN_THE_WAY
+    assert refused.refusal.cause is RefusalCause.IN_THE_WAY
     assert set(refused.refusal.paths) == {"b.log", "d", "e/"}
     assert disk_files(bench.path) == before
     bench.enter(stack, force=True)
@@ -309,7 +312,7 @@ def test_a_repository_in_the_way_is_refused_even_by_force(bench: Bench) -> None:
     before = disk_files(bench.path)
     refused = bench.enter(stack, force=True)
     assert refused.refusal is not None
-    assert refused.refusal.cause is Cause.UNSAVABLE
+    assert refused.refusal.cause is RefusalCause.UNSAVABLE
     assert disk_files(bench.path) == before
     assert not (bench.path / ".git/patchkit/move").exists()
 
@@ -319,11 +322,11 @@ def test_an_edit_that_git_was_told_not_to_see(bench: Bench, flag: str) -> None:
     bench.enter(bench.stack())
     bench.git("update-index", flag, "b.py")
     bench.write("b.py", "mine\n")
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
     stack = bench.stacked(bench.base, bench.upstream.commit({"b.py": "TWO\n"}))
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert (refused.refusal.cause, refused.refusal.paths) == (Cause.EDITED, ("b.py",))
+    assert (refused.refusal.cause, refused.refusal.paths) == (RefusalCause.EDITED, ("b.py",))
     bench.enter(stack, force=True)
     bench.assert_at(stack)
     assert bench.git("show", f"{SAVED}:b.py") == "mine"
@@ -338,11 +341,11 @@ def test_a_rebase_that_waits_is_saved_with_the_branch(bench: Bench) -> None:
     stack = bench.stacked(bench.base, bench.upstream.commit({"b.py": "TWO\n"}))
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert refused.refusal.cause is Cause.CONFLICTED
+    assert refused.refusal.cause is RefusalCause.CONFLICTED
     conflicted = (bench.path / "a.py").read_bytes()
     bench.enter(stack, force=True)
     bench.assert_at(stack)
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
     assert bench.git("rev-parse", f"{SAVED}-branch") == mine
     assert bench.git("show", f"{SAVED}:a.py").encode() == conflicted.strip()
 
@@ -356,7 +359,10 @@ def test_another_branch_is_left_where_it_is(bench: Bench) -> None:
     stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert (refused.refusal.cause, refused.refusal.detail) == (Cause.FOREIGN, "on branch mine")
+    assert (refused.refusal.cause, refused.refusal.detail) == (
+        RefusalCause.FOREIGN,
+        "on branch mine",
+    )
     bench.enter(stack, force=True)
     bench.assert_at(stack)
     assert bench.git("rev-parse", "mine") == mine
@@ -376,7 +382,7 @@ def test_what_is_not_patchkits_is_moved_aside_by_force(bench: Bench, kind: str) 
     stack = bench.stack()
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert refused.refusal.cause is Cause.FOREIGN
+    assert refused.refusal.cause is RefusalCause.FOREIGN
     forced = bench.enter(stack, force=True)
     bench.assert_at(stack)
     aside = forced.moved_aside
@@ -402,7 +408,7 @@ def test_the_stack_itself_without_our_refs_is_taken_as_applied(bench: Bench) -> 
     stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
     bench.git("fetch", "-q", str(bench.upstream.path), "main")
     bench.git("reset", "-q", "--hard", stack.tip)
-    assert bench.look().state is State.AHEAD
+    assert bench.look().state is CheckoutState.AHEAD
     entered = bench.enter(stack)
     assert (entered.action, entered.changed) == (Action.MOVED, 0)
     bench.assert_at(stack)
@@ -414,14 +420,14 @@ def test_a_file_that_its_own_attributes_contradict_is_not_an_edit(bench: Bench) 
     bench.enter(first)
     (bench.path / "x.txt").touch()
     assert bench.git("status", "--porcelain") == "M x.txt"  # says git
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
     assert bench.enter(first).action is Action.UNCHANGED
     second = bench.stacked(bench.base, bench.upstream.commit({"x.txt": "1\r\n3\r\n"}))
     assert bench.enter(second).action is Action.MOVED
     assert (bench.path / "x.txt").read_bytes() == b"1\r\n3\r\n"
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
     bench.write("x.txt", "mine\r\n")
-    assert bench.look().state is State.EDITED
+    assert bench.look().state is CheckoutState.EDITED
 
 
 def test_a_sparse_checkout_stays_one(bench: Bench) -> None:
@@ -433,7 +439,7 @@ def test_a_sparse_checkout_stays_one(bench: Bench) -> None:
     for stack in (second, first, second):
         entered = bench.enter(stack)
         assert (entered.action, entered.left_out) == (Action.MOVED, ())
-        assert bench.look().state is State.APPLIED
+        assert bench.look().state is CheckoutState.APPLIED
         # git itself knows the patterns only when it is asked to apply them
         bench.git("sparse-checkout", "reapply")
         assert not (bench.path / "far").exists()
@@ -448,7 +454,7 @@ def test_a_file_that_git_was_told_to_skip_is_moved_if_it_is_there(bench: Bench) 
     bench.write("b.py", "two\n")
     bench.enter(stack)
     assert (bench.path / "b.py").read_text() == "2\n"
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
 
 
 def test_a_branch_without_a_commit_is_foreign_and_force_goes_back(bench: Bench) -> None:
@@ -459,7 +465,7 @@ def test_a_branch_without_a_commit_is_foreign_and_force_goes_back(bench: Bench) 
     refused = bench.enter(stack)
     assert refused.refusal is not None
     assert (refused.refusal.cause, refused.refusal.detail) == (
-        Cause.FOREIGN,
+        RefusalCause.FOREIGN,
         "its branch has no commit",
     )
     forced = bench.enter(stack, force=True)
@@ -475,12 +481,12 @@ def test_contents_that_no_server_has_are_left_out(bench: Bench) -> None:
     lost = ["lost\n", "lost, too\n", "lost again\n"]
     entered = bench.enter(damage(bench, first, lost))
     assert (entered.action, entered.left_out) == (Action.CREATED, ("later.png", "lost.png"))
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
     sound = {path for path, _ in disk_files(bench.path)}
     assert sound == {b"a.py", b"b.py", b"new.py", b".gitignore"}
     entered = bench.enter(damage(bench, second, lost))
     assert (entered.action, entered.left_out) == (Action.MOVED, ("new.png",))
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
     assert {path for path, _ in disk_files(bench.path)} == sound
     assert (bench.path / "b.py").read_text() == "2\n"
 
@@ -508,7 +514,7 @@ def test_the_users_git_works_where_contents_are_missing(bench: Bench) -> None:
     assert entered.saved is not None
     assert bench.git("show", f"{entered.saved.ref}:b.py") == "mine"
     assert bench.git("show", "HEAD:b.py") == "2"
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
     assert bench.git("status", "--porcelain") == ""
 
 

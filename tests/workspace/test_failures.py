@@ -19,10 +19,10 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.process import GitFailureError
-from patchkit.workspace import State, checkout
+from patchkit.workspace import CheckoutState, checkout
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, Entered, Stacked
-from patchkit.workspace.journal import Step
+from patchkit.workspace.journal import MoveStep
 from patchkit.workspace.put_files import put_back, put_in_place
 from patchkit.workspace.recover import has_leftovers
 from patchkit.workspace.save import read_worktree
@@ -112,7 +112,7 @@ def test_whatever_fails_all_is_put_back(bench: Bench, moving: Stacked) -> None:
     for point in range(1, 1000):
         if not raising_at(point, lambda: bench.enter(moving)):
             break
-        if bench.look().state is not State.INTERRUPTED and everything(bench) == before:
+        if bench.look().state is not CheckoutState.INTERRUPTED and everything(bench) == before:
             put_back += 1
         elif bench.look().head == moving.tip:
             bench.enter(moving)  # the refs had moved: it goes on from there
@@ -147,7 +147,7 @@ def test_what_is_written_to_a_file_in_place_survives_the_way_back(tmp_path: Path
         for place, text in ((root, "old\n"), (folder / "new", "new\n")):
             place.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(text)
-        steps.append(Step(name, contents_at(root, name), contents_at(folder / "new", name)))
+        steps.append(MoveStep(name, contents_at(root, name), contents_at(folder / "new", name)))
     put_in_place(root, folder, steps)
     (root / "b.py").write_text("mine\n")
     put_back(root, folder, steps)
@@ -193,14 +193,14 @@ def test_a_repository_that_git_cannot_read_is_left_alone(bench: Bench) -> None:
     sound = index.read_bytes()
     index.write_bytes(b"damaged")
     seen = bench.look()
-    assert seen.state is State.FOREIGN
+    assert seen.state is CheckoutState.FOREIGN
     assert "git cannot read it" in seen.detail
     before = disk_files(bench.path)
     refused = bench.enter(new)
-    assert (refused.action, refused.before.state) == (Action.REFUSED, State.FOREIGN)
+    assert (refused.action, refused.before.state) == (Action.REFUSED, CheckoutState.FOREIGN)
     assert (disk_files(bench.path), index.read_bytes()) == (before, b"damaged")
     index.write_bytes(sound)
-    assert bench.look().state is State.EDITED
+    assert bench.look().state is CheckoutState.EDITED
 
 
 def test_work_that_cannot_be_saved_is_not_overwritten(bench: Bench) -> None:
@@ -342,7 +342,7 @@ def test_a_commit_made_while_files_are_replaced_is_kept(bench: Bench, moving: St
     assert bench.git("rev-parse", "HEAD") == mine
     assert disk_files(bench.path) == before
     assert bench.git("status", "--porcelain") == ""
-    assert bench.look().state is State.AHEAD
+    assert bench.look().state is CheckoutState.AHEAD
 
 
 HOSTILE = """\
@@ -433,7 +433,7 @@ def test_the_users_configuration_does_not_matter(
         old = bench.stack(base, CHANGE)
         new = bench.stacked(bench.base, bench.upstream.commit({"lf.txt": "1\n3\n", "b.py": "2\n"}))
     assert bench.enter(old).action is Action.CREATED
-    assert bench.look().state is State.APPLIED
+    assert bench.look().state is CheckoutState.APPLIED
     assert bench.enter(new).action is Action.MOVED
     assert bench.enter(new).action is Action.UNCHANGED
     bench.write("lf.txt", "mine\n")

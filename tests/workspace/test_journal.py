@@ -8,7 +8,7 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.workspace.contents import Contents
-from patchkit.workspace.journal import Journal, Step, journal_path, read_journal, write_journal
+from patchkit.workspace.journal import Journal, MoveStep, journal_path, read_journal, write_journal
 
 JOURNAL = Journal(
     head="1" * 40,
@@ -19,8 +19,8 @@ JOURNAL = Journal(
     base="3" * 40,
     tip="4" * 40,
     steps=(
-        Step("plain", Contents("file", "5" * 40), None),
-        Step("odd \udcff\n\u00e4", None, Contents("link", "6" * 40)),
+        MoveStep("plain", Contents("file", "5" * 40), None),
+        MoveStep("odd \udcff\n\u00e4", None, Contents("link", "6" * 40)),
     ),
     folders=("module",),
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.workspace import State
-from patchkit.workspace.enter import Action, Cause, Stacked
+from patchkit.workspace import CheckoutState
+from patchkit.workspace.enter import Action, RefusalCause, Stacked
 from tests.support.repos import Files, Symlink, executable
 from tests.workspace.bench import STAMP, Bench, committed_files, disk_files
 from tests.workspace.killing import killed_at
@@ -82,8 +82,8 @@ def test_moving(bench: Bench, stacks: tuple[Stacked, Stacked]) -> None:
         killed = killed_at(point, lambda: bench.enter(new))
         if (bench.path / ".git/patchkit/move/journal.json").exists():
             assert_old_or_new(bench, old, new)
-            interrupted += bench.look().state is State.INTERRUPTED
-        waits = bench.look().state is State.INTERRUPTED
+            interrupted += bench.look().state is CheckoutState.INTERRUPTED
+        waits = bench.look().state is CheckoutState.INTERRUPTED
         assert bench.enter(new).finished is waits
         bench.assert_at(new)
         assert disk_files(bench.path) == committed_files(bench.path, new.tip) | {MINE}
@@ -98,7 +98,7 @@ def test_a_recovery_that_is_killed_is_recovered(
     _, new = stacks
     for point in points(bench):
         assert killed_half_way(bench, new)
-        assert bench.look().state is State.INTERRUPTED
+        assert bench.look().state is CheckoutState.INTERRUPTED
         killed = killed_at(point, lambda: bench.enter(new))
         bench.enter(new)
         bench.assert_at(new)
@@ -138,7 +138,7 @@ def test_making(bench: Bench, tmp_path: Path) -> None:
     for point in range(1, 1000, STEP):
         shutil.rmtree(bench.checkout.workspace, ignore_errors=True)
         killed = killed_at(point, lambda: bench.enter(stack))
-        assert bench.look().state in (State.ABSENT, State.APPLIED)
+        assert bench.look().state in (CheckoutState.ABSENT, CheckoutState.APPLIED)
         bench.enter(stack)
         bench.assert_at(stack)
         own = bench.checkout.workspace / ".patchkit"
@@ -153,13 +153,13 @@ def test_edits_after_a_kill_are_refused_over_and_saved(
     _, new = stacks
     shutil.copytree(bench.path.with_name("template"), bench.path, symlinks=True)
     assert killed_half_way(bench, new)
-    assert bench.look().state is State.INTERRUPTED
+    assert bench.look().state is CheckoutState.INTERRUPTED
     bench.write("edit.py", "edited after the kill\n")
     before = disk_files(bench.path)
     refused = bench.enter(new)
     assert (refused.action, refused.refusal and refused.refusal.cause) == (
         Action.REFUSED,
-        Cause.INTERRUPTED,
+        RefusalCause.INTERRUPTED,
     )
     assert disk_files(bench.path) == before
     bench.enter(new, force=True)
@@ -185,7 +185,7 @@ def test_what_git_did_after_a_kill_is_refused_over_and_saved(
     before = disk_files(bench.path), bench.git("for-each-ref"), bench.git("ls-files", "--stage")
     refused = bench.enter(new)
     assert refused.refusal is not None
-    assert (refused.refusal.cause, refused.refusal.paths) == (Cause.INTERRUPTED, ())
+    assert (refused.refusal.cause, refused.refusal.paths) == (RefusalCause.INTERRUPTED, ())
     assert before == (
         disk_files(bench.path),
         bench.git("for-each-ref"),

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from patchkit.model.objects import TreeEntry
-from patchkit.workspace import HALT_REF, Checkout, State
+from patchkit.workspace import HALT_REF, Checkout, CheckoutState
 from patchkit.workspace.changes import forget_files, refresh_index, rows_of, tracked_files
 from patchkit.workspace.checkout import Purpose, read_purpose, write_purpose
-from patchkit.workspace.enter import Action, Cause, foresee
+from patchkit.workspace.enter import Action, RefusalCause, foresee
 from tests.support.repos import git_in
 from tests.workspace.bench import Bench
 
@@ -25,7 +25,7 @@ def test_a_stack_and_where_it_is(bench: Bench) -> None:
     bench.enter(stack)
     seen = bench.look()
     assert (seen.state, seen.base, seen.applied, seen.head) == (
-        State.APPLIED,
+        CheckoutState.APPLIED,
         stack.base,
         stack.tip,
         stack.tip,
@@ -39,7 +39,7 @@ def test_commits_that_came_and_went(bench: Bench) -> None:
     bench.git("reset", "-q", "--hard", "HEAD~1")
     bench.git("commit", "-q", "--allow-empty", "-m", "mine")
     seen = bench.look()
-    assert (seen.state, seen.ahead, seen.dropped) == (State.AHEAD, 1, 1)
+    assert (seen.state, seen.ahead, seen.dropped) == (CheckoutState.AHEAD, 1, 1)
 
 
 def test_a_conflict_counts_whoever_left_it(bench: Bench) -> None:
@@ -47,7 +47,7 @@ def test_a_conflict_counts_whoever_left_it(bench: Bench) -> None:
     bench.enter(bench.stack())
     bench.git("update-index", "--index-info", stdin=UNMERGED)
     seen = bench.look()
-    assert (seen.state, seen.operation) == (State.CONFLICTED, "merge")
+    assert (seen.state, seen.operation) == (CheckoutState.CONFLICTED, "merge")
     assert "x.py" in seen.edited
 
 
@@ -56,7 +56,7 @@ def test_what_it_waits_for(bench: Bench) -> None:
     bench.enter(stack)
     bench.git("update-ref", HALT_REF, stack.base)
     seen = bench.look()
-    assert (seen.state, seen.operation, seen.halt) == (State.CONFLICTED, "bump", stack.base)
+    assert (seen.state, seen.operation, seen.halt) == (CheckoutState.CONFLICTED, "bump", stack.base)
 
 
 def test_a_detached_head_is_told(bench: Bench) -> None:
@@ -64,7 +64,7 @@ def test_a_detached_head_is_told(bench: Bench) -> None:
     bench.enter(stack)
     bench.git("checkout", "-q", "--detach")
     seen = bench.look()
-    assert (seen.state, seen.branch) == (State.FOREIGN, None)
+    assert (seen.state, seen.branch) == (CheckoutState.FOREIGN, None)
     assert seen.detail == f"HEAD is detached at {stack.tip[:10]}"
 
 
@@ -81,7 +81,7 @@ def test_what_would_be_done_is_foreseen(bench: Bench) -> None:
     bench.write("b.py", "mine\n")
     edited = foresee(bench.checkout, second)
     assert edited.refusal is not None
-    assert (edited.action, edited.refusal.cause) == (Action.REFUSED, Cause.EDITED)
+    assert (edited.action, edited.refusal.cause) == (Action.REFUSED, RefusalCause.EDITED)
     assert foresee(bench.checkout, second, force=True).action is Action.MOVED
     bench.git("checkout", "-q", "b.py")
     git_in(bench.write("way/mine", "x").parent, "init", "-q")
@@ -97,7 +97,7 @@ def test_what_no_force_can_save_is_foreseen(bench: Bench) -> None:
     git_in(bench.write("way/mine", "x").parent, "init", "-q")
     seen = foresee(bench.checkout, stack, force=True)
     assert seen.refusal is not None
-    assert (seen.action, seen.refusal.cause) == (Action.REFUSED, Cause.UNSAVABLE)
+    assert (seen.action, seen.refusal.cause) == (Action.REFUSED, RefusalCause.UNSAVABLE)
     assert foresee(bench.checkout, stack).action is Action.REFUSED
 
 

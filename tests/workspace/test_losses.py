@@ -11,9 +11,9 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.workspace.contents import contents_at
-from patchkit.workspace.enter import Action, Cause, Stacked
-from patchkit.workspace.journal import Step
-from patchkit.workspace.move import Target, settle
+from patchkit.workspace.enter import Action, RefusalCause, Stacked
+from patchkit.workspace.journal import MoveStep
+from patchkit.workspace.move import MoveTarget, settle
 from patchkit.workspace.put_files import put_back, put_in_place, release
 from tests.support.powers import without_calls
 from tests.support.repos import Files
@@ -53,7 +53,7 @@ def test_an_edit_of_the_same_size_and_time_is_seen(bench: Bench) -> None:
     stack = moved(bench, {"b.py": "2\n"})
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert (refused.refusal.cause, refused.refusal.paths) == (Cause.EDITED, ("b.py",))
+    assert (refused.refusal.cause, refused.refusal.paths) == (RefusalCause.EDITED, ("b.py",))
     assert (bench.path / "b.py").read_text() == "TOW\n"
     bench.enter(stack, force=True)
     bench.assert_at(stack)
@@ -158,7 +158,7 @@ def test_what_was_only_staged_is_kept_where_the_branch_alone_moves(bench: Bench,
     stack = bench.stack()
     bench.enter(stack)
     _stage(bench, name, "staged only\n")
-    done = settle(bench.checkout, bench.look(), Target(stack.base, stack.tip), when=WHEN)
+    done = settle(bench.checkout, bench.look(), MoveTarget(stack.base, stack.tip), when=WHEN)
     assert done.saved == (SAVED,)
     assert blob_in(bench, SAVED, b"staged only\n")
     bench.assert_at(stack)
@@ -171,7 +171,7 @@ def test_what_is_on_disk_as_well_is_not_saved_once_more(bench: Bench) -> None:
     bench.write("noted.txt", "noted\n")
     bench.git("add", "b.py")
     bench.git("add", "--intent-to-add", "noted.txt")
-    done = settle(bench.checkout, bench.look(), Target(stack.base, stack.tip), when=WHEN)
+    done = settle(bench.checkout, bench.look(), MoveTarget(stack.base, stack.tip), when=WHEN)
     assert done.saved == ()
     assert (bench.path / "b.py").read_text() == "edited\n"
 
@@ -216,7 +216,7 @@ class Places:
             (self.folder / "new" / name).write_text("new\n")
         names = ("gone.py", "a.py", "b.py", "deep/c.py", "added.py")
         self.steps = [
-            Step(name, contents_at(self.root, name), contents_at(self.folder / "new", name))
+            MoveStep(name, contents_at(self.root, name), contents_at(self.folder / "new", name))
             for name in names
         ]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from patchkit.cli.styled_text import Line
     from patchkit.manifest.values import Component
     from patchkit.ops.adopt import AdoptReport
-    from patchkit.stack.importing import Found
+    from patchkit.stack.importing import ImportSource
 
 
 @command(
@@ -123,7 +123,7 @@ def _read(
     order: list[str] | None,
     strip: int | None,
     message: str,
-) -> Found:
+) -> ImportSource:
     from patchkit.errors import UsageError
     from patchkit.gitcmd.process import user_identity
     from patchkit.manifest.values import GitPin

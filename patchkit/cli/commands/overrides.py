@@ -24,7 +24,7 @@ from patchkit.model.names import short_id
 
 if TYPE_CHECKING:
     from patchkit.guards.overrides.definitions import Standing
-    from patchkit.guards.overrides.override_review import Target
+    from patchkit.guards.overrides.override_review import OverrideTarget
     from patchkit.ops.overrides import ComponentOverrides, OverridesReport
     from patchkit.stack.lockfile import ReviewedTarget
 
@@ -142,7 +142,7 @@ def _render(terminal: Terminal, each: ComponentOverrides, *, everything: bool) -
         terminal.say(f"recorded {each.accepted} as reviewed in the lock")
 
 
-def _render_target(terminal: Terminal, target: Target, *, everything: bool) -> None:
+def _render_target(terminal: Terminal, target: OverrideTarget, *, everything: bool) -> None:
     terminal.product()
     terminal.product([word(target.verdict), "  ", Painted(target.name, Paint.STRONG)])
     before, now = target.reviewed, target.now

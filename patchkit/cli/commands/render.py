@@ -15,7 +15,7 @@ from patchkit.errors import ExitCode
 if TYPE_CHECKING:
     from patchkit.manifest.site_values import GivenValue
     from patchkit.ops.render import RenderedFile, RenderReport
-    from patchkit.rendering.documents import Kind
+    from patchkit.rendering.documents import DocumentKind
 
 
 @command(
@@ -117,16 +117,16 @@ def render(
     return terminal.report("render", report, report.exit_code, _render)
 
 
-def _kinds(words: list[str]) -> list[Kind]:
+def _kinds(words: list[str]) -> list[DocumentKind]:
     from patchkit.errors import Problem, UsageError
-    from patchkit.rendering.documents import Kind
+    from patchkit.rendering.documents import DocumentKind
 
-    known = [kind.value for kind in Kind]
+    known = [kind.value for kind in DocumentKind]
     unknown = [each for each in words if each not in known]
     if unknown:
         hint = f"it is one of {', '.join(known)}"
         raise UsageError(*(Problem(f"{each} is nothing to render", hint=hint) for each in unknown))
-    return [Kind(each) for each in words]
+    return [DocumentKind(each) for each in words]
 
 
 def _given(values: Path | None, folder: Path, settings: list[str]) -> list[GivenValue]:

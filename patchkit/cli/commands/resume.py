@@ -22,7 +22,7 @@ from patchkit.errors import ExitCode
 if TYPE_CHECKING:
     from patchkit.manifest.values import Component, Manifest
     from patchkit.ops.bump_report import BumpReport
-    from patchkit.ops.conflict_report import Step
+    from patchkit.ops.conflict_report import ResumeStep
     from patchkit.ops.resume import BackReport
 
 _GOING = {
@@ -64,10 +64,12 @@ def continue_(
     on top; after the last one pin, patches and lock are written together, and the checkout is at
     the new stack.
     """
-    from patchkit.ops.conflict_report import Step
+    from patchkit.ops.conflict_report import ResumeStep
 
     terminal = Terminal(quiet=quiet, json=json)
-    report = _go_on(terminal, Step.CONTINUE, manifest, component, workspace, cache, offline=offline)
+    report = _go_on(
+        terminal, ResumeStep.CONTINUE, manifest, component, workspace, cache, offline=offline
+    )
     return _told(terminal, "continue", report)
 
 
@@ -91,10 +93,12 @@ def skip(
     The patch leaves the series; what you did to the conflict is kept under a ref. Otherwise as
     `patchkit continue`.
     """
-    from patchkit.ops.conflict_report import Step
+    from patchkit.ops.conflict_report import ResumeStep
 
     terminal = Terminal(quiet=quiet, json=json)
-    report = _go_on(terminal, Step.SKIP, manifest, component, workspace, cache, offline=offline)
+    report = _go_on(
+        terminal, ResumeStep.SKIP, manifest, component, workspace, cache, offline=offline
+    )
     return _told(terminal, "skip", report)
 
 
@@ -162,7 +166,7 @@ def undo(
 
 def _go_on(  # noqa: PLR0917
     terminal: Terminal,
-    step: Step,
+    step: ResumeStep,
     manifest: str | None,
     component: str | None,
     workspace: Path,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from patchkit.python.inference import Scope, Values, parameters_of
+from patchkit.python.inference import NameScope, Values, parameters_of
 from patchkit.python.modules import FunctionNode
 from patchkit.python.resolve import Code
 
@@ -24,7 +24,7 @@ class Conditions(Struct, frozen=True):
     values: Values
     assume: Mapping[str, Mapping[str, bool]]
 
-    def holds(self, scope: Scope, test: ast.expr, depth: int = 0) -> bool | None:
+    def holds(self, scope: NameScope, test: ast.expr, depth: int = 0) -> bool | None:
         """Whether a test is true; None where that depends on more than is known."""
         found: bool | None = None
         match test:
@@ -49,22 +49,22 @@ class Conditions(Struct, frozen=True):
                 found = False
         return found
 
-    def _assumed(self, scope: Scope, name: str) -> bool | None:
+    def _assumed(self, scope: NameScope, name: str) -> bool | None:
         if name == "TYPE_CHECKING":
             return False
         return self.assume.get(scope.module.tree, {}).get(name)
 
     def _several(
-        self, scope: Scope, parts: list[ast.expr], depth: int, *, decisive: bool
+        self, scope: NameScope, parts: list[ast.expr], depth: int, *, decisive: bool
     ) -> bool | None:
         found = [self.holds(scope, part, depth) for part in parts]
         if decisive in found:
             return decisive
         return None if None in found else not decisive
 
-    def _followed(self, scope: Scope, name: str, depth: int) -> bool | None:
+    def _followed(self, scope: NameScope, name: str, depth: int) -> bool | None:
         """What a name holds that is bound once, for certain, to an expression."""
-        place: Scope | None = scope
+        place: NameScope | None = scope
         while place is not None and place.node is not None:
             if name in place.hidden or name in parameters_of(place.node):
                 return None
@@ -79,5 +79,5 @@ class Conditions(Struct, frozen=True):
         things = self.values.resolver.evaluate(scope.module, ast.Name(name, ast.Load()))
         match things:
             case (Code(node=ast.expr() as value, module=module, owner=""),):
-                return self.holds(Scope(module), value, depth + 1)
+                return self.holds(NameScope(module), value, depth + 1)
         return None

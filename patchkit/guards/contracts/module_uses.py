@@ -14,13 +14,13 @@ from fnmatch import fnmatchcase
 from msgspec import Struct, field
 
 from patchkit.guards.contracts.breaches import Breach, BrokenCall, Examined, OpenCall
-from patchkit.guards.contracts.traversal import Found, Spot, Traversal, absolute_name
+from patchkit.guards.contracts.traversal import CodeUse, Traversal, UseSpot, absolute_name
 from patchkit.manifest.values import DeclaredCall
 from patchkit.python.callables import Called, Opaque, accepts, arguments_of, how_called
 from patchkit.python.inference import Bound, Instance, Value, Values
 from patchkit.python.modules import Imported, JoinedModules, Module
 from patchkit.python.resolve import Absent, Code, Inherited, Outside
-from patchkit.python.signatures import Arguments, Misfit, Mismatch, mismatches
+from patchkit.python.signatures import Arguments, CallFault, CallMismatch, mismatches
 from patchkit.recipes.rule import Scope as Files
 
 _NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
@@ -74,7 +74,7 @@ class Examiner(Struct):
 
     # -- imports -------------------------------------------------------------------------------
 
-    def _import(self, module: Module, found: Found) -> None:
+    def _import(self, module: Module, found: CodeUse) -> None:
         if found.spot.caught & _NO_IMPORT:
             return
         if isinstance(found.node, ast.Import):
@@ -97,7 +97,7 @@ class Examiner(Struct):
                     what = f"{name} has no {alias.name}"
                     self._tell(Breach.NAME, module, found, f"{name}.{alias.name}", what, provider)
 
-    def _module(self, module: Module, found: Found, name: str) -> bool:
+    def _module(self, module: Module, found: CodeUse, name: str) -> bool:
         """Whether a module that is imported belongs to a component and is there."""
         if self.modules.path_of(name) is not None:
             return True
@@ -109,7 +109,7 @@ class Examiner(Struct):
             self._tell(Breach.MODULE, module, found, name, what, provider)
         return False
 
-    def _package(self, module: Module, found: Found, name: str) -> None:
+    def _package(self, module: Module, found: CodeUse, name: str) -> None:
         """A package that no component gives."""
         first = name.partition(".")[0]
         if self.modules.path_of(first) is not None:  # a namespace of several distributions
@@ -129,7 +129,13 @@ class Examiner(Struct):
         return ""
 
     def _tell(  # noqa: PLR0917
-        self, breach: Breach, module: Module, found: Found, target: str, what: str, provider: str
+        self,
+        breach: Breach,
+        module: Module,
+        found: CodeUse,
+        target: str,
+        what: str,
+        provider: str,
     ) -> None:
         place = (module.path, found.node.lineno, found.spot.within)
         if found.spot.versioned:
@@ -139,7 +145,7 @@ class Examiner(Struct):
 
     # -- names ---------------------------------------------------------------------------------
 
-    def _name(self, module: Module, node: ast.Attribute, spot: Spot) -> None:
+    def _name(self, module: Module, node: ast.Attribute, spot: UseSpot) -> None:
         """A dotted name that leads into a module of another component."""
         if spot.caught & _NO_NAME or node.attr in spot.asked or not _is_dotted(node.value):
             return
@@ -153,7 +159,7 @@ class Examiner(Struct):
             base = bases[0]
             assert isinstance(base, Module)
             what = f"{base.name} has no {node.attr}"
-            at = Found(node, spot)
+            at = CodeUse(node, spot)
             self._tell(Breach.NAME, module, at, f"{base.name}.{node.attr}", what, base.tree)
 
     def _is_foreign(self, module: Module) -> bool:
@@ -161,7 +167,7 @@ class Examiner(Struct):
 
     # -- calls ---------------------------------------------------------------------------------
 
-    def _call(self, module: Module, call: ast.Call, spot: Spot) -> None:
+    def _call(self, module: Module, call: ast.Call, spot: UseSpot) -> None:
         declared = self._declared(module, call)
         if not declared and isinstance(call.func, ast.Attribute):
             self._name(module, call.func, spot)
@@ -198,7 +204,7 @@ class Examiner(Struct):
                 return home.tree != self.tree
         return False
 
-    def _method(self, module: Module, call: ast.Call, spot: Spot) -> None:
+    def _method(self, module: Module, call: ast.Call, spot: UseSpot) -> None:
         """A method that an object of another component's class has not."""
         assert isinstance(call.func, ast.Attribute)
         name = call.func.attr
@@ -215,10 +221,12 @@ class Examiner(Struct):
         owner = base.owner
         if owner.module.tree != self.tree:
             place = f"{owner.module.name}.{owner.qualified}"
-            at, target = Found(call, spot), f"{place}.{name}"
+            at, target = CodeUse(call, spot), f"{place}.{name}"
             self._tell(Breach.NAME, module, at, target, f"{place} has no {name}", owner.module.tree)
 
-    def _bind(self, module: Module, call: ast.Call, spot: Spot, targets: Sequence[Called]) -> None:
+    def _bind(
+        self, module: Module, call: ast.Call, spot: UseSpot, targets: Sequence[Called]
+    ) -> None:
         given = arguments_of(call, spot.scope)
         wrong = [self._mismatches(each, given) for each in targets]
         if not all(wrong) or spot.caught & _NO_FIT:
@@ -234,7 +242,7 @@ class Examiner(Struct):
             what = "; ".join(each.text for each in first)
             self._leave_open(module, call, spot, f"{target.name} {what}; {_VERSIONED}")
             return
-        crossed = all(each.misfit is Misfit.CROSSED for each in first)
+        crossed = all(each.misfit is CallFault.CROSSED for each in first)
         self._broken.append(
             BrokenCall(
                 breach=Breach.CROSSED if crossed else Breach.ARGUMENTS,
@@ -250,7 +258,7 @@ class Examiner(Struct):
             )
         )
 
-    def _mismatches(self, target: Called, given: Arguments) -> tuple[Mismatch, ...]:
+    def _mismatches(self, target: Called, given: Arguments) -> tuple[CallMismatch, ...]:
         found = mismatches(target.signature, given)
         if found or not target.signature.more:
             return found
@@ -259,12 +267,12 @@ class Examiner(Struct):
         if not unknown:
             return ()
         text = f"takes no argument {', '.join(unknown)}, nor does what it passes them on to"
-        return (Mismatch(Misfit.KEYWORD, unknown, text),)
+        return (CallMismatch(CallFault.KEYWORD, unknown, text),)
 
     def _takes(self, target: Called, keyword: str) -> bool:
         return accepts(self.values, target, keyword)
 
-    def _leave_open(self, module: Module, call: ast.Call, spot: Spot, why: str) -> None:
+    def _leave_open(self, module: Module, call: ast.Call, spot: UseSpot, why: str) -> None:
         text = ast.unparse(call.func)
         self._open.append(OpenCall(module.path, call.lineno, spot.within, text, why))
 

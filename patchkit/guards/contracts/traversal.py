@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.guards.contracts.conditions import Conditions
-from patchkit.python.inference import Scope
+from patchkit.python.inference import NameScope
 from patchkit.python.modules import FunctionNode, Imported, Module, blocks_of, read_namespace
 from patchkit.python.resolve import Code
 
@@ -22,7 +22,7 @@ _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _ANYTHING = "BaseException"
 
 
-class Spot(Struct, frozen=True, eq=False):
+class UseSpot(Struct, frozen=True, eq=False):
     """Where something stands: `within` is the dotted name of the function or class around it.
 
     `caught` are the exceptions that a `try` around it takes, `asked` the attributes that a test
@@ -30,7 +30,7 @@ class Spot(Struct, frozen=True, eq=False):
     or of what a function takes, decides whether it runs.
     """
 
-    scope: Scope
+    scope: NameScope
     within: str = ""
     caught: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
@@ -38,11 +38,11 @@ class Spot(Struct, frozen=True, eq=False):
     versioned: bool = False
 
 
-class Found(Struct, frozen=True, eq=False):
+class CodeUse(Struct, frozen=True, eq=False):
     """An import, a call, or a dotted name that is not what a call calls."""
 
     node: ast.Import | ast.ImportFrom | ast.Call | ast.Attribute
-    spot: Spot
+    spot: UseSpot
 
 
 class Traversal(Struct, frozen=True):
@@ -50,16 +50,16 @@ class Traversal(Struct, frozen=True):
 
     conditions: Conditions
 
-    def walk(self, module: Module) -> Iterator[Found]:
+    def walk(self, module: Module) -> Iterator[CodeUse]:
         """Everything of a module that may run, in the order of the text."""
-        yield from self._block(module.syntax.body, Spot(Scope(module)))
+        yield from self._block(module.syntax.body, UseSpot(NameScope(module)))
 
     def imports(self, module: Module) -> Iterator[ast.Import | ast.ImportFrom]:
         """The imports that run when a module is loaded."""
-        yield from self._imports(module.syntax.body, Scope(module))
+        yield from self._imports(module.syntax.body, NameScope(module))
 
     def _imports(
-        self, body: Sequence[ast.stmt], scope: Scope
+        self, body: Sequence[ast.stmt], scope: NameScope
     ) -> Iterator[ast.Import | ast.ImportFrom]:
         for statement in body:
             match statement:
@@ -75,13 +75,13 @@ class Traversal(Struct, frozen=True):
                     for block in blocks_of(statement):
                         yield from self._imports(block, scope)
 
-    def _block(self, body: Sequence[ast.stmt], spot: Spot) -> Iterator[Found]:
+    def _block(self, body: Sequence[ast.stmt], spot: UseSpot) -> Iterator[CodeUse]:
         for statement in body:
             yield from self._statement(statement, spot)
             if isinstance(statement, _ENDS) or self._always_ends(statement, spot):
                 return
 
-    def _always_ends(self, statement: ast.stmt, spot: Spot) -> bool:
+    def _always_ends(self, statement: ast.stmt, spot: UseSpot) -> bool:
         if not isinstance(statement, ast.If):
             return False
         holds = self.conditions.holds(spot.scope, statement.test)
@@ -90,10 +90,10 @@ class Traversal(Struct, frozen=True):
         taken = statement.body if holds else statement.orelse
         return any(isinstance(each, _ENDS) for each in taken)
 
-    def _statement(self, statement: ast.stmt, spot: Spot) -> Iterator[Found]:
+    def _statement(self, statement: ast.stmt, spot: UseSpot) -> Iterator[CodeUse]:
         match statement:
             case ast.Import() | ast.ImportFrom():
-                yield Found(statement, spot)
+                yield CodeUse(statement, spot)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield from self._function(statement, spot)
             case ast.ClassDef():
@@ -118,7 +118,7 @@ class Traversal(Struct, frozen=True):
             case _:
                 yield from self._other(statement, spot)
 
-    def _other(self, statement: ast.stmt, spot: Spot) -> Iterator[Found]:
+    def _other(self, statement: ast.stmt, spot: UseSpot) -> Iterator[CodeUse]:
         """A statement whose expressions come first and whose blocks may run."""
         blocks: list[list[ast.stmt]] = []
         for _, value in ast.iter_fields(statement):
@@ -136,8 +136,8 @@ class Traversal(Struct, frozen=True):
             yield from self._block(block, spot)
 
     def _function(
-        self, node: FunctionNode, spot: Spot, owner: Code | None = None
-    ) -> Iterator[Found]:
+        self, node: FunctionNode, spot: UseSpot, owner: Code | None = None
+    ) -> Iterator[CodeUse]:
         arguments = node.args
         for each in (
             *node.decorator_list,
@@ -145,12 +145,12 @@ class Traversal(Struct, frozen=True):
             *filter(None, arguments.kw_defaults),
         ):
             yield from self._expression(each, spot)
-        scope = Scope(spot.scope.module, node, owner, spot.scope, self._hidden(node))
+        scope = NameScope(spot.scope.module, node, owner, spot.scope, self._hidden(node))
         # what is caught around a definition is not caught around its calls
-        inner = Spot(scope, _dotted(spot.within, node.name), late=True)
+        inner = UseSpot(scope, _dotted(spot.within, node.name), late=True)
         yield from self._block(node.body, inner)
 
-    def _class(self, node: ast.ClassDef, spot: Spot) -> Iterator[Found]:
+    def _class(self, node: ast.ClassDef, spot: UseSpot) -> Iterator[CodeUse]:
         for each in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
             yield from self._expression(each, spot)
         around = "" if spot.scope.node is None else "<locals>"
@@ -179,10 +179,10 @@ class Traversal(Struct, frozen=True):
                     names |= set(several) & set(known)
         return frozenset(names)
 
-    def _expression(self, node: ast.expr, spot: Spot) -> Iterator[Found]:  # noqa: PLR0912
+    def _expression(self, node: ast.expr, spot: UseSpot) -> Iterator[CodeUse]:  # noqa: PLR0912
         match node:
             case ast.Call(func=func):
-                yield Found(node, spot)
+                yield CodeUse(node, spot)
                 if isinstance(func, ast.Attribute):
                     yield from self._expression(func.value, spot)
                 elif not isinstance(func, ast.Name):
@@ -190,10 +190,10 @@ class Traversal(Struct, frozen=True):
                 for each in (*node.args, *(k.value for k in node.keywords)):
                     yield from self._expression(each, spot)
             case ast.Attribute(value=value, ctx=ast.Load()):
-                yield Found(node, spot)
+                yield CodeUse(node, spot)
                 yield from self._expression(value, spot)
             case ast.Lambda(body=body):
-                scope = Scope(spot.scope.module, node, None, spot.scope)
+                scope = NameScope(spot.scope.module, node, None, spot.scope)
                 yield from self._expression(body, replace(spot, scope=scope, late=True))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 yield from self._expression(test, spot)
@@ -212,8 +212,8 @@ class Traversal(Struct, frozen=True):
                         yield from self._expression(child, spot)
 
     def _alternatives(
-        self, values: Sequence[ast.expr], spot: Spot, *, ends: bool
-    ) -> Iterator[Found]:
+        self, values: Sequence[ast.expr], spot: UseSpot, *, ends: bool
+    ) -> Iterator[CodeUse]:
         for value in values:
             yield from self._expression(value, spot)
             if self.conditions.holds(spot.scope, value) is ends:
@@ -221,8 +221,8 @@ class Traversal(Struct, frozen=True):
             spot = _asking(spot, value)
 
     def _comprehension(
-        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, spot: Spot
-    ) -> Iterator[Found]:
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, spot: UseSpot
+    ) -> Iterator[CodeUse]:
         inner = spot
         for each in node.generators:
             yield from self._expression(each.iter, inner)
@@ -236,7 +236,7 @@ class Traversal(Struct, frozen=True):
             yield from self._expression(part, inner)
 
 
-def _asking(spot: Spot, test: ast.expr) -> Spot:
+def _asking(spot: UseSpot, test: ast.expr) -> UseSpot:
     """The place behind a test that may or may not hold: what it asks for."""
     asked: set[str] = set()
     versioned = spot.versioned
@@ -251,7 +251,7 @@ def _asking(spot: Spot, test: ast.expr) -> Spot:
     return replace(spot, asked=spot.asked | asked, versioned=versioned)
 
 
-def _hiding(spot: Spot, names: Iterable[str]) -> Spot:
+def _hiding(spot: UseSpot, names: Iterable[str]) -> UseSpot:
     scope = replace(spot.scope, hidden=spot.scope.hidden | frozenset(names))
     return replace(spot, scope=scope)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.python.evaluate import Reader
+from patchkit.python.evaluate import Evaluator
 from patchkit.python.modules import Module, Modules
 from patchkit.python.resolve import Resolver
 from patchkit.recipes.rule import CodeRule, Recipe
@@ -81,7 +81,7 @@ def find_replacements(recipe: Recipe, modules: Modules, files: Mapping[str, byte
     BadInputError for a rule that ast-grep does not take.
     """
     rules = require_capturing(recipe)
-    reader = Reader(Resolver(modules))
+    reader = Evaluator(Resolver(modules))
     targets: dict[str, list[CallSite]] = {}
     uncertain: list[CallSite] = []
     for path, data in sorted(files.items()):
@@ -104,7 +104,7 @@ def _captures(rule: CodeRule, source: Source, data: bytes) -> Iterator[Capture]:
 
 
 def _read(
-    captures: Iterable[Capture], source: Source, modules: Modules, reader: Reader
+    captures: Iterable[Capture], source: Source, modules: Modules, reader: Evaluator
 ) -> Iterator[tuple[CallSite, Collection[str], bool]]:
     nodes: Mapping[tuple[int, int], ast.expr] = {}
     module: Module | None = None

@@ -146,7 +146,7 @@ def _without_docstring(node: ast.AST) -> object:
     return body
 
 
-class Kind(str, Enum):
+class TargetKind(str, Enum):
     """What a target is."""
 
     FUNCTION = "function"
@@ -160,7 +160,7 @@ class Kind(str, Enum):
     @property
     def is_there(self) -> bool:
         """Whether the name leads to something."""
-        return self not in (Kind.ABSENT, Kind.UNCLEAR)
+        return self not in (TargetKind.ABSENT, TargetKind.UNCLEAR)
 
 
 class Standing(Struct, frozen=True):
@@ -171,7 +171,7 @@ class Standing(Struct, frozen=True):
     unclear name ends. Of something outside `signature` is its name there.
     """
 
-    kind: Kind
+    kind: TargetKind
     place: str = ""
     signature: str = ""
     body: str = ""
@@ -183,7 +183,7 @@ def standing_of(resolver: Resolver, name: str) -> Standing:
     things = resolver.resolve(name)
     first = things[0]
     if isinstance(first, Absent | Unclear):
-        kind = Kind.ABSENT if isinstance(first, Absent) else Kind.UNCLEAR
+        kind = TargetKind.ABSENT if isinstance(first, Absent) else TargetKind.UNCLEAR
         return Standing(kind, why=first.why)
     inner = tuple(thing for thing in things if not isinstance(thing, Outside))
     own: tuple[Thing, ...] = inner or things
@@ -200,25 +200,31 @@ def source_of(resolver: Resolver, name: str) -> tuple[Code, ...]:
     return tuple(thing for thing in resolver.resolve(name) if isinstance(thing, Code))
 
 
-def _kind(things: Sequence[Thing]) -> Kind:
+def _kind(things: Sequence[Thing]) -> TargetKind:
     kinds = set(map(_kind_of, things))
-    order = (Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.VALUE, Kind.OUTSIDE)
+    order = (
+        TargetKind.FUNCTION,
+        TargetKind.CLASS,
+        TargetKind.MODULE,
+        TargetKind.VALUE,
+        TargetKind.OUTSIDE,
+    )
     return next(kind for kind in order if kind in kinds)
 
 
-def _kind_of(thing: Thing) -> Kind:
+def _kind_of(thing: Thing) -> TargetKind:
     match thing:
         case Module():
-            return Kind.MODULE
+            return TargetKind.MODULE
         case Outside():
-            return Kind.OUTSIDE
+            return TargetKind.OUTSIDE
         case Inherited():
-            return Kind.FUNCTION
+            return TargetKind.FUNCTION
         case Code(node=ast.ClassDef()):
-            return Kind.CLASS
+            return TargetKind.CLASS
         case Code(node=ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda()):
-            return Kind.FUNCTION
-    return Kind.VALUE
+            return TargetKind.FUNCTION
+    return TargetKind.VALUE
 
 
 def _place(thing: Thing) -> str:

@@ -24,7 +24,7 @@ from patchkit.recipes.recipe_file import load_recipe
 from patchkit.stack.lockfile import Reviewed, ReviewedTarget
 
 
-class Verdict(str, Enum):
+class TargetVerdict(str, Enum):
     """What became of a target since it was reviewed, from worst to best."""
 
     GONE = "gone"  # it was there when it was reviewed
@@ -38,17 +38,17 @@ class Verdict(str, Enum):
     @property
     def is_open(self) -> bool:
         """Whether somebody has to look."""
-        return self not in (Verdict.DECLARED, Verdict.SAME)
+        return self not in (TargetVerdict.DECLARED, TargetVerdict.SAME)
 
 
-class Target(Struct, frozen=True):
+class OverrideTarget(Struct, frozen=True):
     """A name that is replaced: the calls that name it, what it is now and what was reviewed.
 
     `reason` is the manifest's for one that need not be there.
     """
 
     name: str
-    verdict: Verdict
+    verdict: TargetVerdict
     calls: tuple[CallSite, ...]
     now: Standing
     reviewed: ReviewedTarget | None = None
@@ -62,13 +62,13 @@ def review_targets(
     absent: Sequence[AbsentTarget] = (),
     *,
     comparing: bool = False,
-) -> tuple[Target, ...]:
+) -> tuple[OverrideTarget, ...]:
     """Judge every target; the names of `calls` and `standings` are the same.
 
     `comparing`: `reviewed` is another commit of the target, and what it has and this one has not is
     gone, whatever is declared.
     """
-    targets: list[Target] = []
+    targets: list[OverrideTarget] = []
     for name, sites in sorted(calls.items()):
         before = reviewed.get(name)
         reason = "" if comparing and before else _reason(name, absent)
@@ -77,7 +77,7 @@ def review_targets(
 
 
 def unused_reasons(
-    targets: Iterable[Target], absent: Sequence[AbsentTarget]
+    targets: Iterable[OverrideTarget], absent: Sequence[AbsentTarget]
 ) -> Iterator[AbsentTarget]:
     """Declarations that no target needs: all that they name is there, or nothing names it."""
     missing = [each.name for each in targets if not each.now.kind.is_there]
@@ -86,7 +86,7 @@ def unused_reasons(
             yield declared
 
 
-def accepted(targets: Iterable[Target], chosen: Sequence[str], commit: str) -> Reviewed:
+def accepted(targets: Iterable[OverrideTarget], chosen: Sequence[str], commit: str) -> Reviewed:
     """What the lock has to say once the targets that the globs name were looked at; () for all.
 
     What is not there cannot be accepted, only declared in the manifest, with the reason: until then
@@ -94,10 +94,10 @@ def accepted(targets: Iterable[Target], chosen: Sequence[str], commit: str) -> R
     """
     found: dict[str, ReviewedTarget] = {}
     for target in targets:
-        same = target.verdict is Verdict.SAME or not is_chosen(target.name, chosen)
+        same = target.verdict is TargetVerdict.SAME or not is_chosen(target.name, chosen)
         if target.now.kind.is_there and not same:
             found[target.name] = as_reviewed(target.now, commit)
-        elif target.reviewed is not None and target.verdict is not Verdict.DECLARED:
+        elif target.reviewed is not None and target.verdict is not TargetVerdict.DECLARED:
             found[target.name] = target.reviewed
     return found
 
@@ -112,10 +112,10 @@ def is_chosen(name: str, globs: Sequence[str]) -> bool:
     return not globs or any(fnmatchcase(name, glob) for glob in globs)
 
 
-def count_verdicts(targets: Iterable[Target]) -> dict[Verdict, int]:
+def count_verdicts(targets: Iterable[OverrideTarget]) -> dict[TargetVerdict, int]:
     """How many targets have each verdict, the worst first; none that nobody has."""
     counted = Counter(each.verdict for each in targets)
-    return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
+    return {verdict: counted[verdict] for verdict in TargetVerdict if counted[verdict]}
 
 
 def _target(
@@ -124,19 +124,19 @@ def _target(
     now: Standing,
     before: ReviewedTarget | None,
     reason: str,
-) -> Target:
+) -> OverrideTarget:
     if not now.kind.is_there:
         if reason:
-            return Target(name, Verdict.DECLARED, calls, now, before, reason)
-        verdict = Verdict.GONE if before else Verdict.NOT_THERE
-        return Target(name, verdict, calls, now, before)
+            return OverrideTarget(name, TargetVerdict.DECLARED, calls, now, before, reason)
+        verdict = TargetVerdict.GONE if before else TargetVerdict.NOT_THERE
+        return OverrideTarget(name, verdict, calls, now, before)
     if before is None:
-        verdict = Verdict.NEW
+        verdict = TargetVerdict.NEW
     elif (before.kind, before.signature) != (now.kind.value, now.signature):
-        verdict = Verdict.SIGNATURE
+        verdict = TargetVerdict.SIGNATURE
     else:
-        verdict = Verdict.SAME if before.body == now.body else Verdict.BODY
-    return Target(name, verdict, calls, now, before)
+        verdict = TargetVerdict.SAME if before.body == now.body else TargetVerdict.BODY
+    return OverrideTarget(name, verdict, calls, now, before)
 
 
 def _reason(name: str, absent: Sequence[AbsentTarget]) -> str:
@@ -161,7 +161,7 @@ class Survey(Struct, frozen=True):
     package of the target, `unused` declarations of absent targets that nothing needs.
     """
 
-    targets: tuple[Target, ...]
+    targets: tuple[OverrideTarget, ...]
     uncertain: tuple[CallSite, ...]
     elsewhere: int
     unused: tuple[AbsentTarget, ...]
@@ -221,11 +221,15 @@ def standings(resolver: Resolver, names: Mapping[str, object]) -> dict[str, Stan
 _NAMED = 3
 
 _TOLD = {
-    Verdict.GONE: (Severity.ERROR, "gone", "not there any more"),
-    Verdict.NOT_THERE: (Severity.ERROR, "not-there", "not there, and no reason is given"),
-    Verdict.SIGNATURE: (Severity.ERROR, "signature", "called in another way than when reviewed"),
-    Verdict.BODY: (Severity.WARNING, "body", "not the code that was reviewed"),
-    Verdict.NEW: (Severity.WARNING, "new", "not reviewed yet"),
+    TargetVerdict.GONE: (Severity.ERROR, "gone", "not there any more"),
+    TargetVerdict.NOT_THERE: (Severity.ERROR, "not-there", "not there, and no reason is given"),
+    TargetVerdict.SIGNATURE: (
+        Severity.ERROR,
+        "signature",
+        "called in another way than when reviewed",
+    ),
+    TargetVerdict.BODY: (Severity.WARNING, "body", "not the code that was reviewed"),
+    TargetVerdict.NEW: (Severity.WARNING, "new", "not reviewed yet"),
 }
 
 
@@ -253,7 +257,7 @@ def override_findings(found: Survey, pair: str, command: str) -> Iterator[Findin
         yield Finding(Severity.WARNING, "override-unused", what, where, "delete the declaration")
 
 
-def _names(targets: Sequence[Target]) -> str:
+def _names(targets: Sequence[OverrideTarget]) -> str:
     shown = ", ".join(each.name for each in targets[:_NAMED])
     more = len(targets) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown

@@ -22,7 +22,7 @@ from patchkit.model.text import counted
 from patchkit.recipes.sites import Site
 
 
-class State(str, Enum):
+class ReviewState(str, Enum):
     """What is known of a site."""
 
     NEW = "new"
@@ -39,7 +39,7 @@ class ResidualSite(Struct, frozen=True):
     line: int
     within: str
     text: str
-    state: State
+    state: ReviewState
     reason: str = ""
 
     @property
@@ -54,7 +54,7 @@ class Review(Struct, frozen=True):
     sites: tuple[ResidualSite, ...]
     unmatched: tuple[ReviewedSite | ReviewedArea, ...]
 
-    def count(self, state: State) -> int:
+    def count(self, state: ReviewState) -> int:
         """How many sites are in a state."""
         return sum(site.state is state for site in self.sites)
 
@@ -92,11 +92,15 @@ def with_reviewed(
 
     Without a reason they become known; what is known already, or was reviewed, stays as it is.
     """
-    done = (State.REVIEWED,) if reason else (State.REVIEWED, State.EXPIRED, State.KNOWN)
+    done = (
+        (ReviewState.REVIEWED,)
+        if reason
+        else (ReviewState.REVIEWED, ReviewState.EXPIRED, ReviewState.KNOWN)
+    )
     chosen = [site for site in sites if site.state not in done]
     added = [ReviewedSite(_known_by(site), reason, 1, until) for site in chosen]
-    expired = {_known_by(site) for site in chosen if site.state is State.EXPIRED}
-    looked_at = Counter(_known_by(site) for site in chosen if site.state is State.KNOWN)
+    expired = {_known_by(site) for site in chosen if site.state is ReviewState.EXPIRED}
+    looked_at = Counter(_known_by(site) for site in chosen if site.state is ReviewState.KNOWN)
     kept = []
     for each in baseline.sites:
         if not each.reason:
@@ -119,10 +123,10 @@ def without(baseline: Baseline, entries: Sequence[ReviewedSite | ReviewedArea]) 
 
 def _judged(site: Site, entry: ReviewedSite | ReviewedArea | None, today: date) -> ResidualSite:
     known_by = fingerprint(site)
-    state = State.NEW
+    state = ReviewState.NEW
     if entry is not None:
-        current = State.REVIEWED if entry.reason else State.KNOWN
-        state = State.EXPIRED if _is_past(entry, today) else current
+        current = ReviewState.REVIEWED if entry.reason else ReviewState.KNOWN
+        state = ReviewState.EXPIRED if _is_past(entry, today) else current
     reason = "" if entry is None else entry.reason
     return ResidualSite(site.rule, site.path, site.line, site.within, known_by.text, state, reason)
 
@@ -147,8 +151,8 @@ def _known_by(site: ResidualSite) -> Fingerprint:
 _NAMED = 3
 
 _TOLD = {
-    State.NEW: ("new", "no patch covers"),
-    State.EXPIRED: ("expired", "a reason that is over covers"),
+    ReviewState.NEW: ("new", "no patch covers"),
+    ReviewState.EXPIRED: ("expired", "a reason that is over covers"),
 }
 
 

@@ -8,7 +8,7 @@ what is below `CERTAIN` is for a person to look at.
 
 from __future__ import annotations
 
-from patchkit.model.merging.edits import Doubt, Resolution, Rule
+from patchkit.model.merging.edits import Doubt, RegionResolution, Rule
 from patchkit.model.merging.merge import FileMerge
 from patchkit.model.merging.regions import Region
 
@@ -55,7 +55,7 @@ def confidence_of(merge: FileMerge) -> float:
     return round(confidence, 2)
 
 
-def _place(region: Region, resolution: Resolution) -> float:
+def _place(region: Region, resolution: RegionResolution) -> float:
     if Doubt.REWRITTEN in resolution.doubts:
         return _REWRITTEN
     if resolution.rule is Rule.BOTH_INSERT:

@@ -38,7 +38,7 @@ class Doubt(str, Enum):
         return self in (Doubt.DOES_NOT_PARSE, Doubt.DEFINED_TWICE, Doubt.LINES_LOST)
 
 
-class Edit(Struct, frozen=True):
+class MergeEdit(Struct, frozen=True):
     """Lines start..end of upstream's file (from 0, end excluded) that become `lines`."""
 
     start: int
@@ -46,7 +46,7 @@ class Edit(Struct, frozen=True):
     lines: tuple[bytes, ...]
 
 
-def edited(lines: Sequence[bytes], edits: Sequence[Edit]) -> list[bytes] | None:
+def edited(lines: Sequence[bytes], edits: Sequence[MergeEdit]) -> list[bytes] | None:
     """`lines` with all edits; None if two of them meet."""
     result: list[bytes] = []
     at = 0
@@ -59,13 +59,13 @@ def edited(lines: Sequence[bytes], edits: Sequence[Edit]) -> list[bytes] | None:
     return [*result, *lines[at:]]
 
 
-class Resolution(Struct, frozen=True):
+class RegionResolution(Struct, frozen=True):
     """How one region was settled: what it does to upstream's file, by which rule.
 
     `detail` says in a few words what a reviewer should know. `doubts` lower the confidence.
     """
 
     rule: Rule
-    edits: tuple[Edit, ...]
+    edits: tuple[MergeEdit, ...]
     detail: str = ""
     doubts: tuple[Doubt, ...] = ()

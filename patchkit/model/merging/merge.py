@@ -19,7 +19,7 @@ from patchkit.model.merging.checks import (
     names_unbound,
     upstream_share,
 )
-from patchkit.model.merging.edits import Doubt, Resolution, Rule, edited
+from patchkit.model.merging.edits import Doubt, RegionResolution, Rule, edited
 from patchkit.model.merging.merge_rules import resolve
 from patchkit.model.merging.regions import Region, ThreeWay, compare_three
 
@@ -37,7 +37,7 @@ class FileMerge(Struct, frozen=True):
 
     data: bytes | None
     three: ThreeWay
-    steps: tuple[tuple[Region, Resolution | None], ...]
+    steps: tuple[tuple[Region, RegionResolution | None], ...]
     clean: bool
     doubts: tuple[Doubt, ...] = ()
     names: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.merging.checks import added_lines
-from patchkit.model.merging.edits import Doubt, Edit, Resolution, Rule
+from patchkit.model.merging.edits import Doubt, MergeEdit, RegionResolution, Rule
 from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.python_imports import (
     imported_by,
@@ -73,7 +73,7 @@ _STATEMENT = 12
 
 def resolve(
     region: Region, three: ThreeWay, *, python: bool, patch_first: bool = False
-) -> Resolution | None:
+) -> RegionResolution | None:
     """What the patch does in a region where both sides changed; None if nobody can say.
 
     Where both sides insert at one point and nothing speaks for an order, upstream's lines come
@@ -81,10 +81,10 @@ def resolve(
     """
     settled = region.settled
     if settled is not None:
-        return Resolution(Rule.CLEAN, _edit(region, settled))
+        return RegionResolution(Rule.CLEAN, _edit(region, settled))
     share = _upstream_share(region, three)
     if _is_contained(region, three) or (share == 1.0 and _added(region) >= _ENOUGH_ANYWHERE):
-        return Resolution(Rule.CONTAINED, (), "upstream has these lines already")
+        return RegionResolution(Rule.CONTAINED, (), "upstream has these lines already")
     if python:
         imports = _imports(region)
         if imports is not None:
@@ -97,11 +97,11 @@ def resolve(
     return _beside(region, three, patch_first=patch_first) or _words(region)
 
 
-def _edit(region: Region, lines: Sequence[bytes]) -> tuple[Edit, ...]:
+def _edit(region: Region, lines: Sequence[bytes]) -> tuple[MergeEdit, ...]:
     if tuple(lines) == region.upstream:
         return ()
     start = region.upstream_at
-    return (Edit(start, start + len(region.upstream), tuple(lines)),)
+    return (MergeEdit(start, start + len(region.upstream), tuple(lines)),)
 
 
 # -- what upstream has already -----------------------------------------------------------------
@@ -152,7 +152,7 @@ def _telling(lines: Sequence[bytes]) -> Counter[bytes]:
 # -- imports -----------------------------------------------------------------------------------
 
 
-def _imports(region: Region) -> Resolution | None:
+def _imports(region: Region) -> RegionResolution | None:
     """Only where lines are not enough: both changed one statement, or import the same name."""
     sides = [imported_by(lines) for lines in (region.base, region.upstream, region.patch)]
     before, theirs, ours = sides
@@ -163,10 +163,10 @@ def _imports(region: Region) -> Resolution | None:
     merged = merge_imports(region.base, region.upstream, region.patch)
     if merged is None:
         return None
-    return Resolution(Rule.IMPORTS, _edit(region, merged), "import statements of both sides")
+    return RegionResolution(Rule.IMPORTS, _edit(region, merged), "import statements of both sides")
 
 
-def _listed(region: Region, three: ThreeWay) -> Resolution | None:
+def _listed(region: Region, three: ThreeWay) -> RegionResolution | None:
     """Names that both sides list in whole statements, which may begin and end beyond the region."""
     above, below = _common_lines(region, three)
     sides = (region.base, region.upstream, region.patch)
@@ -180,8 +180,8 @@ def _listed(region: Region, three: ThreeWay) -> Resolution | None:
         merged = merge_listed(wide[0], wide[1], wide[2], rest)
         if merged is None:
             return None
-        edit = Edit(start, end, merged)
-        return Resolution(Rule.IMPORTS, (edit,), "names that both sides import or list")
+        edit = MergeEdit(start, end, merged)
+        return RegionResolution(Rule.IMPORTS, (edit,), "names that both sides import or list")
     return None
 
 
@@ -211,9 +211,9 @@ def _are_apart(region: Region) -> bool:
     )
 
 
-def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> Resolution | None:
+def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> RegionResolution | None:
     """Each of the patch's edits beside upstream's, or where upstream moved its surroundings."""
-    moved: list[Edit] = []
+    moved: list[MergeEdit] = []
     staying: list[LineEdit] = []
     for edit in region.patch_edits:
         place = _moved(edit, region, three)
@@ -226,19 +226,21 @@ def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> Resolution
         return None
     edits = (*_edit(region, _woven(rest, three, patch_first=patch_first)), *moved)
     if moved:
-        return Resolution(Rule.MOVED, edits, f"upstream moved its surroundings{_to_lines(moved)}")
+        return RegionResolution(
+            Rule.MOVED, edits, f"upstream moved its surroundings{_to_lines(moved)}"
+        )
     inserts = any(
         own.inserts_only and up.inserts_only and own.start == up.start
         for own in staying
         for up in region.upstream_edits
     )
     if inserts:
-        return Resolution(Rule.BOTH_INSERT, edits, "both sides add lines at one place")
+        return RegionResolution(Rule.BOTH_INSERT, edits, "both sides add lines at one place")
     doubts = (Doubt.REWRITTEN,) if _is_rewritten(region, three) else ()
-    return Resolution(Rule.BESIDE, edits, "upstream changed the lines next to it", doubts)
+    return RegionResolution(Rule.BESIDE, edits, "upstream changed the lines next to it", doubts)
 
 
-def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> Edit | None:
+def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> MergeEdit | None:
     """The edit's new place, if upstream took away what it removes or stands next to.
 
     Lines that upstream put back into the same region, indented otherwise perhaps, did not move.
@@ -252,7 +254,7 @@ def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> Edit | None:
     return find_moved(three.base, three.upstream, three.patch, edit, three.upstream_edits)
 
 
-def _to_lines(moved: Sequence[Edit]) -> str:
+def _to_lines(moved: Sequence[MergeEdit]) -> str:
     lines = [str(each.start + 1) for each in moved]
     return f" to line{'s' if len(lines) > 1 else ''} {', '.join(lines)}"
 
@@ -309,9 +311,9 @@ def _is_rewritten(region: Region, three: ThreeWay) -> bool:
 # -- edits of the same lines -------------------------------------------------------------------
 
 
-def _words(region: Region) -> Resolution | None:
+def _words(region: Region) -> RegionResolution | None:
     merged = merge_words(region.base, region.upstream, region.patch)
     if merged is None:
         return None
     detail = "both sides change other words of the same lines"
-    return Resolution(Rule.WORDS, _edit(region, merged), detail)
+    return RegionResolution(Rule.WORDS, _edit(region, merged), detail)

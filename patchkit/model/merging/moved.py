@@ -17,7 +17,7 @@ from patchkit.model.diff_parse import split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.checks import file_doubts, names_used
-from patchkit.model.merging.edits import Edit, edited
+from patchkit.model.merging.edits import MergeEdit, edited
 from patchkit.model.merging.regions import Region, ThreeWay
 
 _AROUND = 8  # lines looked at above and below the edit
@@ -31,7 +31,7 @@ def find_moved(
     patch: Sequence[bytes],
     edit: LineEdit,
     upstream_edits: Sequence[LineEdit],
-) -> Edit | None:
+) -> MergeEdit | None:
     """The edit at the place where its surroundings are in `upstream` now; None if unknown."""
     come = [line for each in upstream_edits for line in range(each.new_start, each.new_end)]
     scored = scored_places(base, upstream, edit, come)
@@ -58,11 +58,11 @@ def placed_at(
     patch: Sequence[bytes],
     edit: LineEdit,
     at: int,
-) -> Edit | None:
+) -> MergeEdit | None:
     """The edit at line `at` of `upstream`, indented as its surroundings are there."""
     lines = tuple(patch[edit.new_start : edit.new_end])
     moved = _reindent(lines, _shift(base, upstream, edit, at))
-    return None if moved is None else Edit(at, at + edit.end - edit.start, moved)
+    return None if moved is None else MergeEdit(at, at + edit.end - edit.start, moved)
 
 
 def _starts(
@@ -194,7 +194,7 @@ def merge_moved(three: ThreeWay, stuck: Iterable[Region], homes: Homes) -> Moved
         if there <= _best(three.base, edit, before):
             return None
     left = [(each.start, each.end, each) for each in three.patch_edits if each not in edits]
-    kept = [Edit(a, b, tuple(three.patch[e.new_start : e.new_end])) for a, b, e in left]
+    kept = [MergeEdit(a, b, tuple(three.patch[e.new_start : e.new_end])) for a, b, e in left]
     return MovedMerge(merge.files, merge.names, b"".join(edited(three.base, kept) or ()))
 
 
@@ -205,7 +205,7 @@ def _merge_elsewhere(
     candidates: Mapping[str, bytes],
 ) -> SplitMerge | None:
     texts = {path: split_lines(data) for path, data in candidates.items() if _NUL not in data}
-    found: dict[str, list[tuple[LineEdit, Edit]]] = {}
+    found: dict[str, list[tuple[LineEdit, MergeEdit]]] = {}
     for edit in edits:
         place = _place(old, new, edit, texts)
         if place is None:
@@ -235,7 +235,7 @@ def _place(
     new: Sequence[bytes],
     edit: LineEdit,
     texts: Mapping[str, Sequence[bytes]],
-) -> tuple[str, Edit] | None:
+) -> tuple[str, MergeEdit] | None:
     """The only place in all files that has the most of what stands around the edit."""
     scored = sorted(
         (

@@ -94,7 +94,7 @@ def _said(band: Band) -> str:
 ROW = 20
 
 
-class Look(Struct, frozen=True):
+class StateStyle(Struct, frozen=True):
     """`key` names the colour in the style sheet; `bands` are the filled parts of a row's height."""
 
     key: str
@@ -104,21 +104,21 @@ class Look(Struct, frozen=True):
     means: str
 
 
-_APPLIES = Look("applies", "applies", "✓", ((14, ROW),), "every hunk at its line")
-_OFFSETS = Look("offsets", "offsets", "≈", ((11, ROW),), "applies, at other lines")
-_MERGES = Look("merges", "merges", "~", ((7, ROW),), "a bump carries it by merging")
-_ANEW = Look("anew", "regenerates", "↻", ((4, 8), (11, ROW)), "its recipe regenerates it")
-_ABSORBED = Look("absorbed", "absorbed", "−", ((0, 4), (16, ROW)), "upstream has it")  # noqa: RUF001
-_EMPTY = Look("empty", "empty", "·", ((18, ROW),), "changes no file")
-_CONFLICTS = Look("conflicts", "conflicts", "✗", ((0, ROW),), "a hunk has no place")
-_WAITS = Look(
+_APPLIES = StateStyle("applies", "applies", "✓", ((14, ROW),), "every hunk at its line")
+_OFFSETS = StateStyle("offsets", "offsets", "≈", ((11, ROW),), "applies, at other lines")
+_MERGES = StateStyle("merges", "merges", "~", ((7, ROW),), "a bump carries it by merging")
+_ANEW = StateStyle("anew", "regenerates", "↻", ((4, 8), (11, ROW)), "its recipe regenerates it")
+_ABSORBED = StateStyle("absorbed", "absorbed", "−", ((0, 4), (16, ROW)), "upstream has it")  # noqa: RUF001
+_EMPTY = StateStyle("empty", "empty", "·", ((18, ROW),), "changes no file")
+_CONFLICTS = StateStyle("conflicts", "conflicts", "✗", ((0, ROW),), "a hunk has no place")
+_WAITS = StateStyle(
     "empty",
     "waits",
     "◦",
     ((2, 6), (9, 13), (16, ROW)),
     "fails as an earlier patch conflicts",
 )
-_SKIPPED = Look("empty", "not tried", "·", ((18, ROW),), "an earlier patch does not apply")
+_SKIPPED = StateStyle("empty", "not tried", "·", ((18, ROW),), "an earlier patch does not apply")
 
 _LOOKS = {
     Status.UNCHANGED: _APPLIES,
@@ -136,12 +136,12 @@ _LOOKS = {
 ORDER = (_EMPTY, _APPLIES, _OFFSETS, _ANEW, _MERGES, _ABSORBED, _WAITS, _CONFLICTS)
 
 
-def look_of(status: Status) -> Look:
+def look_of(status: Status) -> StateStyle:
     """How a state looks."""
     return _LOOKS[status]
 
 
-def outline(look: Look, first: float, last: float) -> str:
+def outline(look: StateStyle, first: float, last: float) -> str:
     """The shape of a state from `first` to `last` of a row, as SVG path data."""
     return "".join(f"M{first:g} {top}H{last:g}V{end}H{first:g}Z" for top, end in look.bands)
 
@@ -158,7 +158,7 @@ _LISTED = 3000
 class Run(Struct, frozen=True):
     """Cells `first` to `last` in one state; `since` brought it, `files` are those that clash."""
 
-    look: Look
+    look: StateStyle
     first: int
     last: int
     since: Landed | None
@@ -174,7 +174,7 @@ class Track(Struct, frozen=True):
     """A patch's row: `shapes` is path data by the key of a state, `words` says the same."""
 
     name: str
-    look: Look
+    look: StateStyle
     attention: bool
     runs: tuple[Run, ...]
     shapes: tuple[tuple[str, str], ...]
@@ -206,7 +206,7 @@ class Timeline(Struct, frozen=True):
     cells: int
     months: tuple[Month, ...]
     tracks: tuple[Track, ...]
-    legend: tuple[Look, ...]
+    legend: tuple[StateStyle, ...]
 
     @property
     def listed(self) -> int:

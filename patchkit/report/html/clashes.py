@@ -68,16 +68,16 @@ class FileClash(Struct, frozen=True):
     hunks: tuple[HunkClash, ...]
 
 
-class Clash(Struct, frozen=True):
+class ClashView(Struct, frozen=True):
     """Why a patch does not apply: `reasons` hold for all of it."""
 
     files: tuple[FileClash, ...]
     reasons: tuple[str, ...]
 
 
-def clash_of(explanation: PatchExplanation) -> Clash:
+def clash_of(explanation: PatchExplanation) -> ClashView:
     """An explanation as it is shown."""
-    return Clash(tuple(map(_file, explanation.files)), tuple(_reasons(explanation)))
+    return ClashView(tuple(map(_file, explanation.files)), tuple(_reasons(explanation)))
 
 
 def _file(file: FileExplanation) -> FileClash:

@@ -19,7 +19,7 @@ from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
 from patchkit.report.html.charts import (
     ORDER,
     ROW,
-    Look,
+    StateStyle,
     Timeline,
     Trend,
     known_commits,
@@ -28,7 +28,7 @@ from patchkit.report.html.charts import (
     timeline_of,
     trend_of,
 )
-from patchkit.report.html.clashes import Clash, clash_of
+from patchkit.report.html.clashes import ClashView, clash_of
 from patchkit.report.notice import Notice
 from patchkit.report.silent_drift import MOVED_WORDS
 from patchkit.templates.pages import digest_source, page_part, render_page
@@ -98,10 +98,10 @@ class PatchView(Struct, frozen=True):
     """A patch along a branch: `ahead` says what a bump would do, `since` what put it as it is."""
 
     drift: PatchDrift
-    look: Look
+    look: StateStyle
     since: Landed | None
     ahead: str
-    clash: Clash | None
+    clash: ClashView | None
     attention: bool
 
 
@@ -125,7 +125,7 @@ class CheckView(Struct, frozen=True):
 
     component: str
     patch: PatchCheck
-    clash: Clash
+    clash: ClashView
 
 
 def drift_page(report: DriftReport, notices: Iterable[Notice], written: str) -> str:

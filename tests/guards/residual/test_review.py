@@ -19,7 +19,7 @@ from patchkit.guards.residual.baseline import (
     fingerprint,
     load_baseline,
 )
-from patchkit.guards.residual.review import State, review_sites, with_reviewed, without
+from patchkit.guards.residual.review import ReviewState, review_sites, with_reviewed, without
 from patchkit.recipes.sites import Site
 
 TODAY = date(2026, 11, 21)
@@ -55,7 +55,7 @@ def test_a_reason_that_is_over() -> None:
     assert states([site()], Baseline((reviewed(until=TODAY),))) == ["reviewed"]
     old = Baseline((reviewed(until=date(2026, 11, 20)),))
     (found,) = review_sites([site()], old, TODAY).sites
-    assert (found.state, found.reason) == (State.EXPIRED, "why not")
+    assert (found.state, found.reason) == (ReviewState.EXPIRED, "why not")
     again = with_reviewed(old, [found], "still not", None)
     assert [each.reason for each in again.sites] == ["still not"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines
-from patchkit.model.merging.edits import Edit
+from patchkit.model.merging.edits import MergeEdit
 from patchkit.model.merging.moved import find_moved, placed_at, scored_places
 
 BLOCK = ["first(value)\n", "second(value)\n", "third(value)\n", "fourth(value)\n"]
@@ -120,4 +120,4 @@ def test_the_first_line_of_a_file_says_how_deep_it_is() -> None:
     base, there = [b"first(value)\n"], [b"    first(value)\n"]
     edit = LineEdit(1, 1, 1, 2)
     placed = placed_at(base, there, [*base, b"own(value)\n"], edit, 1)
-    assert placed == Edit(1, 1, (b"    own(value)\n",))
+    assert placed == MergeEdit(1, 1, (b"    own(value)\n",))
