@@ -83,6 +83,7 @@ class Harness:
         """Strike at so many distinct points, or at point `only` of each scene and fault; `tell`
         hears of each scene that is done, and of each point that broke a law.
         """
+        self._scenes = [scene for scene in self._scenes if not scene.once]
         counts = {scene.name: self._prepare(scene) for scene in self._scenes}
         every = [
             Point(scene, fault, number + 1)
@@ -141,7 +142,9 @@ class Harness:
         editor = Editor(root, box.project.checkout("demo"), moment)
         editor.begin()
         try:
-            tracer = Tracer(MOMENTS, moment.number, ignored=self._ignored, act=editor.save)
+            tracer = Tracer(
+                MOMENTS, moment.number, ignored=self._ignored, timeout=180, act=editor.save
+            )
             traced = tracer.run(box.command(scene.argv))
         finally:
             editor.end()

@@ -254,7 +254,7 @@ SCENES = (
     Scene("abort", ("abort",), _halted, _RESOLVED, done=frozenset({0, 1, 2})),
     Scene("undo", ("undo",), _bumped, _NOTES, done=frozenset({0, 1, 2})),
     Scene("continue, second", ("continue",), _halted_twice, _NOTES, done=frozenset({0, 1, 2})),
-    Scene("undo, second", ("undo",), _halted_twice, _SECOND | _NOTES, done=frozenset({0, 1, 2})),
+    Scene("undo, second", ("undo",), _halted_twice, _SECOND | _NOTES, once=True),
     Scene("abort, second", ("abort",), _halted_twice, _SECOND | _RESOLVED,
           done=frozenset({0, 1, 2})),
     Scene("apply --force, waiting", ("apply", "--force"), _halted, _RESOLVED),

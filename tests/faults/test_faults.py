@@ -44,6 +44,39 @@ def test_files_that_are_rendered_change_together(box: Sandbox) -> None:
     assert not found.broken, f"seed {SEED}"
 
 
+def test_what_an_editor_saves_meanwhile_is_not_lost(box: Sandbox) -> None:
+    harness = Harness(box, SEED, ["abort", "apply"])
+    edits = harness.edit(POINTS * 2, tell=print)
+    assert edits.sum() + edits.missed >= POINTS * 2
+    assert edits.sum() > 0
+    assert not edits.broken, f"seed {SEED}"
+
+
+def test_the_harness_sees_that_a_file_was_overwritten(box: Sandbox) -> None:
+    """A command that looks at a file, and replaces it whatever was saved since."""
+
+    def prepare(box: Sandbox) -> None:
+        upstream = box.upstream("careless")
+        pin = upstream.commit({"a.txt": "a\n"})
+        box.project.component("demo", upstream, pin, {})
+        box.project.run("apply").ok()
+
+    def careless() -> int:
+        place = box.project.checkout("demo") / "a.txt"
+        place.read_bytes()
+        for step in ("one", "two"):
+            (box.project.root / step).touch()
+        place.write_bytes(b"b\n")
+        return 0
+
+    scene = Scene("careless", ("careless",), prepare)
+    box.command = lambda argv: careless  # type: ignore[method-assign]
+    harness = Harness(box, SEED, scenes=[], extra=[scene])
+    edits = harness.edit(20, ways=["in place", "renamed over"], file="a.txt", tell=print)
+    said = "\n".join(line for _, lines in edits.broken for line in lines)
+    assert "what was saved in a.txt is nowhere; no ref was named" in said
+
+
 def test_every_scene_has_a_name_of_its_own() -> None:
     assert len({scene.name for scene in SCENES}) == len(SCENES)
 
