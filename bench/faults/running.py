@@ -120,13 +120,13 @@ class Harness:
             chosen: dict[Moment, None] = {}
             share = edits // len(self._scenes) + 1
             began, before = time.monotonic(), len(found.broken)
-            while len(chosen) < share:
-                way = (ways or WAYS)[len(chosen) % len(ways or WAYS)]
+            for draw in range(20 * share):  # there may not be so many
+                way = (ways or WAYS)[draw % len(ways or WAYS)]
                 number = only or self._dice.randint(1, points)
                 moment = Moment(scene.name, way, file or self._dice.choice(files), number)
-                if moment in chosen and only:
-                    break
                 chosen[moment] = None
+                if len(chosen) == share:
+                    break
             for moment in chosen:
                 self._edit_at(scene, moment, found, tell)
             took, wrong = time.monotonic() - began, len(found.broken) - before
