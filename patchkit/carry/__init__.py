@@ -1,8 +1,9 @@
 """Carry a stack onto another base: each patch as surely as can be shown, and never silently wrong.
 
-Per file, in this order: the file is the same (take the result); the patch applies exactly; git's
-three-way merge with the old file as the base; rules of our own for what that leaves in conflict,
-each checked and flagged for review; else a conflict. docs/carry.md gives the reasons.
+`engine` goes through the series, `carry_file` decides of one file: the same file, git's three-way
+merge, rules of our own for what that leaves in conflict, each checked, an exact place elsewhere,
+code that went to other files; else a conflict. `cascade` finds what fails only because an earlier
+patch does. docs/carry.md gives the reasons.
 """
 
 from patchkit.carry.carried import CarryReport, Generate, PartialResult, Past

@@ -1,4 +1,6 @@
-"""What carrying starts from and comes to."""
+"""The values of carrying: the trees that a patch is carried between, what history is asked
+(`Past`), what became of a file, a patch and a stack, and when a result is taken for safe.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,7 @@ class CarryReport(Struct, frozen=True):
         return not any(each.status.fails for each in self.outcomes)
 
 
-# What a patch is carried between, and what every way to carry a file of it ends with.
+# One file of a patch on its way: where it starts, and the results that every rule ends with.
 
 
 TYPE = 0o170000

@@ -1,4 +1,19 @@
-"""Carry one file of a patch: from (old, patched) and what upstream has now to what it will be."""
+"""Carry one file of a patch: from its old and patched contents, and what upstream has now, to what
+it will be.
+
+The first of these that answers decides:
+
+1. one side left the file as it was: the other side's is the result;
+2. git's three-way merge, with our rules for the regions that it leaves in conflict; where it is
+   clean and puts the hunks where they fit exactly, the patch counts as unchanged or shifted;
+3. the one place at which the hunks stand exactly, if they stood at only one on the old base, too;
+4. the code's new place, where upstream took the file apart or moved a part of it;
+5. a resolution that the project keeps;
+6. a conflict.
+
+What a rule made is checked and weighed; one that is not sure enough is flagged for review, or with
+`--careful` is a conflict.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +51,7 @@ from patchkit.model.outcome import FileOutcome, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
 
-# Say in a few words why a carried file is what it is, and who upstream had to do with it.
+# Reasons: in a few words why a carried file is what it is, and which upstream commit is behind it.
 
 
 _TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
@@ -126,10 +141,9 @@ def _by(commit: str) -> str:
     return f" ({commit})" if commit else ""
 
 
-# Follow code to other files: upstream took the file apart, or moved the part that a patch
-# changes.
-#
-# Only where every edit has one place, and flagged always: `model/merging/split.py` says when.
+# Code that went to other files: upstream took the file apart, or moved the part that a patch
+# changes. Taken only where every edit has exactly one place (`model/merging/moved.py`), and always
+# flagged for review.
 
 
 _SPLIT = 0.6
@@ -250,7 +264,7 @@ def _made(homes: Mapping[str, TreeEntry], files: Mapping[str, bytes]) -> list[Be
     return [Besides(path, TreeEntry(homes[path].mode, blob.oid), blob) for path, blob in blobs]
 
 
-# An exact place that a three-way comparison does not come to by itself.
+# How sure an exact place is that a three-way merge does not come to by itself.
 _EXACT_ELSEWHERE = 0.7
 _IN_RENAMED_FOLDER = 0.7
 

@@ -1,4 +1,5 @@
-"""Replace a file so that a crash at any moment leaves its old or its new bytes, never a mixture.
+"""Files on disk: replaced so that a crash at any moment leaves the old or the new bytes, never a
+mixture; and files of others, read up to a bounded size.
 
 The only writer of manifests, series, patches and locks. A set of files that must change together
 is written beside first (`write_beside`), then renamed one after the other.

@@ -1,4 +1,6 @@
-"""From a walk to what a person wants to know of each patch: since when, by whom, was it mended."""
+"""From a walk to what a person wants to know of each patch: since when it is broken, by which
+commit, what clashes there, and whether it was mended.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import Bring, History
 
-# What clashes at the commit that broke a patch, in the words of `explain`.
+# The clash at the commit that broke a patch, explained as `check` does it.
 
 
 # So many files that a commit adds are looked into for one that it takes away.
@@ -91,7 +93,7 @@ def _kind_of_clash(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[2]
 
 
-# What a commit's subject tells about how it landed, and where people can look at it.
+# Pull requests and reverts, read off a commit's subject; pages on which to look at a commit.
 
 
 _REQUEST = re.compile(

@@ -313,7 +313,7 @@ class PatchDrift(Struct, frozen=True):
         return None not in (self.broken_by, self.since) and self.broken_by != self.since
 
 
-# What a drift says of a patch, in words that every report shares.
+# The words for a forecast that every report shares.
 
 
 def forecast_words(forecast: PatchForecast) -> str:

@@ -195,7 +195,7 @@ def _seen(facts: Mapping[str, Any]) -> Seen:
     return Seen(at, manifest, component, ref, pin, tip, patches, notes)
 
 
-# What changed from one report on a component to the next.
+# News: what changed from one report on a component to the next.
 
 
 # How much there is to do about a patch; between states of one rank nothing worth telling changes.

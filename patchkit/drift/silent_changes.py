@@ -29,7 +29,8 @@ from patchkit.python.modules import FunctionNode, parse_python
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.upstream.history import History
 
-# How one file uses what it defines: who is called in which way, and who is named at all.
+# How one file uses what it defines, by its words alone: which functions are called with which
+# arguments, and which names occur at all.
 
 
 _CALL = re.compile(rb"(?<![\w])([A-Za-z_]\w{2,})\s*\(")

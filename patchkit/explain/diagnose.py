@@ -1,4 +1,6 @@
-"""Explain the patches of a stack that do not apply: file by file, hunk by hunk."""
+"""Explain the patches of a stack that do not apply: file by file, hunk by hunk, with where a file
+may be now and which names were changed.
+"""
 
 from __future__ import annotations
 

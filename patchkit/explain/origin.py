@@ -1,4 +1,6 @@
-"""For which base a patch was made: what its `index` lines say against what the tree has."""
+"""For which base a patch was made: what its `index` lines say against what the tree has, and which
+commit of its own repository changed it since.
+"""
 
 from __future__ import annotations
 

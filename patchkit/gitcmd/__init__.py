@@ -1,1 +1,1 @@
-"""The only room that spawns git or imports GitPython."""
+"""The only package that starts git or imports GitPython."""

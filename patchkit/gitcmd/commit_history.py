@@ -1,7 +1,8 @@
-"""What a repository's history tells about paths and blobs, as far as it is here.
+"""What a repository's history tells about paths, blobs and lines, as far as it is here: renames,
+deletions, and the commits behind them.
 
 A cache may hold only the pinned commit (shallow), or no blobs of other commits: then these answer
-None, never an error.
+None or nothing, never an error.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def _matches(
         yield commit, sum(state.get(path, "-").startswith(blob) for path, blob in wanted.items())
 
 
-# Which commits of a range touched certain lines of a file: who to ask about a conflict.
+# The commits of a range that touched certain lines of a file: named beside a conflict.
 
 
 _MOST_TOUCHES = "300"  # commits that touch one file
@@ -245,12 +246,10 @@ def _parse(text: str) -> Iterator[Touch]:
             yield Touch(f"{short_id(commit)} {words}", old, new)
 
 
-# What happened to files between two commits: renames, deletions, the commits to name for it.
-#
-# Every answer costs a git process, so nothing is asked before it is wanted, and each only once. A
-# repository without that stretch of history answers "unknown"; so it does of a commit without
-# parents, or at which a shallow one was cut off: these seem to have brought everything. So the
-# commits in between may come from another repository, which need not have any file.
+# The history between two commits, as carrying asks it. Every answer costs a git process, so nothing
+# is asked before it is wanted, and each only once. Without that part of the history the answer is
+# "unknown". So it is for a root commit, and for one at which a shallow repository was cut off:
+# these seem to have added every file. The commits may come from another repository than the files.
 
 
 _SHOWN = "3"  # commits that changed a file

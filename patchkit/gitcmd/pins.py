@@ -21,7 +21,7 @@ from patchkit.model.objects import Base, decode_path, lines_of
 
 # Repositories from which blobs are left out on purpose, and how to get exactly those.
 #
-# Only a throw-away repository (staging.py) is ever one that git may fetch for: with
+# Only a throw-away repository (`scratch.staging`) is ever one that git may fetch for: with
 # `extensions.partialClone` it fetches whatever it misses, at any moment, without a word. And only
 # where the server speaks protocol v2: with a dumb server behind it, git 2.39 looks for each
 # object by a git that looks for each object, without end. A blob that no server could give is

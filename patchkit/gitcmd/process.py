@@ -186,7 +186,7 @@ def require_git() -> None:
         raise SurroundingsError(f"git {have} is too old ({git_program()})", hint=hint)
 
 
-# Who the user is, as their own git says: the author of a patch that they make.
+# The user's identity, as their own git configuration says it: the author of a new patch.
 
 
 def user_identity(folder: Path, date: str = "") -> Identity:

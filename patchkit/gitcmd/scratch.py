@@ -1,4 +1,6 @@
-"""A throw-away repository that sees another one's objects: what is written there is a trial."""
+"""Throw-away repositories: one that sees another's objects, where what is written is a trial; and
+one in which a fetch is built before its packs move over.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,10 @@ def overlay(*repositories: Repository) -> Iterator[Repository]:
         yield Repository(git_dir)
 
 
-# Build in a repository beside the real one, then move the packs over.
-#
-# Whatever a fetch does to its repository, and whatever an orphaned git process goes on doing
-# after patchkit was killed, happens to a throw-away neighbour. The real one changes by renames
-# only: packs first, then `shallow`; the ref that calls it whole is the caller's to write last.
+# A fetch is built in a repository beside the real one, then its packs move over. Whatever a fetch
+# does to its repository, and whatever an orphaned git process goes on doing after patchkit was
+# killed, happens to a throw-away neighbour. The real one changes by renames only: packs first, then
+# `shallow`; the ref that calls it whole is the caller's to write last.
 
 
 # The index is what makes git see a pack, so it comes last.

@@ -1,7 +1,7 @@
 """Read a manifest with all that it extends, and tell everything that is wrong with it at once.
 
-Text -> nodes (nodes.py) -> each file checked against the declared format (fields.py, checking.py)
--> parts merged (merging.py) -> rules between values (rules.py) -> frozen values (building.py).
+Text -> nodes (yaml_nodes.py) -> each file checked against the declared format (format.py,
+validate.py) -> parts merged -> rules between values (rules.py) -> frozen values (values.py).
 """
 
 from __future__ import annotations

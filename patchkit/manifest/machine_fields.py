@@ -1,6 +1,6 @@
 """Keys from which the files for a machine are made: environment, site values, image, launches.
 
-A text that "may have site values" has them as `${name}` (model/references.py).
+A text that "may have site values" has them as `${name}` (model/names.py).
 """
 
 from __future__ import annotations

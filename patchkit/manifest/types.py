@@ -1,7 +1,7 @@
-"""The vocabulary in which the manifest's format is declared (see fields.py).
+"""The vocabulary in which the manifest's format is declared (see format.py).
 
-One declaration serves four readers: the loader (checking.py), the JSON Schema that editors use
-(schema.py), the reference in the documentation, and whoever wants to know the format.
+One declaration serves four readers: the loader (validate.py), the JSON Schema that editors use
+(json_schema.py), the reference in the documentation, and whoever wants to know the format.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The headers of file changes in a diff: which file, what happens to it, its modes and blobs.
+"""The headers of file changes in a diff: which file, what happens to it, its modes and blobs, and
+how names are written there.
 
 git writes `diff --git` and extended header lines, everybody else `---` and `+++` alone.
 """
@@ -15,11 +16,10 @@ from patchkit.errors import Problem
 from patchkit.model.objects import decode_path
 from patchkit.model.patch import BinaryHunk, FileChange, Hunk, Kind
 
-# File names in a diff: C-quoted or bare, with time stamps behind them, some folders to strip.
-#
-# The rules are those of `git apply`, which settles what a name is: a bare name ends at a tab (or
-# at a date in a plain diff), a `diff --git` line without further headers names the same file
-# twice. Names are bytes here.
+# File names: C-quoted or bare, with time stamps behind them, some folders to strip. The rules are
+# those of `git apply`, which settles what a name is: a bare name ends at a tab (or at a date in a
+# plain diff), a `diff --git` line without further headers names the same file twice. Names are
+# bytes here.
 
 
 _ESCAPES = {

@@ -2,7 +2,7 @@
 
 Text between file changes is passed over, as git does. What claims to be a diff and is not sound is
 never guessed at: every offence is reported with its line, and nothing is returned. Unsafe paths
-are no offence here; `paths.py` judges them.
+are no offence here; `names.py` judges them.
 """
 
 from __future__ import annotations

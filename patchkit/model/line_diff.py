@@ -57,6 +57,9 @@ def _edits(gone: bytearray, come: bytearray) -> Iterator[Edit]:
         j += 1
 
 
+# Histogram diff, as in git (xdiff/xhistogram.c) and before it in JGit. Invariant of `_compare`:
+# what lies outside of the windows still to do is decided, equal where neither `gone` nor `come` is
+# set. Each anchor splits a window into two smaller ones, so it ends.
 def _compare(a: Sequence[int], b: Sequence[int], gone: bytearray, come: bytearray) -> None:
     todo = [(0, len(a), 0, len(b))]
     while todo:
@@ -133,7 +136,12 @@ def _shortest(
     gone: bytearray,
     come: bytearray,
 ) -> None:
-    """Myers' greedy comparison of a window in which every common line repeats a lot."""
+    """Compare a window in which every common line repeats a lot, by the shortest edit script.
+
+    The greedy algorithm of E. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
+    Invariant: after the round `cost`, `reach[k]` is the furthest x on diagonal k = x - y that
+    `cost` edits lead to. Beyond _DEAREST edits the whole window counts as changed.
+    """
     a_low, a_high, b_low, b_high = window
     n, m = a_high - a_low, b_high - b_low
     reach = {1: 0}

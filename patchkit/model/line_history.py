@@ -1,4 +1,5 @@
-"""All versions of a file in one list of lines, so that an edit of the last can go into an earlier.
+"""All versions of a file in one list of lines (a weave, as in SCCS), so that an edit of the last
+can go into an earlier one; and from which patch each line comes.
 
 Each line knows with which version it came and with which it went. The lines of a version are those
 that had come and had not gone, in the list's order; so whatever is inserted or struck out "as of
@@ -125,12 +126,10 @@ def weave(data: bytes) -> Weave:
     return Weave(tuple(Strand(line, 0) for line in split_lines(data)))
 
 
-# Which patch each line of a stack's files comes from, and so which patches need which.
-#
-# Patches are numbered from 1, 0 stands for the base. A patch needs an earlier one if a line that
-# it must find (context or removed) came with that one, if that one removed lines from between
-# such lines, or if it works on a file that the earlier one made. Lines that only moved up or down
-# are no reason: a hunk finds them.
+# Which patch each line comes from, and so which patches need which. Patches are numbered from 1, 0
+# stands for the base. A patch needs an earlier one if a line that it must find (context or removed)
+# came with that one, if that one removed lines from between such lines, or if it works on a file
+# that the earlier one made. Lines that only moved up or down are no reason: a hunk finds them.
 
 
 BASE = 0

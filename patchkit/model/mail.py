@@ -1,4 +1,5 @@
-"""Patch files as people write them: a header, the diff, perhaps a mail signature.
+"""Patch files as people write them: a header, the diff, perhaps a mail signature; and our trailer
+in their messages.
 
 `preamble + diff + signature` is the file to the byte. `header.py` reads what the header says.
 """
@@ -44,10 +45,9 @@ def _signature_start(lines: Sequence[bytes], end: int) -> int:
     return len(lines)
 
 
-# Trailers in the messages of commits and patch files.
-#
-# Ours carries a patch's file name through git: a commit that was amended, reordered or dropped on
-# the stack finds its patch file again by it; what is exported does not have it.
+# The trailer `Patchkit-Patch` carries a patch's file name through git: a commit that was amended,
+# reordered or dropped on the stack finds its patch file again by it; what is exported does not have
+# it.
 
 
 PATCH_TRAILER = "Patchkit-Patch"

@@ -55,7 +55,7 @@ def _decode(match: re.Match[str]) -> str:
         return match[0]
 
 
-# Dates of mails as git's raw form ("1700000000 +0100") and back, without the locale.
+# Dates: a mail's to git's raw form ("1700000000 +0100") and back, independent of the locale.
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -1,4 +1,5 @@
-"""Names that end up as files, folders, refs and shell words: what they may look like.
+"""Names that end up as files, folders, refs and shell words, paths that a patch may name, and site
+values: what they may look like.
 
 A name is ASCII, starts with a letter or digit, and has no character that a shell, git or a
 case-insensitive file system treats specially. Patch names end in `.patch`.
@@ -69,10 +70,9 @@ def _is_safe(text: str) -> bool:
     return ".." not in text and not text.endswith(".lock") and not _RESERVED.fullmatch(text)
 
 
-# Which paths a patch must not name: those that leave the tree or enter git's own folder.
-#
-# The rules are those of git's index (`verify_path`), with core.protectNTFS and core.protectHFS on
-# everywhere: a stack that can be applied on one machine can be on every other.
+# Paths: a patch must name none that leaves the tree or enters git's own folder. The rules are those
+# of git's index (`verify_path`), with core.protectNTFS and core.protectHFS on everywhere: a stack
+# that can be applied on one machine can be on every other.
 
 
 # Nearly all paths, told at one glance: no dot at the start of a name, no "~", no odd character.

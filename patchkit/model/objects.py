@@ -1,4 +1,5 @@
-"""Git's objects as bytes: how a blob, a tree and a commit are written, and what their ids are.
+"""Git's objects as bytes: how a blob, a tree and a commit are written, what their ids are, and how
+they stand in a pack.
 
 The rules are git's object format (gitformat-pack, git-hash-object); SHA-1 repositories only.
 """
@@ -116,11 +117,10 @@ def _sort_key(name: str, mode: int) -> bytes:
     return encode_path(name) + (b"/" if mode == TREE_MODE else b"")
 
 
-# Objects as the bytes of a pack and of its index, as git's gitformat-pack describes them.
-#
-# Written here and not by `git index-pack`, because the ids are known already: for a stack of 200
-# patches that process takes as long as applying them. An object that resembles an earlier one of
-# the same pack (`GitObject.like`: what stood at its path before) is stored as a difference to it.
+# Packs, as git's gitformat-pack describes them, with their index. Written here and not by `git
+# index-pack`, because the ids are known already: for a stack of 200 patches that process takes as
+# long as applying them. An object that resembles an earlier one of the same pack (`GitObject.like`:
+# what stood at its path before) is stored as a difference to it.
 
 
 _KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}

@@ -1,4 +1,5 @@
-"""How a long operation tells what it does, without knowing who listens."""
+"""How a long operation tells what it does, without knowing who listens, and how it is told to
+stop."""
 
 from __future__ import annotations
 

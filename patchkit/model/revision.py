@@ -1,4 +1,6 @@
-"""How a patch file differs from its former self, so that a reviewer reads only what matters."""
+"""How a patch file differs from its former self, so that a reviewer reads only what matters; and a
+patch turned round.
+"""
 
 from __future__ import annotations
 

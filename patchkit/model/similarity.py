@@ -1,4 +1,5 @@
-"""Where lines that a hunk expects stand now in a file, approximately, and how they differ there.
+"""Where lines that a hunk expects stand now in a file, approximately, how they differ there, and
+which renaming explains the differences.
 
 `git apply` answers only yes or no. To say why a hunk has no place we look for the stretch of the
 file that is most like its preimage: lines that both have vote for a shift, the best shifts are
@@ -188,12 +189,10 @@ def _bare(lines: Sequence[bytes]) -> list[bytes]:
     return [line.rstrip(b"\r\n") for line in lines]
 
 
-# Find the one renaming that explains why lines of a patch are not the lines of the file.
-#
-# A rename that goes over a whole repository also goes over the patch files kept in it, and
-# rewrites their context; or a patch was made after a rename that its base does not have. Either
-# way the lines that differ, differ by the same names: `slime.observability` here, `slime.utils`
-# there.
+# Renamings: a name that differs in the same way in many lines of a patch and the file. A rename
+# that goes over a whole repository also goes over the patch files kept in it, and rewrites their
+# context; or a patch was made after a rename that its base does not have. Either way the lines that
+# differ, differ by the same names: `slime.observability` here, `slime.utils` there.
 
 
 # A name with its parts, or any other run of signs.

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as every report says them."""
+"""Text for reports: numbers with their nouns, and texts of others made harmless."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-# Texts of others, made harmless: what acts on a terminal or reorders what is shown is named.
-#
-# Subjects, paths and lines of files come from upstreams. `\x1b` in one of them may recolour a
-# terminal, U+202E may show `exe.txt` for `txt.exe`, in a browser as well.
+# Characters that act on a terminal or reorder what is shown are written out as escapes. Subjects,
+# paths and lines of files come from upstreams. `\x1b` in one of them may recolour a terminal,
+# U+202E may show `exe.txt` for `txt.exe`, in a browser as well.
 
 
 # C0 and C1 controls but tab, lone surrogates (bytes that were no UTF-8), line separators and the

@@ -1,7 +1,8 @@
 """Move a component's pin: find what to move to, carry its patches there, write all of it together.
 
-The patches are carried by `refresh`, as after an edit of the pin by hand; here the edit is made,
-and written in the same transaction. The checkout stays where it is.
+The patches are carried as by a refresh after an edit of the pin by hand; here the edit is made too,
+and written in the same transaction. The checkout stays where it is, unless a conflict has to be
+resolved in it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store
 from patchkit.workspace import checkout_of
 
-# What a component is to be moved to: a name, looked up at its source, and the pin it means.
+# The target: a name as its source understands it, and the pin that it means.
 
 
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")

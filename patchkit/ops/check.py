@@ -43,7 +43,7 @@ from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series, named_
 from patchkit.upstream.history import bring_blobs, known_history
 from patchkit.upstream.store import Store, home_of
 
-# Who, in the repository that a pinned patch comes from, changed it so that it fits no more.
+# Of a patch from another repository: the commit there that changed it so that it fits no more.
 
 
 class Met(Struct, frozen=True):

@@ -1,4 +1,6 @@
-"""What a check finds, as values; `patchkit check --json` prints them."""
+"""What a check finds, as values; `patchkit check --json` prints them. Also which patches several
+components take.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.model.lint import Finding
 from patchkit.model.outcome import PatchOutcome, Status
 
-# Patches that several components take: they must fit every pin that they are put on.
+# Shared patches: one that several components take must fit every pin that it is put on.
 
 
 class PatchUse(Struct, frozen=True):

@@ -1,4 +1,6 @@
-"""What a CI job asks: do the patches apply to their pins, and how long will they?"""
+"""What a CI job asks: do the patches apply to their pins, and how long will they? And the results
+of several jobs, joined into one.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class CiReport(Struct, frozen=True):
         return worst([self.check.exit_code, drift])
 
 
-# Join the results of several runs, as of the jobs of a CI matrix, into one with one exit code.
+# Joining the results of the jobs of a CI matrix: one report, one exit code, no job missing.
 
 
 class Share(Struct, frozen=True):

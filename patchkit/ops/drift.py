@@ -66,7 +66,8 @@ from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import Along, Bring, History, bring_blobs, open_history
 from patchkit.upstream.store import Store
 
-# What drifts without a conflict: code that patches should cover, functions that are replaced.
+# Silent drift, without a conflict: new code that patches should cover, and replaced functions that
+# upstream changed.
 
 
 class SilentDrift(Struct, frozen=True):

@@ -1,8 +1,8 @@
-"""Bring what was done in the checkouts back into the patch files.
+"""Bring what was done in the checkouts back into the patch files, or into a new patch.
 
-Every component is thought through first, against the files as they are. Then all files of all
-components are replaced together, and last the checkouts' branches move to the stacks that the new
-files build; not a file in them is touched (`refresh_writing`).
+Every component is drafted first, against the files as they are. Then all files of all components
+are replaced together, and last the checkouts' branches move to the stacks that the new files build;
+not a file in them is touched (`refresh_write`).
 """
 
 from __future__ import annotations
@@ -350,7 +350,7 @@ def _row(revised: Revised) -> RefreshedPatch:
     return RefreshedPatch(revised.name, patch.where, revised.revision, diff)
 
 
-# Record the edits of a checkout as a patch of their own.
+# `new`: the edits of a checkout become a patch of their own.
 
 
 def new_patch(

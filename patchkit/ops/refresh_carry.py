@@ -1,6 +1,7 @@
 """What becomes of a component's patches where its base, or what their recipes give, is another.
 
-The checkout has no say in it: it holds nothing of its own.
+The checkout has no say in it: it holds nothing of its own. Upstream's history is asked here, for
+carrying and for the commits that are named beside a conflict.
 """
 
 from __future__ import annotations
@@ -66,11 +67,9 @@ from patchkit.upstream.store import Store
 from patchkit.workspace import CheckoutState
 from patchkit.workspace.waiting import read_halt
 
-# What upstream's history knows between two pins: to carry, and to say who is behind a conflict.
-#
-# The upstream's repository in the store has the two pins and nothing in between. The history is
-# brought when it is first asked for, and where it cannot be had that is told: it is a help, no
-# more.
+# Upstream's history between two pins. The upstream's repository in the store has the two pins and
+# nothing in between. The history is brought when it is first asked for, and where it cannot be had
+# that is told: it is a help, no more.
 
 
 _SHOWN = 5

@@ -1,4 +1,6 @@
-"""A component's metadata along its branch, as its patches leave it: what it declares from where."""
+"""A component's metadata along its branch, as its patches leave it: its distribution, its version
+(from files, or from git's tags), and what it asks of others. Read, never run.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,8 @@ from patchkit.planning.plan_report import Declaration, MetadataRequirement
 from patchkit.stack.build import SeriesPatch, build_stack
 from patchkit.upstream.history import Along, tree_of
 
-# What a component's metadata says: its distribution, its version, what it asks others for.
-#
-# Read from the files of a commit, never run. A version that only tags know is unknown here: see
-# `tagging`.
+# Declarations in the files of one commit. A version that only tags know is unknown here: see
+# `TaggedVersions`.
 
 
 #: A file of the component's tree by its path; None if there is none.
@@ -259,10 +259,9 @@ def asked_for(read: ReadFile, steps: Sequence[InstallStep]) -> Iterator[str]:
     yield from dict.fromkeys(asked)
 
 
-# The versions of a component whose build takes them from git's tags, as setuptools-scm does.
-#
-# A tagged commit has its version; one behind it is on its way to the next, `1.2` to `1.3.dev0`.
-# Tags are kept as refs of the history, so that a plan offline knows them, too.
+# Versions of a component whose build takes them from git's tags, as setuptools-scm does. A tagged
+# commit has its version; one behind it is on its way to the next, `1.2` to `1.3.dev0`. Tags are
+# kept as refs of the history, so that a plan offline knows them, too.
 
 
 #: Asks the upstream for its tags: name -> commit.

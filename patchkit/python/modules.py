@@ -1,4 +1,6 @@
-"""The Python modules of a tree, parsed when they are asked for; nothing is imported or run."""
+"""The Python modules of a tree, parsed when they are asked for, and what the names in them are
+bound to; nothing is imported or run.
+"""
 
 from __future__ import annotations
 

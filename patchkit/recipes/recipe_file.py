@@ -1,7 +1,7 @@
 """Read a recipe and tell everything that is wrong with it at once, at file and line.
 
-Text -> nodes -> checked against the declared format (fields.py) -> rules between values -> frozen
-values. Whether ast-grep takes a rule is found out when it runs (sites.py).
+Text -> nodes -> checked against the declared format (recipe_format.py) -> rules between values ->
+frozen values. Whether ast-grep takes a rule is found out when it runs (sites.py).
 """
 
 from __future__ import annotations

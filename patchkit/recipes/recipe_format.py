@@ -1,4 +1,4 @@
-"""The format of recipes, declared once, in the vocabulary of manifests (manifest/shapes.py)."""
+"""The format of recipes, declared once, in the vocabulary of manifests (manifest/types.py)."""
 
 from __future__ import annotations
 

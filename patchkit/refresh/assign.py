@@ -1,4 +1,4 @@
-"""Which patch does an edit belong to: the one that last touched those lines, or nobody knows.
+"""Which patch an edit belongs to: the one that last touched those lines, or ambiguous.
 
 An edit belongs to a patch only if the lines say so beyond doubt:
 
@@ -27,7 +27,7 @@ from patchkit.model.line_history import Touched, VersionEdit, Weave, weave
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TREE_MODE, TreeEntry
 from patchkit.model.patch import FileChange, Hunk, Kind
 
-# What each commit of a stack did to one file, followed backwards through renames.
+# The history of one file within the stack, followed backwards through renames.
 
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)

@@ -1,4 +1,4 @@
-"""Which commit of the stack is which patch of the series.
+"""Which commit of the stack is which patch of the series, and the order of the series that follows.
 
 The trailer that `apply` put into the message says it. Where a commit has lost it (a message typed
 anew), the patch is found again if one that is missing does the same, has the same subject, or stood
@@ -113,10 +113,9 @@ def _neighbour(names: Sequence[str | None], index: int) -> str | None:
     return names[index] if 0 <= index < len(names) else ""
 
 
-# The order of a stack against the entries of its manifest: what the series file must say.
-#
-# Patches that the manifest lists one by one, or takes from other repositories, have their places
-# there; only those of the series file may come, go and change places.
+# The order of the commits against the entries of the manifest. Patches that the manifest lists one
+# by one, or takes from other repositories, have their places there; only those of the series file
+# may come, go and change places.
 
 
 def arrange(

@@ -1,4 +1,6 @@
-"""The first conflict of a carried stack, as a checkout is to hold it."""
+"""A conflict of a carried stack: the first one as a checkout is to hold it, what was decided about
+such patches, and the resolutions that the project keeps.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +167,8 @@ def _paths(patch: LoadedPatch) -> set[str]:
     return {path for each in changes for path in (each.old_path, each.new_path) if path}
 
 
-# What a person decided about patches that could not be carried: used in place of carrying them.
+# Decisions about patches that could not be carried. One counts only on the tree on which it was
+# made (`onto`): where anything before it has changed, the patch is carried again.
 
 
 _BY_HAND = "its conflict was resolved by hand"
@@ -216,11 +219,9 @@ class Deciding(Struct, frozen=True):
         return frozenset(name for name, each in self.decisions.items() if each.tree is None)
 
 
-# Resolutions of conflicts that are kept in the project, so that nobody resolves one twice.
-#
-# They stand in the folder `resolutions` beside the series, one file for each conflict; a
-# colleague or a CI job that carries the same patch over the same change of upstream takes them
-# from there.
+# Resolutions that the project keeps: one file for each conflict in the folder `resolutions` beside
+# the series, where a colleague or a CI job that carries the same patch over the same change of
+# upstream finds it.
 
 
 FOLDER = "resolutions"

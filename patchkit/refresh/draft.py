@@ -1,4 +1,6 @@
-"""One component's refresh, thought through: edits sent to patches, and the series that results."""
+"""One component's refresh before anything is written: edits go to their patches, and the series
+that results.
+"""
 
 from __future__ import annotations
 

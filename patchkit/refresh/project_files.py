@@ -1,4 +1,6 @@
-"""Which files of the project a draft changes: patches, the series, sometimes the manifest."""
+"""Which files of the project a draft changes: patches, the series, sometimes the manifest; and what
+that change does to other stacks that take the same files.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +153,7 @@ def _with_series(project: Project, path: str, data: bytes) -> bytes:
     return add_patch(data, project.component.name, entry, file=project.manifest.path)
 
 
-# Patch files that other stacks use, too: what a change of them does there.
+# Other stacks that take a changed file: each is built with the new files, at its own pin.
 
 
 class OtherUse(Struct, frozen=True):

@@ -1,4 +1,6 @@
-"""The files that a manifest is rendered to, and what each of their templates is given."""
+"""The files that a manifest is rendered to, the version table among them, and what each of their
+templates is given.
+"""
 
 from __future__ import annotations
 

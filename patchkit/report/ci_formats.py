@@ -1,4 +1,6 @@
-"""Notices as SARIF 2.1.0, the form that code scanning pages read."""
+"""Reports in the forms that CI systems read: SARIF 2.1.0 for code scanning, JUnit XML, and workflow
+commands that GitHub shows beside the lines of a pull request.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-# Cases as JUnit XML, as most CI systems read it: one suite per component, one case per patch.
+# JUnit XML: one suite per component, one case per patch.
 
 
 # What XML 1.0 has no way to say, not even escaped.
@@ -130,10 +132,8 @@ def _words(text: str) -> str:
     return _STEERING.sub(lambda found: f"&#{ord(found[0])};", escape(speakable))
 
 
-# Notices as workflow commands, which GitHub shows beside the lines of a pull request.
-#
-# A workflow command is a line that begins with `::`. Whatever upstream wrote into a subject or a
-# path is escaped as GitHub's own toolkit does it, so that it can end no line and begin no
+# GitHub: a workflow command is a line that begins with `::`. Whatever upstream wrote into a subject
+# or a path is escaped as GitHub's own toolkit does it, so that it can end no line and begin no
 # command.
 
 

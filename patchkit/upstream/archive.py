@@ -1,4 +1,6 @@
-"""An archive by URL and SHA-256."""
+"""An archive by URL and SHA-256: fetched, read into memory, and made one commit, the same on every
+machine.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,11 @@ from patchkit.model.patch import Identity
 from patchkit.upstream.fetching import Fetching
 from patchkit.upstream.http import Http, download
 
-# Archives as lists of files, read into memory and never written out.
-#
-# What an archive says is not believed: a name that leaves the tree, a link that points out of it,
-# a device, a second file of the same name, more bytes than a source tree ever has: all refused,
-# every offender at once. Modes become 644 or 755, times and owners are dropped, and one folder
-# around everything is taken off, so that the same archive gives the same files everywhere.
+# Unpacking: an archive as a list of files, in memory. What an archive says is not believed: a name
+# that leaves the tree, a link that points out of it, a device, a second file of the same name, more
+# bytes than a source tree ever has: all refused, every offender at once. Modes become 644 or 755,
+# times and owners are dropped, and one folder around everything is taken off, so that the same
+# archive gives the same files everywhere.
 
 
 class Limits(Struct, frozen=True):
@@ -221,10 +222,9 @@ def _distinct(members: list[Member]) -> Iterator[Member]:
     return iter({member.path: member for member in members}.values())
 
 
-# An unpacked archive as a commit: the same archive gives the same id on every machine.
-#
-# Author, committer and date are fixed, the message says what was unpacked. Every file is kept,
-# also PKG-INFO and the like: what the base holds is what a user of the archive has.
+# The commit: the same archive gives the same id on every machine. Author, committer and date are
+# fixed, the message says what was unpacked. Every file is kept, also PKG-INFO and the like: what
+# the base holds is what a user of the archive has.
 
 
 # The date is the oldest that a zip archive can hold; any would do, but it may never change.

@@ -1,4 +1,5 @@
-"""A git upstream: bring exactly the pinned commit, by the cheapest way that the server allows.
+"""A git upstream: which commit a name means there, and how to bring exactly the pinned one by the
+cheapest way that the server allows.
 
 First that commit alone (`--depth=1`). A server that hands out branches only gets asked for the
 tracked branch, then for everything. A server whose repository is damaged gets asked for the tree,
@@ -38,11 +39,10 @@ from patchkit.model.names import COMMIT_ID, short_id
 from patchkit.model.progress import Stop
 from patchkit.upstream.fetching import Fetching
 
-# The branches and tags of a git upstream, and the one meaning of every name for them.
-#
-# `v1`, `heads/v1`, `refs/tags/v1`, `v*`, a commit id in full or abbreviated: every command asks
-# here, so that no two of them take a name for different commits. One question to the server
-# answers all of it; nothing is fetched.
+# Names: the branches and tags of an upstream, and the one commit that a name means. `v1`,
+# `heads/v1`, `refs/tags/v1`, `v*`, a commit id in full or abbreviated: every command asks here, so
+# that no two of them take a name for different commits. One question to the server answers all of
+# it; nothing is fetched.
 
 
 #: Stands for what a component's `track` names; never a branch or tag of that name.

@@ -41,11 +41,9 @@ from patchkit.upstream.git import (
 from patchkit.upstream.identity import upstream_key
 from patchkit.upstream.store import Store
 
-# The history of a tracked branch: commits and trees, and single blobs when they are asked for.
-#
-# To say when a patch stopped fitting takes every tree and very few files. So the branch comes
-# without blobs where the server allows that, and what is then looked at is asked for by id, many
-# at once.
+# Fetching: commits and trees, and single blobs when they are asked for. To say when a patch stopped
+# fitting takes every tree and very few files. So the branch comes without blobs where the server
+# allows that, and what is then looked at is asked for by id, many at once.
 
 
 Answer = TypeVar("Answer")
@@ -311,7 +309,8 @@ def _memory_of(name: str) -> str:
     return _NAMED + (name if safe else hashlib.sha256(name.encode()).hexdigest()[:20])
 
 
-# A history to look along: its line, what stands at a commit, and files that have to be brought.
+# A history to walk along: its first-parent line, the trees on it, and how missing blobs are
+# brought.
 
 
 #: Brings the blobs that are about to be read.

@@ -1,7 +1,8 @@
 """A source distribution from the user's package index: found, fetched, never built.
 
 `pip download` would run the package's own build code to learn its metadata. Here the index is read
-(listing.py), the file is taken by its SHA-256, and unpacked without running anything.
+(PEP 503 pages, PEP 691 JSON, or a folder of files), the file is taken by its SHA-256, and unpacked
+without running anything.
 """
 
 from __future__ import annotations

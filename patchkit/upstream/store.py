@@ -53,7 +53,7 @@ from patchkit.upstream.fetching import Fetching, about
 from patchkit.upstream.git import fetch_files, read_file
 from patchkit.upstream.identity import commit_ref, pin_ref, pin_words, upstream_key
 
-# Bring one component's pin into its repository, by the way that its source asks for.
+# The ways to bring a pin, one for each kind of source.
 
 
 def fetch_pin(component: Component, repository: Repository, fetching: Fetching) -> str:

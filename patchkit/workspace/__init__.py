@@ -2,9 +2,9 @@
 
 Looking is here: `inspect`, and where a checkout is. Acting is in the modules, which commands that
 only look need not load: `enter` brings a checkout to a stack, `move.settle` records one. Below
-them `create` makes a checkout, `move` moves one (`plan` what, `staging` in which form, `journal`
-and `place` safely, `record` the end of it), `recover` finishes what a kill left, `save` keeps
-what --force goes over.
+them `create` makes a checkout, `move` moves one (`changes` says which files, `journal` and
+`put_files` replace them safely), `recover` ends a move, also one that a kill cut short, `save`
+keeps what --force goes over, and `waiting` holds a conflict.
 """
 
 from patchkit.workspace.checkout import (

@@ -1,4 +1,6 @@
-"""What has to move in a worktree between two trees, and what of the user's is in the way."""
+"""The files that a checkout changes on its way from one tree to another: which paths differ, what
+of the user's is in the way, and the new files in the form that they have in a worktree.
+"""
 
 from __future__ import annotations
 

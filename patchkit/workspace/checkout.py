@@ -1,4 +1,6 @@
-"""Where a component's checkout is, and the names that patchkit gives to things in it."""
+"""A component's checkout: where it is, the names that patchkit gives to things in it, its lock, and
+the note that says which manifest and upstream it was made for.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,16 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, Manifest
 from patchkit.upstream.identity import upstream_key
 
-# Which manifest and upstream a checkout is for: a note in it, as several may share a workspace.
-#
-# The note only chooses words, and keeps one manifest from turning another's checkout into one of
-# a different upstream. A checkout without it is anybody's.
+# The note of what a checkout is for, as several manifests may share a workspace. It only chooses
+# words, and keeps one manifest from turning another's checkout into one of a different upstream. A
+# checkout without it is anybody's.
 
 
 _FILE = "made-for.json"
 
 
 class Purpose(Struct, frozen=True):
-    """A manifest by its name, an upstream by its key (`sources.identity.upstream_key`)."""
+    """A manifest by its name, an upstream by its key (`upstream.identity.upstream_key`)."""
 
     manifest: str
     upstream: str

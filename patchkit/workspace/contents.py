@@ -1,4 +1,7 @@
-"""What stands at a path of a worktree, as bytes on disk: no attribute or filter is looked at."""
+"""What stands at a path of a worktree, as bytes on disk: no attribute or filter is looked at.
+
+Also which names of a tree are one on this file system, where case does not count.
+"""
 
 from __future__ import annotations
 

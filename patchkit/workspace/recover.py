@@ -1,4 +1,9 @@
-"""After a kill: finish the move that a journal tells of, or find out that it cannot be finished."""
+"""The end of a move: index and refs follow the files, under git's own lock on the index; and after
+a kill the move that a journal describes is finished, or found to be one that cannot be.
+
+Every step may be done twice: it looks what is left to do. A path, the index or a ref that is
+neither as the move found it nor as it puts it was changed by somebody else, and then stays.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ from patchkit.workspace.put_files import (
 )
 from patchkit.workspace.save import save_files, stamp
 
-# Hold git's own lock on a checkout's index while its files move.
+# Git's own lock on the index, held while files move.
 #
 # As long as `.git/index.lock` is there no `git add`, `commit` or `checkout` of the user's starts.
 # Ours has contents that git never writes, so that one which a killed run left is known as ours.
@@ -90,7 +95,7 @@ def _require_ours(checkout: Checkout, lock: Path) -> None:
         )
 
 
-# The end of a move, once its files are in place: submodule folders, index, refs, journal.
+# The last steps of a move, once its files are in place: index, refs, journal, in this order.
 #
 # Each function may be called again after a kill and then does what is left.
 

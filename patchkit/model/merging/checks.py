@@ -2,8 +2,8 @@
 
 All that a rule does must show in the differences: upstream's file must change by just the lines by
 which the patch changed the old one, and the patched file by just upstream's. The rest are doubts:
-names that the new lines use and upstream no longer has, the same thing defined by both sides, a
-file that could be parsed and no longer can.
+names that the new lines use and upstream no longer has or nothing binds, the same thing defined by
+both sides, a file that could be parsed and no longer can.
 """
 
 from __future__ import annotations
@@ -225,11 +225,10 @@ def _definitions(tree: ast.Module | None) -> Counter[tuple[str, str]]:
     return found
 
 
-# Names that a merged Python file uses and nothing in it binds: an error in waiting.
-#
-# One side takes a name away, the other one uses it in new lines; git's own merge is clean then.
-# The compiler's own tables of scopes tell, so that a name that another function binds is no help,
-# and strings, comments and attributes are no names.
+# Names that a merged Python file uses and nothing in it binds: a NameError later. One side takes a
+# name away, the other one uses it in new lines; git's own merge is clean then. The compiler's own
+# tables of scopes tell, so that a name that another function binds is no help, and strings,
+# comments and attributes are no names.
 
 
 #: Bound in every module, besides the built-in ones.

@@ -1,7 +1,7 @@
 """Settle the regions where git's three-way merge gives up, each by a rule that says why it may.
 
 Every rule answers with edits of upstream's file, or not at all. None of them drops a line of the
-patch, or one of upstream's: `checking` proves that for the whole file afterwards.
+patch, or one of upstream's: `checks` proves that for the whole file afterwards.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from patchkit.model.merging.python_imports import (
 from patchkit.model.merging.regions import Region, ThreeWay, compare_three
 from patchkit.model.merging.scopes import alike, join_insertions, put_behind
 
-# Merge lines that both sides changed, word by word, where they changed other words.
-#
-# The rule is the three-way merge's own, one level down: what both changed, or changed side by
+# Words: lines that both sides changed are merged word by word, where they changed other words. The
+# rule is the three-way merge's own, one level down: what both changed, or changed side by
 # side, is a conflict. Blanks and line ends are words, too: nothing is ignored.
 
 

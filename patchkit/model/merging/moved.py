@@ -1,4 +1,4 @@
-"""Find where upstream moved the lines that an edit stands among.
+"""Find where upstream moved the lines that an edit stands among, in the same file or in others.
 
 Only lines that upstream inserted count as a place to look: lines that stayed are where they were.
 The lines around the edit, and all that it removes, must stand there in one piece, indented deeper
@@ -138,10 +138,9 @@ def _indent(line: bytes) -> bytes:
     return line[: len(line) - len(line.lstrip())]
 
 
-# Find code that upstream moved to other files: each edit where its surroundings are now.
-#
-# Only where every edit has one place, in one file, and stands there with more of the lines around
-# it than anywhere else, is it taken for the same code.
+# The same in other files, each edit where its surroundings are now. Only where every edit has one
+# place, in one file, and stands there with more of the lines around it than anywhere else, is it
+# taken for the same code.
 
 
 # Telling lines that must stand around the edit there, too: more than within one file.

@@ -1,4 +1,6 @@
-"""Import statements of Python: whose order has no meaning, and which say the same in many ways."""
+"""Import statements and `__all__` of Python, merged as sets of names: their order has no meaning,
+and many layouts say the same.
+"""
 
 from __future__ import annotations
 
@@ -106,10 +108,8 @@ def _renamed(text: bytes) -> tuple[bytes, bytes]:
     return name, alias[0] if alias else b""
 
 
-# Statements that list names, over one line or several: imports, and `__all__`.
-#
-# Their order has no meaning and their layout says nothing, so both sides' changes are those of
-# sets: upstream's statements stay as they are written, the patch's names come in and go out.
+# Statements that list names, over one line or several. Both sides' changes are those of sets:
+# upstream's statements stay as they are written, the patch's names come in and go out.
 
 
 Lines = Sequence[bytes]

@@ -1,8 +1,8 @@
-"""Which of two neighbouring insertions comes first: sorted order, scope, likeness, then upstream.
+"""Scopes of code by indentation: in which function or class a line stands, whether an edit landed
+in another one, and which of two neighbouring insertions comes first.
 
-Lines that are indented deeper go on with the block above; a line that is indented less ends it.
-So a deeper insertion has to stand before the first shallower line of its neighbour, or it would
-land in another scope. Lines that resemble each other are kept together, as people do.
+Nothing is parsed, so a file that only a newer Python understands, or half a file, is as good as any
+other.
 """
 
 from __future__ import annotations
@@ -19,16 +19,11 @@ from patchkit.model.line_diff import Edit, diff_lines
 from patchkit.model.patch import Hunk
 from patchkit.model.similarity import likeness
 
-# Which Python function or class a line stands in, and whether an edit landed in another one.
-#
-# Seen by indentation alone, which is good enough to compare two versions of a file: nothing is
-# parsed, so a file that only a newer Python understands, or half a file, is as good as any other.
-#
-# The lines around a hunk may stand in a second class as well, and neither git's placing nor its
-# merge asks. So two questions are answered here. Of a file whose old version is at hand: are the
-# lines that the patch adds and removes in the functions where it was made (`misplaced`)? Of a
-# patch alone: does the function that git wrote behind its `@@` stand around the place
-# (`misplaced_hunks`)?
+# Whether an edit landed in another function or class than it was made in. The lines around a hunk
+# may stand in a second class as well, and neither git's placing nor its merge asks. So two
+# questions are answered here. Of a file whose old version is at hand: are the lines that the patch
+# adds and removes in the functions where it was made (`misplaced`)? Of a patch alone: does the
+# function that git wrote behind its `@@` stand around the place (`misplaced_hunks`)?
 
 
 #: Files whose scopes are known.
@@ -297,6 +292,11 @@ def depth_of(line: bytes) -> int:
 
 
 Lines = Sequence[bytes]
+
+# The order of two insertions into one gap: sorted order, scope, likeness, then upstream's first.
+# Lines that are indented deeper go on with the block above; a line that is indented less ends it.
+# So a deeper insertion has to stand before the first shallower line of its neighbour, or it would
+# land in another scope. Lines that resemble each other are kept together, as people do.
 
 # Fewer lines do not show that a list is kept in order; import statements are sorted by tools.
 _SHOWS_ORDER = 3

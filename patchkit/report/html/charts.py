@@ -1,4 +1,5 @@
-"""A component's history as a drawing: one row for each patch, one cell for each commit.
+"""The drawings of an HTML report: a component's history, one row for each patch and one cell for
+each commit; and how many patches were in which state from report to report.
 
 A row is drawn as runs of one state, so that its size follows from what happened, not from how many
 commits there are.
