@@ -1,4 +1,9 @@
-"""The device, once for all tests."""
+"""The device of this checkout, once for all tests."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import npusim
 
