@@ -99,6 +99,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         "log probabilities differ",
     ),
     Mutation(
+        "patches/slime/qwen3-vl-to-hf.patch",
+        "slime/grpo",
+        "Unknown parameter name: module.module.vision_model.patch_embed.proj.weight",
+    ),
+    Mutation(
+        "patches/slime/value-head-bias.patch",
+        "slime/ppo",
+        "the value head's bias differs between ranks",
+    ),
+    Mutation(
         "patches/verl/mindspeed-before-megatron.patch",
         "verl/fully-async-imports",
         "imported in this order: ['megatron.core'",
