@@ -141,6 +141,35 @@ def test_modules_stay_readable() -> None:
     assert {m: n for m, n in lengths.items() if n > 700} == {}
 
 
+def test_no_two_modules_have_one_name() -> None:
+    """But for a command's own: `patchkit apply` is cli/commands/apply.py and ops/apply.py."""
+    commands = {Path(m).stem for m in MODULES if m.startswith("cli/commands/")}
+    stems = [Path(m).stem for m in MODULES if not m.startswith("cli/commands/")]
+    twice = {stem for stem in stems if stems.count(stem) > 1} - {"__init__"}
+    assert twice - commands == set()
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for m in MODULES:
+        for node in ast.parse((ROOT / m).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(m)
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_functions_are_short() -> None:
+    """A command's declares its options, one each: a long list, and no long thought."""
+    long = [
+        f"{m}:{node.lineno} {node.name}"
+        for m in MODULES
+        if not m.startswith("cli/commands/")
+        for node in ast.walk(ast.parse((ROOT / m).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and int(node.end_lineno or 0) - node.lineno > 50
+    ]
+    assert long == []
+
+
 def test_every_module_says_what_it_is_for() -> None:
     trees = {m: ast.parse((ROOT / m).read_text(encoding="utf-8")) for m in MODULES}
     assert [m for m, tree in trees.items() if not ast.get_docstring(tree)] == []

@@ -41,3 +41,14 @@ def _name(match: re.Match[str]) -> str:
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&:$^=\"'])")
+
+
+def escaped(text: str) -> str:
+    """One line of text that Markdown shows as it is: no link, table, heading, mention or HTML."""
+    flat = " ".join(text.split())
+    shown = "".join(char if char.isprintable() else "\ufffd" for char in flat)
+    # an @ would notify somebody
+    return _MARKUP.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("@", "&#64;")

@@ -6,7 +6,6 @@ or HTML.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from patchkit.drift.drift_report import Landed, PatchDrift
@@ -14,13 +13,12 @@ from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
 from patchkit.model.outcome import Status
-from patchkit.model.text import counted
+from patchkit.model.text import counted, escaped
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
 from patchkit.report.notice import Level, Notice
 from patchkit.report.silent_drift import silent_notices
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&:$^=\"'])")
 _SIGNS = {Level.ERROR: "❌", Level.WARNING: "⚠️", Level.NOTE: "ℹ️"}  # noqa: RUF001
 #: So many silent findings are read in a comment; the rest is counted.
 _LISTED = 20
@@ -49,14 +47,6 @@ def drift_markdown(report: DriftReport) -> str:
     for broken in report.broken:
         lines += ["", f"❌ {escaped(broken.manifest)}: {escaped(str(broken.problems[0]))}"]
     return "\n".join(lines)
-
-
-def escaped(text: str) -> str:
-    """One line of text that Markdown shows as it is."""
-    flat = " ".join(text.split())
-    shown = "".join(char if char.isprintable() else "\ufffd" for char in flat)
-    # an @ would notify somebody
-    return _MARKUP.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("@", "&#64;")
 
 
 def _component_lines(component: ComponentDrift) -> Iterator[str]:

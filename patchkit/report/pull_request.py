@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from patchkit.model.outcome import FileOutcome
+from patchkit.model.text import escaped
 from patchkit.ops.bump_report import Attention, BumpedComponent, BumpedPatch, BumpReport, NamedPin
 from patchkit.ops.refresh_values import RefreshResult
-from patchkit.report.markdown import escaped
 
 _HEADINGS = {
     Attention.CONFLICTED: "In conflict",

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from patchkit.model.text import escaped
 from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
-from patchkit.report.markdown import escaped
 from patchkit.report.notice import Case, CaseVerdict, Level, Notice
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
