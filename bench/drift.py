@@ -25,7 +25,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from patchkit.cli.main import collect_rarely
-from patchkit.drift.walk import Series, Walk, Walker, walk_history
+from patchkit.drift.walk import Walk, Walker, WatchedSeries, walk_history
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.load import load_manifest
 from patchkit.model.outcome import Status
@@ -62,7 +62,7 @@ def main() -> None:
 
     def walk(*, quick: bool = True) -> Walk:
         with ObjectReader(history.repository) as reader:
-            series = Series([patch.series_patch for patch in patches], recipes)
+            series = WatchedSeries([patch.series_patch for patch in patches], recipes)
             return walk_history(Walker(Along(history, reader, bring), series, quick=quick))
 
     def bring(blobs: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import patchkit
+from bench.mutation.groups import GROUPS
 
 ROOT = Path(patchkit.__file__).parent
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
@@ -201,3 +202,9 @@ def test_lines_of_others_end_at_a_newline_only() -> None:
         for m in MODULES
     }
     assert {m: count for m, count in calls.items() if count} == SPLITLINES
+
+
+def test_what_is_mutated_is_there() -> None:
+    """A module that was renamed would be left out without a word."""
+    patterns = {p for group in GROUPS for p in (*group.modules, *group.leaves_out, *group.tests)}
+    assert sorted(p for p in patterns if not list(ROOT.parent.glob(p))) == []

@@ -15,8 +15,8 @@ class Group:
     leaves_out: tuple[str, ...] = ()
 
 
-_PLACING = ("hunks", "apply", "tree")
-_READING = ("diff", "diffheader", "diffnames", "mail", "binary", "trailers", "names", "paths")
+_PLACING = ("hunks", "apply_changes", "tree")
+_READING = ("diff_parse", "diff_header", "mail", "mailinfo", "header", "header_edit", "names")
 
 
 def _model(*names: str) -> tuple[str, ...]:
@@ -28,7 +28,10 @@ GROUPS = (
         "placing",
         _model(*_PLACING),
         (
-            *(f"tests/model/test_{name}.py" for name in ("hunks", "apply", "like_git", "tree")),
+            *(
+                f"tests/model/test_{name}.py"
+                for name in ("hunks", "apply_changes", "like_git", "tree")
+            ),
             "tests/stack/test_build.py",
             "tests/hostile/test_numbers.py",
         ),
@@ -39,7 +42,10 @@ GROUPS = (
         (
             *(
                 f"tests/model/test_{name}.py"
-                for name in ("diff", "mail", "names", "binary", "trailers", "apply", "like_git")
+                for name in (
+                    *("diff_parse", "mail", "header", "names", "binary", "trailers"),
+                    *("apply_changes", "like_git"),
+                )
             ),
             "tests/fuzz",
             "tests/hostile/test_numbers.py",
@@ -49,7 +55,7 @@ GROUPS = (
         "model",
         ("patchkit/model/*.py",),
         ("tests/model", "tests/stack/test_build.py"),
-        (*_model(*_PLACING, *_READING, "reverse"), "patchkit/model/merging/*.py"),
+        (*_model(*_PLACING, *_READING, "revision"), "patchkit/model/merging/*.py"),
     ),
     Group(
         "merging",

@@ -23,7 +23,7 @@ from patchkit.drift.drift_report import (
     Risk,
 )
 from patchkit.drift.judge import HunkFault, State
-from patchkit.drift.walk import Change, Touch, Walk
+from patchkit.drift.walk import TouchingCommit, Transition, Walk
 from patchkit.explain.diagnose import explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.gitcmd.first_parent import Commit, describe_commits, removed_and_added
@@ -182,12 +182,14 @@ def landed(history: History, commit: Commit) -> Landed:
 
 class _Teller(Struct):
     walk: Walk
-    touches: Mapping[int, Touch]
+    touches: Mapping[int, TouchingCommit]
     page: str | None
     commits: Mapping[str, Commit]
     pin: str
 
-    def patch(self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Change]) -> PatchDrift:
+    def patch(
+        self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Transition]
+    ) -> PatchDrift:
         """All about one patch."""
         status = changes[-1].status
         breaks = tuple(self._breaks(changes))
@@ -213,7 +215,7 @@ class _Teller(Struct):
             waits_for=changes[-1].verdict.waits_for,
         )
 
-    def _at(self, change: Change) -> Landed | None:
+    def _at(self, change: Transition) -> Landed | None:
         """Who brought a state about; the commit inside, where it came by a merge."""
         touch = self.touches.get(change.position)
         if touch is None:
@@ -223,14 +225,14 @@ class _Teller(Struct):
             return at
         return replace(_landed(change.inside, self.page), date=at.date, via=at)
 
-    def _last_good(self, changes: Sequence[Change]) -> Landed | None:
+    def _last_good(self, changes: Sequence[Transition]) -> Landed | None:
         """The last commit where a patch applies that does not any more."""
         good = max((n for n, each in enumerate(changes) if each.status in _FITS), default=None)
         touch = self.touches.get(changes[good + 1].position) if good is not None else None
         return _landed(self.commits[touch.parent], self.page) if touch is not None else None
 
-    def _breaks(self, changes: Sequence[Change]) -> Iterable[Break]:
-        start: Change | None = None
+    def _breaks(self, changes: Sequence[Transition]) -> Iterable[Break]:
+        start: Transition | None = None
         for change in changes:
             if _is_broken(change):
                 start = start or change
@@ -242,12 +244,12 @@ class _Teller(Struct):
         if start is not None:
             yield Break(self._at(start), None, False, start.faults)
 
-    def _intervals(self, changes: Sequence[Change]) -> Iterable[Interval]:
+    def _intervals(self, changes: Sequence[Transition]) -> Iterable[Interval]:
         """Runs of one state; what merely changes in which hunks do not fit makes no new one.
 
         That a patch for which this one waits comes to be in conflict in this one's files does.
         """
-        runs: list[list[Change]] = []
+        runs: list[list[Transition]] = []
         for change in changes:
             if runs and _kind(runs[-1][0]) == _kind(change):
                 runs[-1].append(change)
@@ -259,7 +261,7 @@ class _Teller(Struct):
             since, names = self._at(begin), run[-1].verdict.waits_for
             yield Interval(begin.status, begin.position, last, since, begin.faults, names)
 
-    def _absorbed(self, changes: Sequence[Change]) -> Iterable[AbsorbedHunk]:
+    def _absorbed(self, changes: Sequence[Transition]) -> Iterable[AbsorbedHunk]:
         """The hunks that are upstream at the tip, each with the commit since which it is."""
         for fault in changes[-1].faults:
             if fault.absorbed:
@@ -282,7 +284,7 @@ class _Teller(Struct):
         rate = commits * _MONTH / max(days, 1.0)
         return Risk(commits, round(rate, 1), tuple(FileRisk(*each) for each in files))
 
-    def _days(self, at_pin: Status, broken_by: Landed | None, last: Change) -> int | None:
+    def _days(self, at_pin: Status, broken_by: Landed | None, last: Transition) -> int | None:
         if not at_pin.applies or (broken_by is None and _is_broken(last)):
             return None
         end = broken_by.date if broken_by else self.commits[self.walk.tip].date
@@ -302,19 +304,19 @@ def _landed(commit: Commit, page: str | None) -> Landed:
     )
 
 
-def _kind(change: Change) -> tuple[Status, bool]:
+def _kind(change: Transition) -> tuple[Status, bool]:
     return change.status, change.verdict.blocked
 
 
-def _is_broken(change: Change) -> bool:
+def _is_broken(change: Transition) -> bool:
     """Whether a patch does not apply as it is, by its own fault: one that waits has none."""
     regenerated = change.status is Status.REGENERATED and bool(change.faults)
     return regenerated or change.status in (Status.CONFLICTED, Status.MERGED)
 
 
-def _last_start(changes: Sequence[Change]) -> Change | None:
+def _last_start(changes: Sequence[Transition]) -> Transition | None:
     """Where the last break began; waiting for another patch begins none, and mends none."""
-    start: Change | None = None
+    start: Transition | None = None
     for change in changes:
         if change.status is Status.WAITING:
             continue

@@ -44,7 +44,7 @@ from patchkit.model.resolution import Resolution
 from patchkit.model.tree import ObjectSource, Overlay, Tree
 from patchkit.recipes.rule import Recipe
 from patchkit.recipes.run import run_recipe
-from patchkit.stack.build import SeriesPatch, build_stack, patch_changes
+from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 #: A patch that applies as it is.
@@ -96,6 +96,27 @@ class _Layer(Struct):
         return self.after is None or names_a_path_twice(self.changes)
 
 
+def _layers(
+    patches: Sequence[SeriesPatch],
+    stack: Stack,
+    source: ObjectSource,
+    route: Route,
+    recipes: Mapping[str, Recipe],
+) -> list[_Layer]:
+    """Each patch between the trees of the stack on the old base, which `source` has."""
+    layers: list[_Layer] = []
+    tree = Tree(source, stack.base.tree)
+    for patch, outcome in zip(patches, stack.outcomes, strict=True):
+        after = Tree(source, outcome.tree) if outcome.tree is not None else None
+        recipe = recipes.get(patch.name)
+        layer = _Layer(patch.name, patch_changes(patch), tree, after, outcome.files, recipe)
+        layer.places = tuple(frozenset(_places(c, route)) for c in layer.changes)
+        layer.paths = frozenset[str]().union(*layer.places)
+        layers.append(layer)
+        tree = after or tree
+    return layers
+
+
 class Forecaster:
     """A series on a state that moves on; `judge` says what would become of it there.
 
@@ -136,16 +157,7 @@ class Forecaster:
         self._old_blobs = Blobs(old)
         #: What becomes of each patch on the old base itself.
         self.at_pin = tuple(outcome.status for outcome in stack.outcomes)
-        self._layers: list[_Layer] = []
-        tree = Tree(old, old_base.tree)
-        for patch, outcome in zip(patches, stack.outcomes, strict=True):
-            after = Tree(old, outcome.tree) if outcome.tree is not None else None
-            recipe = recipes.get(patch.name)
-            layer = _Layer(patch.name, patch_changes(patch), tree, after, outcome.files, recipe)
-            layer.places = tuple(frozenset(_places(c, route)) for c in layer.changes)
-            layer.paths = frozenset[str]().union(*layer.places)
-            self._layers.append(layer)
-            tree = after or tree
+        self._layers = _layers(patches, stack, old, route, recipes)
         users = Counter(path for each in self._layers for path in each.paths)
         #: Where some patch may come to change a file.
         self.paths = frozenset(users)

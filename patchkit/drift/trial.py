@@ -13,7 +13,7 @@ from msgspec import Struct
 from patchkit.carry import carry_stack
 from patchkit.drift.drift_report import PatchForecast, forecast_of
 from patchkit.drift.forecast_cache import Trials
-from patchkit.drift.walk import Series
+from patchkit.drift.walk import WatchedSeries
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import entries_at
@@ -28,7 +28,7 @@ class Trial(Struct, frozen=True):
     """Carries `series` along a history; `trials` has what was carried before."""
 
     along: Along
-    series: Series
+    series: WatchedSeries
     trials: Trials
 
     def carry_to(self, commit: str) -> tuple[PatchForecast, ...] | None:

@@ -29,7 +29,7 @@ from patchkit.upstream.history import Along, blobs_of
 _READ_AT_ONCE = 100
 
 
-class Series(Struct, frozen=True):
+class WatchedSeries(Struct, frozen=True):
     """A series to look along a branch for.
 
     `recipes` are by the patch's name, `remembered` resolutions of conflicts that the project keeps
@@ -44,7 +44,7 @@ class Series(Struct, frozen=True):
     alone: Sequence[str] = ()
 
 
-class Touch(Struct, frozen=True):
+class TouchingCommit(Struct, frozen=True):
     """A commit of the line that changes files of patches.
 
     `position` counts the commits of the line from 1 (0 is where it starts); `parent` is the one
@@ -57,7 +57,7 @@ class Touch(Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-class Change(Struct, frozen=True):
+class Transition(Struct, frozen=True):
     """From the commit at `position` of the line on, the patch's state is this one.
 
     `inside` is the commit that did it, where it came by a merge.
@@ -88,9 +88,9 @@ class Walk(Struct, frozen=True):
     start: str
     tip: str
     length: int
-    touches: tuple[Touch, ...]
+    touches: tuple[TouchingCommit, ...]
     at_pin: tuple[Status, ...]
-    changes: tuple[tuple[Change, ...], ...]
+    changes: tuple[tuple[Transition, ...], ...]
 
 
 class Walker:
@@ -102,7 +102,7 @@ class Walker:
     def __init__(
         self,
         along: Along,
-        series: Series,
+        series: WatchedSeries,
         *,
         quick: bool,
         route: Route | None = None,
@@ -226,14 +226,14 @@ class Walker:
 
 def walk_history(walker: Walker) -> Walk:
     """Judge every state between the fork and the tip."""
-    changes: list[list[Change]] = []
+    changes: list[list[Transition]] = []
     for position, verdicts in walker.judge_all():
         if not changes:
-            changes = [[Change(0, verdict)] for verdict in verdicts]
+            changes = [[Transition(0, verdict)] for verdict in verdicts]
             continue
         for known, verdict in zip(changes, verdicts, strict=True):
             if known[-1].verdict != verdict:
-                known.append(Change(position, verdict))
+                known.append(Transition(position, verdict))
     return _walk(walker, changes)
 
 
@@ -290,10 +290,12 @@ def differing(walk: Walk, forecasts: Sequence[PatchForecast]) -> frozenset[tuple
     return frozenset(found)
 
 
-def _walk(walker: Walker, changes: Sequence[Sequence[Change]]) -> Walk:
+def _walk(walker: Walker, changes: Sequence[Sequence[Transition]]) -> Walk:
     line = walker.route.line
     touches = tuple(
-        Touch(step.position, step.landing.commit, step.landing.parent, tuple(sorted(paths)))
+        TouchingCommit(
+            step.position, step.landing.commit, step.landing.parent, tuple(sorted(paths))
+        )
         for step in walker.route.steps
         if (paths := step.landing.touches.keys() & walker.forecaster.paths)
     )
@@ -302,9 +304,9 @@ def _walk(walker: Walker, changes: Sequence[Sequence[Change]]) -> Walk:
     return Walk(line.start, tip, len(line.commits), touches, walker.forecaster.at_pin, told)
 
 
-def _opened(walker: Walker, patch: int, changes: Sequence[Change]) -> Iterator[Change]:
+def _opened(walker: Walker, patch: int, changes: Sequence[Transition]) -> Iterator[Transition]:
     """The changes, each with the commit inside the merge that brought it, where it is told."""
-    known: Change | None = None
+    known: Transition | None = None
     for change in changes:
         inside = None
         news = known is not None and (
@@ -316,28 +318,28 @@ def _opened(walker: Walker, patch: int, changes: Sequence[Change]) -> Iterator[C
         known = change
 
 
-def _is_like(change: Change, verdict: PatchVerdict, *, news: bool) -> bool:
+def _is_like(change: Transition, verdict: PatchVerdict, *, news: bool) -> bool:
     """Whether a verdict has what a change brought: its status, if that was news, or its faults."""
     same = (verdict.status, verdict.blocked) == (change.status, change.verdict.blocked)
     return same and (news or verdict.faults == change.faults)
 
 
-def _absorbed(change: Change) -> frozenset[HunkFault]:
+def _absorbed(change: Transition) -> frozenset[HunkFault]:
     return frozenset(fault for fault in change.faults if fault.absorbed)
 
 
 def _halved(
     at: Callable[[int], tuple[PatchVerdict, ...]], patch: int, last: int
-) -> tuple[Change, ...]:
+) -> tuple[Transition, ...]:
     """The patch's state at the start and from where it is as at the end; one where these agree."""
     end = _fate(at(last)[patch])
     if _fate(at(0)[patch]) == end:
-        return (Change(0, at(last)[patch]),)
+        return (Transition(0, at(last)[patch]),)
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _fate(at(middle)[patch]) == end else (middle, high)
-    return Change(0, at(0)[patch]), Change(high, at(high)[patch])
+    return Transition(0, at(0)[patch]), Transition(high, at(high)[patch])
 
 
 def _fate(verdict: PatchVerdict) -> str:

@@ -28,9 +28,9 @@ from patchkit.drift.record import Since
 from patchkit.drift.silent_changes import find_suspicions
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import (
-    Series,
     Walk,
     Walker,
+    WatchedSeries,
     bisect_history,
     differing,
     ended,
@@ -366,7 +366,7 @@ def _walk(looking: _Looking) -> tuple[Walker, Walk, tuple[PatchForecast, ...] | 
     home = Home(looking.manifest.root, entry, looking.component) if entry else None
     remembered = load_resolutions(home) if home is not None else {}
     verdicts = open_verdicts(store.cache, history, patches, remembered)
-    series = Series(looking.series.series_patches, recipes, remembered, verdicts)
+    series = WatchedSeries(looking.series.series_patches, recipes, remembered, verdicts)
     walker = Walker(looking.along, series, quick=True)
     walk = bisect_history(walker) if looking.tools.bisect else walk_history(walker)
     trials = open_trials(store.cache, history, patches, recipes, remembered)

@@ -15,7 +15,7 @@ from patchkit.drift.drift_report import Landed
 from patchkit.drift.follow import Route
 from patchkit.drift.forecast_cache import open_trials, open_verdicts
 from patchkit.drift.trial import Trial
-from patchkit.drift.walk import Series
+from patchkit.drift.walk import WatchedSeries
 from patchkit.errors import (
     ExitCode,
     PatchkitError,
@@ -207,7 +207,7 @@ def _walked(
         metadata = Metadata(
             along, component, series.series_patches, partial(_tags, component, store)
         )
-        told = Series(series.series_patches, recipes, remembered, verdicts, metadata.paths)
+        told = WatchedSeries(series.series_patches, recipes, remembered, verdicts, metadata.paths)
         route, stretches = walk_stack(along, told, metadata)
         declared = metadata.along(route.line)
         tools.progress.step(component.name, "carrying to where it may go", local=True)

@@ -10,7 +10,7 @@ from patchkit.drift.describe import landed_of
 from patchkit.drift.drift_report import PatchForecast
 from patchkit.drift.follow import Route
 from patchkit.drift.trial import Trial
-from patchkit.drift.walk import Series, Walker
+from patchkit.drift.walk import Walker, WatchedSeries
 from patchkit.planning.metadata import Metadata
 from patchkit.planning.plan_report import Reach, Stretch, effort_of, stays
 from patchkit.upstream.history import Along, History
@@ -20,7 +20,7 @@ _MOST = 24
 
 
 def walk_stack(
-    along: Along, series: Series, metadata: Metadata | None = None
+    along: Along, series: WatchedSeries, metadata: Metadata | None = None
 ) -> tuple[Route, tuple[Stretch, ...]]:
     """Forecast every state of the files between the fork and the tip; `metadata` sees them, too."""
     walker = Walker(along, series, quick=False)

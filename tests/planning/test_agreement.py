@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from patchkit.carry import carry_stack
-from patchkit.drift.walk import Series
+from patchkit.drift.walk import WatchedSeries
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
@@ -50,7 +50,7 @@ def history_of(upstream: Upstream, pin: str, tip: str, fork: str = "") -> Histor
 def walked(history: History, series: list[SeriesPatch]) -> tuple[Stretch, ...]:
     with ObjectReader(history.repository) as reader:
         along = Along(history, reader, lambda blobs: None)
-        return walk_stack(along, Series(series))[1]
+        return walk_stack(along, WatchedSeries(series))[1]
 
 
 def stretch_at(stretches: tuple[Stretch, ...], position: int) -> Stretch:
@@ -196,7 +196,7 @@ def test_a_conflict_that_is_remembered_is_none(upstream: Upstream) -> None:
             entry = TreeEntry(0o100644, blob.oid)
             kept = {file.key: Resolution(file.key, file.sides[1], entry, changes, "kept")}
             along = Along(history, reader, lambda blobs: None)
-            _, found = walk_stack(along, Series(series, remembered=kept))
+            _, found = walk_stack(along, WatchedSeries(series, remembered=kept))
             assert [each.effort.conflicts for each in found] == [0, conflicts, 1][: len(found)]
             assert len(found) == 3 - conflicts
 
