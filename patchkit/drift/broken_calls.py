@@ -9,19 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
+from patchkit.disk.result_cache import memory_path, recall, remember
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import BrokenContract
 from patchkit.gitcmd.first_parent import Landing, landings
 from patchkit.gitcmd.tree_view import Terrain
-from patchkit.guards.contracts.agreement import Partner, agreement_of, examine_module
+from patchkit.guards.contracts.agreement import (
+    Partner,
+    agreement_of,
+    examine_module,
+    facts_of,
+)
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.model.objects import TreeEntry
 from patchkit.python.modules import Modules
 from patchkit.upstream.history import Along, tree_of
+
+#: Raise it when the same history could come to something else.
+_FORM = 1
 
 
 def find_broken_contracts(
@@ -32,11 +42,32 @@ def find_broken_contracts(
     `partners` are the components that take part, itself included. What was found is kept below the
     cache folder.
     """
-    looking = _Looking(along, component, tuple(partners), tuple(sorted(given)), cache)
+    history = along.history
+    line = [history.source.url, history.pin, history.fork, history.tip]
+    absent = [sorted({other.name for other in each.declared.absent}) for each in partners]
+    facts = [_FORM, component, *line, absent, facts_of(partners, given)]
+    path = memory_path(cache, "broken-calls", facts)
+    kept = _kept(recall(path))
+    if kept is None:
+        looking = _Looking(along, component, tuple(partners), tuple(sorted(given)), cache)
+        kept = _found(looking)
+        remember(path, to_builtins(kept))
+    return kept
+
+
+def _found(looking: _Looking) -> tuple[BrokenContract, ...]:
+    along = looking.along
     then, now = (looking.broken(commit) for commit in (along.history.pin, along.history.tip))
     known = {_known_by(each) for each in then}
     news = [each for each in now if _known_by(each) not in known]
     return tuple(looking.told(each) for each in news)
+
+
+def _kept(data: Any) -> tuple[BrokenContract, ...] | None:
+    try:
+        return convert(data, tuple[BrokenContract, ...])
+    except ValidationError:
+        return None
 
 
 def _known_by(place: BrokenCall) -> tuple[str, ...]:

@@ -66,14 +66,19 @@ class ComponentAgreement(Struct, frozen=True):
 
 def agreement_of(cache: Path, partners: Sequence[Partner], given: Collection[str]) -> Agreement:
     """See `examine_partners`; kept below the cache folder, since it follows from the trees."""
-    facts = [[each.name, each.tree.oid, repr(_told(each.declared))] for each in partners]
-    version = list(sys.version_info[:2])  # the syntax that can be read
-    path = memory_path(cache, "contracts", [_FORM, version, facts, sorted(given)])
+    path = memory_path(cache, "contracts", facts_of(partners, given))
     kept = _kept(recall(path))
     if kept is None:
         kept = examine_partners(partners, given)
         remember(path, to_builtins(kept))
     return kept
+
+
+def facts_of(partners: Sequence[Partner], given: Collection[str]) -> list[Any]:
+    """All that an agreement follows from, for the name of a file that keeps it."""
+    facts = [[each.name, each.tree.oid, repr(_told(each.declared))] for each in partners]
+    version = list(sys.version_info[:2])  # the syntax that can be read
+    return [_FORM, version, facts, sorted(given)]
 
 
 def _told(declared: Contracts) -> Contracts:
