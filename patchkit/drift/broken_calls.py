@@ -40,7 +40,8 @@ def find_broken_contracts(
     """The calls from or into `component` that fit at the pin and not at the tip.
 
     `partners` are the components that take part, itself included. What was found is kept below the
-    cache folder.
+    cache folder, once the commit of each is known: a server that lacks a file today may have it
+    tomorrow.
     """
     history = along.history
     line = [history.source.url, history.pin, history.fork, history.tip]
@@ -51,7 +52,8 @@ def find_broken_contracts(
     if kept is None:
         looking = _Looking(along, component, tuple(partners), tuple(sorted(given)), cache)
         kept = _found(looking)
-        remember(path, to_builtins(kept))
+        if all(each.by is not None for each in kept):
+            remember(path, to_builtins(kept))
     return kept
 
 
