@@ -121,7 +121,7 @@ _SIGNS = (
     (
         Trouble.NO_REPOSITORY,
         r"repository not found|does not appear to be a git repository|does not exist"
-        r"|repository '[^']*' not found|error: 404\b|not a git repository|no such file",
+        r"|repository '[^']*' not found|error: 404(?! bytes)\b|not a git repository|no such file",
     ),
     (
         Trouble.UNREACHABLE,
@@ -135,7 +135,8 @@ _SIGNS = (
         r"early eof|rpc failed|hung up|unexpected disconnect|index-pack failed"
         r"|connection reset|transfer closed|low speed|operation too slow|invalid index-pack"
         # half an answer, or another one than git's protocol has there
-        r"|protocol error|expected (flush|'|no other)|invalid (packet|server response)",
+        r"|protocol error|expected (flush|'|no other)|invalid (packet|server response)"
+        r"|bytes of (body are still expected|length header were received)",
     ),
 )
 

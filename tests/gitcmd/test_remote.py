@@ -188,6 +188,9 @@ def test_stop_ends_a_fetch_that_waits(target: Repository) -> None:
             "fatal: early EOF\nfatal: fetch-pack: invalid index-pack output",
             Trouble.BROKEN,
         ),
+        # no 404 of HTTP
+        ("error: 404 bytes of body are still expected", Trouble.BROKEN),
+        ("error: 2 bytes of length header were received", Trouble.BROKEN),
         (
             "remote: fatal: unable to read 1111111111111111111111111111111111111111\n"
             "remote: aborting due to possible repository corruption on the remote side.\n"
