@@ -17,7 +17,7 @@ from patchkit.manifest.validate import near, shown
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
 from patchkit.model.names import ALWAYS_THERE, VALUE_NAME, is_patch_name, referred
 
-# What must hold between the keys by which patchkit guards patches; see rules.py.
+# What must hold between the keys by which patchkit guards patches.
 
 
 def check_guards(manifest: Table) -> Iterator[Problem]:
@@ -78,7 +78,7 @@ def _targets(name: str, node: Node | None, names: list[str]) -> Iterator[Problem
 
 # What must hold between the keys from which the files for a machine are made.
 #
-# As rules.py: on nodes, for the lines; what is malformed in itself has been told already.
+# On nodes, for the lines; what is malformed in itself has been told already.
 
 
 def check_machine(manifest: Table) -> Iterator[Problem]:
