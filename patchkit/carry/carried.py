@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
@@ -83,7 +84,7 @@ class NoPast:
         return ()
 
 
-class Besides(Struct, frozen=True):
+class SplitOff(Struct, frozen=True):
     """A further file that a change comes to change, where upstream split one into several."""
 
     path: str
@@ -99,7 +100,7 @@ class CarriedFile(Struct, frozen=True):
     `marked` the file with conflict markers where there is one to show; `sides` are what the old
     base, the new one and the patch have there, `blobs` objects that the new base may lack, `key`
     what tells this conflict from others. `split`: upstream took the file apart, or a part of it
-    away, and `besides` are further files that have its code now.
+    away, and `split_off` are further files that have its code now.
     """
 
     outcome: FileOutcome
@@ -112,7 +113,7 @@ class CarriedFile(Struct, frozen=True):
     blobs: tuple[GitObject, ...] = ()
     key: str = ""
     split: bool = False
-    besides: tuple[Besides, ...] = ()
+    split_off: tuple[SplitOff, ...] = ()
 
     @property
     def carried(self) -> bool:
@@ -157,7 +158,7 @@ TYPE = 0o170000
 REGULAR = 0o100000
 
 
-class Ground(Struct, frozen=True):
+class CarryContext(Struct, frozen=True):
     """The trees that a patch is carried between: old base, old base with it, new base so far."""
 
     before: Tree
@@ -171,16 +172,61 @@ class Ground(Struct, frozen=True):
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
 
 
-class Change(Struct, frozen=True):
-    """A changed file: its entries on the old base, patched there, and on the new base."""
+class PatchSide(Enum):
+    """What a patch does to a file."""
 
-    ground: Ground
+    ADDS = "adds"
+    DELETES = "deletes"
+    CHANGES = "changes"  # its contents, with its mode or path perhaps
+    MOVES = "moves"  # its mode or path only
+
+
+class UpstreamSide(Enum):
+    """What the new base has where the patch's file is, or comes to be."""
+
+    NOTHING = "nothing"
+    OLD = "old"  # the old base's contents
+    PATCHED = "patched"  # what the patch makes of it
+    OTHER = "other"
+
+
+class FileSides(Struct, frozen=True):
+    """One file of a patch: its entries on the old base, patched there, and on the new base.
+
+    `exact` is what applying the change as it is comes to; `place` where the new base has the file,
+    `renamed` whether only upstream took it there.
+    """
+
+    context: CarryContext
     change: FileChange
     exact: FileOutcome
     place: str
-    before: TreeEntry
-    after: TreeEntry
-    here: TreeEntry
+    renamed: bool
+    before: TreeEntry | None
+    after: TreeEntry | None
+    here: TreeEntry | None
+
+    @property
+    def does(self) -> PatchSide:
+        """What the patch does to it."""
+        if self.before is None:
+            return PatchSide.ADDS
+        if self.after is None:
+            return PatchSide.DELETES
+        return PatchSide.MOVES if self.before.oid == self.after.oid else PatchSide.CHANGES
+
+    @property
+    def has(self) -> UpstreamSide:
+        """What upstream has there; a file where the path has a folder is another one."""
+        if self.here is None:
+            blocked = self.before is None and self.context.here.leaf_above(self.place) is not None
+            return UpstreamSide.OTHER if blocked else UpstreamSide.NOTHING
+        if self.before is None:
+            return UpstreamSide.PATCHED if self.here == self.after else UpstreamSide.OTHER
+        if self.here.oid == self.before.oid:
+            return UpstreamSide.OLD
+        same = self.after is not None and self.here.oid == self.after.oid
+        return UpstreamSide.PATCHED if same else UpstreamSide.OTHER
 
     @property
     def target(self) -> str:
@@ -189,14 +235,32 @@ class Change(Struct, frozen=True):
         return str(self.change.new_path) if moves else self.place
 
     @property
+    def leaves(self) -> str | None:
+        """The path that the file vacates, if the patch moves it."""
+        return self.place if self.target != self.place else None
+
+    @property
+    def entries(self) -> tuple[TreeEntry, TreeEntry, TreeEntry]:
+        """Before, here, after, of a file that all three have."""
+        assert self.before is not None
+        assert self.here is not None
+        assert self.after is not None
+        return self.before, self.here, self.after
+
+    @property
+    def mode(self) -> int | None:
+        """The three-way merge of the modes; None where both changed it, each to another one."""
+        before, here, after = (each.mode for each in self.entries)
+        if here == before:
+            return after
+        return here if after in (before, here) else None
+
+    @property
     def texts(self) -> tuple[bytes, bytes, bytes]:
         """The contents: before, here, after."""
-        old, new = self.ground.old_blobs, self.ground.blobs
-        return (
-            old.contents(self.before.oid),
-            new.contents(self.here.oid),
-            old.contents(self.after.oid),
-        )
+        old, new = self.context.old_blobs, self.context.blobs
+        before, here, after = (each.oid for each in self.entries)
+        return old.contents(before), new.contents(here), old.contents(after)
 
 
 def judged(outcome: FileOutcome, confidence: float, reasons: tuple[str, ...]) -> FileOutcome:
@@ -206,7 +270,7 @@ def judged(outcome: FileOutcome, confidence: float, reasons: tuple[str, ...]) ->
 
 
 def placed_well(
-    it: Change, outcome: FileOutcome, data: bytes, edits: Sequence[Edit]
+    it: FileSides, outcome: FileOutcome, data: bytes, edits: Sequence[Edit]
 ) -> FileOutcome:
     """The outcome; for review if lines are in another scope than the one they were made in.
 
@@ -227,9 +291,9 @@ def doubted_as(outcome: FileOutcome, before: FileOutcome) -> FileOutcome:
     )
 
 
-def accepted(ground: Ground, carried: CarriedFile) -> CarriedFile:
+def accepted(context: CarryContext, carried: CarriedFile) -> CarriedFile:
     """The result, or a conflict if it is not certain and the user wants only what is."""
-    if not (ground.careful and carried.outcome.review):
+    if not (context.careful and carried.outcome.review):
         return carried
     outcome = replace(carried.outcome, status=Status.CONFLICTED, review=False)
     return CarriedFile(outcome, carried.path, marked=carried.marked)

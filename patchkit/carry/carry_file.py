@@ -1,18 +1,8 @@
 """Carry one file of a patch: from its old and patched contents, and what upstream has now, to what
-it will be.
-
-The first of these that answers decides:
-
-1. one side left the file as it was: the other side's is the result;
-2. git's three-way merge, with our rules for the regions that it leaves in conflict; where it is
-   clean and puts the hunks where they fit exactly, the patch counts as unchanged or shifted;
-3. the one place at which the hunks stand exactly, if they stood at only one on the old base, too;
-4. the code's new place, where upstream took the file apart or moved a part of it;
-5. a resolution that the project keeps;
-6. a conflict.
+it will be. `_decide` is the whole decision, `_merge_texts` that of contents that both sides change.
 
 What a rule made is checked and weighed; one that is not sure enough is flagged for review, or with
-`--careful` is a conflict.
+`--careful` is a conflict. A conflict that a resolution of the project settles is none.
 """
 
 from __future__ import annotations
@@ -25,11 +15,13 @@ from msgspec.structs import replace
 from patchkit.carry.carried import (
     REGULAR,
     TYPE,
-    Besides,
     CarriedFile,
-    Change,
-    Ground,
+    CarryContext,
+    FileSides,
     Past,
+    PatchSide,
+    SplitOff,
+    UpstreamSide,
     accepted,
     blob_of,
     conflict,
@@ -41,15 +33,287 @@ from patchkit.model.diff_parse import split_lines
 from patchkit.model.hunks import place_hunks
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.confidence import confidence_of
-from patchkit.model.merging.edits import Doubt, Rule
 from patchkit.model.merging.markers import conflict_text
 from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.moved import MovedMerge, merge_moved, merge_split
-from patchkit.model.merging.regions import Region
+from patchkit.model.merging.regions import Doubt, Region, Rule
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileOutcome, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
+
+# How sure an exact place is that a three-way merge does not come to by itself.
+_EXACT_ELSEWHERE = 0.7
+_IN_RENAMED_FOLDER = 0.7
+
+
+def carry_file(context: CarryContext, change: FileChange, exact: FileOutcome) -> CarriedFile:
+    """Carry one change; `exact` is what applying it as it is would come to."""
+    before = context.before.entry(change.old_path) if change.old_path is not None else None
+    after = context.after.entry(change.new_path) if change.new_path is not None else None
+    carried = _decide(_sides(context, change, exact, before, after))
+    if carried.outcome.status is Status.ABSORBED:
+        outcome = with_absorbing_commit(context.past, change, carried.outcome)
+        return replace(carried, outcome=outcome)
+    if carried.carried:
+        return carried
+    here = context.here.entry(carried.path)
+    key = conflict_key(change, carried.path, before, here)
+    if key in context.remembered:
+        return _as_remembered(context, context.remembered[key], carried, here)
+    sides = (before, here, after)
+    blobs = (blob_of(context.old_blobs, entry) for entry in (before, after) if entry is not None)
+    return replace(
+        carried, key=key, sides=sides, blobs=tuple(each for each in blobs if each is not None)
+    )
+
+
+def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
+    """What the file comes to, by what the patch does to it and what upstream has of it."""
+    match it.does, it.has:
+        case PatchSide.ADDS, UpstreamSide.NOTHING:
+            return _in_renamed_folder(it) or _added(it)
+        case PatchSide.ADDS, UpstreamSide.PATCHED:
+            return _absorbed(it)
+        case PatchSide.ADDS, _:
+            return conflict(it.exact, it.place, "upstream has a file there already")
+        case PatchSide.DELETES, UpstreamSide.NOTHING:
+            return _absorbed(it, f"upstream deleted it, too{_deletion(it)}")
+        case PatchSide.DELETES, UpstreamSide.OLD:
+            return CarriedFile(replace(it.exact, status=Status.UNCHANGED, clashes=()), it.place)
+        case PatchSide.DELETES, _:
+            return _changed_since(it)
+        case _, UpstreamSide.NOTHING:
+            deleted = f"upstream deleted the file{_deletion(it)}"
+            return split_up(it) or conflict(it.exact, it.place, deleted)
+        case PatchSide.MOVES, _:
+            return _blocked(it) or _followed(it, _one_sided(it, it.entries[1].oid))
+        case _, UpstreamSide.OLD:
+            return _blocked(it) or _followed(it, _one_sided(it, it.entries[2].oid))
+        case _, UpstreamSide.PATCHED:
+            return _blocked(it) or _followed(it, _made_by_both(it))
+        case _:
+            return _blocked(it) or _followed(it, _merge_texts(it))
+
+
+def _merge_texts(it: FileSides) -> CarriedFile:
+    """Contents that both sides changed: the first of these that answers."""
+    merge = merge_file(it.target, *it.texts) if _are_plain(it) else None
+    if merge is None:
+        what = "binary file" if _are_plain(it) else "link or a submodule"
+        return conflict(it.exact, it.place, f"both sides change a {what}")
+    return (
+        _three_way(it, merge)  # git's merge, or our rules where it conflicts, with every check
+        or _stands_elsewhere(it, merge)  # the one place that has the patch's lines exactly
+        or moved_away(it, merge)  # the files to which upstream moved the code
+        or _in_conflict(it, merge)
+    )
+
+
+def _sides(
+    context: CarryContext,
+    change: FileChange,
+    exact: FileOutcome,
+    before: TreeEntry | None,
+    after: TreeEntry | None,
+) -> FileSides:
+    if before is None or change.kind is Kind.COPY:
+        here = context.here.entry(change.path)
+        return FileSides(context, change, exact, change.path, False, None, after, here)
+    place, renamed = _locate(context, change)
+    here = context.here.entry(place)
+    if here is None:
+        place, renamed = str(change.old_path), False
+    return FileSides(context, change, exact, place, renamed, before, after, here)
+
+
+def _locate(context: CarryContext, change: FileChange) -> tuple[str, bool]:
+    """Where the file of the old base is, and whether upstream alone took it there."""
+    old, new = str(change.old_path), change.new_path
+    if context.here.entry(old) is not None:
+        return old, False
+    renamed = context.past.renamed(old)
+    if new not in (None, old):
+        there = context.here.entry(str(new))
+        known = (context.before.entry(old), context.after.entry(str(new)))
+        if there is not None and (renamed == new or there in known):
+            return str(new), False  # renamed by both sides alike
+    return (renamed, True) if renamed is not None else (old, False)
+
+
+def _added(it: FileSides) -> CarriedFile:
+    if it.after is None:
+        return conflict(it.exact, it.place, "the patch does not make it on the old base")
+    outcome = replace(it.exact, status=Status.UNCHANGED, clashes=())
+    return CarriedFile(outcome, it.place, it.after, blob_of(it.context.old_blobs, it.after))
+
+
+def _in_renamed_folder(it: FileSides) -> CarriedFile | None:
+    """A new file in the folder that upstream made of the patch's one."""
+    folder, _, name = it.place.rpartition("/")
+    moved = it.context.past.folder_renamed(folder) if folder else None
+    path = f"{moved}/{name}"
+    if moved is None or it.after is None or it.context.here.entry(path) is not None:
+        return None
+    reason = f"upstream renamed the folder {folder} to {moved}"
+    status = replace(it.exact, status=Status.MERGED, clashes=(), carried_to=path)
+    outcome = judged(status, _IN_RENAMED_FOLDER, (reason,))
+    blob = blob_of(it.context.old_blobs, it.after)
+    return accepted(it.context, CarriedFile(outcome, path, it.after, blob))
+
+
+def _absorbed(it: FileSides, *reasons: str) -> CarriedFile:
+    outcome = replace(it.exact, status=Status.ABSORBED, clashes=())
+    outcome = replace(outcome, reasons=reasons) if reasons else outcome
+    return CarriedFile(outcome, it.place, it.here)
+
+
+def _deletion(it: FileSides) -> str:
+    return _by(it.context.past.deleted_by(str(it.change.old_path)))
+
+
+def _changed_since(it: FileSides) -> CarriedFile:
+    commits = it.context.past.changed_by(it.place)
+    by = _by(commits[0]) if commits else ""
+    return conflict(it.exact, it.place, f"the patch deletes the file, upstream changed it{by}")
+
+
+def _blocked(it: FileSides) -> CarriedFile | None:
+    """A conflict of paths, modes or kinds of file, whatever is in it."""
+    if it.leaves is not None and it.context.here.entry(it.target) is not None:
+        return conflict(it.exact, it.target, "upstream has a file there already")
+    before, here, after = it.entries
+    kinds = {each.mode & TYPE for each in it.entries}
+    if it.mode is None or (len(kinds) > 1 and here not in (before, after)):
+        return conflict(it.exact, it.place, "both sides change the file, one its kind")
+    return None
+
+
+def _followed(it: FileSides, carried: CarriedFile) -> CarriedFile:
+    """The result, with a word of the path to which upstream renamed the file."""
+    if not (it.renamed and carried.carried):
+        return carried
+    reason = f"upstream renamed {it.change.old_path} to {it.place}"
+    outcome = carried.outcome
+    status = Status.MERGED if outcome.status.applies else outcome.status
+    reasons = (reason, *outcome.reasons)
+    outcome = replace(outcome, reasons=reasons, carried_to=carried.path, status=status)
+    return replace(carried, outcome=outcome)
+
+
+def _one_sided(it: FileSides, oid: str) -> CarriedFile:
+    """The contents that one side only changed, with the merged mode."""
+    entry = TreeEntry(it.mode or 0, oid)
+    nothing = entry == it.here and it.leaves is None
+    plain = replace(it.exact, clashes=())
+    if nothing:
+        outcome = judged(replace(plain, status=Status.ABSORBED), 1.0, ())
+    else:
+        # offsets that it has on the old base, too, are no news
+        shifted = it.exact.status is Status.SHIFTED
+        outcome = replace(plain, status=Status.SHIFTED if shifted else Status.UNCHANGED)
+    # what an earlier patch made here, the old stack does not have, and the other way round
+    blobs = it.context.blobs if oid == it.entries[1].oid else it.context.old_blobs
+    carried = CarriedFile(outcome, it.target, entry, blob_of(blobs, entry), it.leaves)
+    return accepted(it.context, carried)
+
+
+def _made_by_both(it: FileSides) -> CarriedFile:
+    """Contents that upstream has, too; the patch may still change the mode or the path."""
+    here = it.entries[1]
+    entry = TreeEntry(it.mode or 0, here.oid)
+    left = it.leaves is not None or entry.mode != here.mode
+    status = Status.UNCHANGED if left else Status.ABSORBED
+    outcome = judged(replace(it.exact, clashes=(), status=status), 1.0, ())
+    return CarriedFile(outcome, it.target, entry, None, it.leaves)
+
+
+def _are_plain(it: FileSides) -> bool:
+    return all(each.mode & TYPE == REGULAR for each in it.entries)
+
+
+def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
+    """git's merge, or ours; where the hunks come to the same it is unchanged or shifted."""
+    if merge.data is None:
+        return None
+    here, mode = it.texts[1], it.mode or 0
+    placed = place_hunks(here, it.change.hunks)
+    reasons = merge_reasons(merge, it.context.past, it.place)
+    confidence = confidence_of(merge)
+    if merge.data == placed.data and merge.clean:
+        status = Status.SHIFTED if any(placed.offsets) else Status.UNCHANGED
+        outcome = replace(it.exact, status=status, offsets=placed.offsets, clashes=())
+        if not merge.doubts:
+            confidence = 1.0
+    else:
+        absorbed = merge.data == here and it.leaves is None and mode == it.entries[1].mode
+        status = Status.ABSORBED if absorbed else Status.MERGED
+        outcome = replace(it.exact, status=status, clashes=())
+        if placed.data is not None:
+            reasons = (*reasons, "its lines also fit at another place")
+    outcome = placed_well(it, judged(outcome, confidence, reasons), merge.data, merge.edits)
+    return _with_text(it, merge, outcome, merge.data)
+
+
+def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
+    """The exact lines at another place, if there is one such place only."""
+    here = it.texts[1]
+    exact = place_hunks(here, it.change.hunks).data
+    if exact is None or not _stands_once(it):
+        return None
+    reasons = merge_reasons(merge, it.context.past, it.place)
+    outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
+    outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines stand at one other place", *reasons))
+    edits = diff_lines(split_lines(here), split_lines(exact))
+    return _with_text(it, merge, placed_well(it, outcome, exact, edits), exact)
+
+
+def _with_text(it: FileSides, merge: FileMerge, outcome: FileOutcome, data: bytes) -> CarriedFile:
+    blob = make_object("blob", data, it.entries[1].oid)
+    entry = TreeEntry(it.mode or 0, blob.oid)
+    marked = conflict_text(merge, it.context.labels)
+    return accepted(it.context, CarriedFile(outcome, it.target, entry, blob, it.leaves, marked))
+
+
+def _in_conflict(it: FileSides, merge: FileMerge) -> CarriedFile:
+    reasons = merge_reasons(merge, it.context.past, it.place)
+    marked = conflict_text(merge, it.context.labels)
+    return replace(conflict(it.exact, it.place, *reasons), marked=marked)
+
+
+def _stands_once(it: FileSides) -> bool:
+    """Whether each hunk's lines stood at one place, and do: a twin of theirs is another place."""
+    before, here = (b"\n" + text for text in it.texts[:2])
+    wanted = [b"\n" + b"".join(hunk.preimage) for hunk in it.change.hunks]
+    return all(before.count(lines) == here.count(lines) == 1 for lines in wanted)
+
+
+def _as_remembered(
+    context: CarryContext, resolution: Resolution, conflict: CarriedFile, here: TreeEntry | None
+) -> CarriedFile:
+    """The conflict resolved as before; BadInputError if that comes to something else now."""
+    path, entry, blobs = conflict.path, here, tuple[GitObject, ...]()
+    if resolution.changes:
+        applied = apply_changes(context.here, context.blobs, resolution.changes)
+        if applied.tree is None:
+            raise other_result(resolution)
+        entry, blobs = applied.tree.entry(path), applied.blobs
+    touched = {each for c in resolution.changes for each in (c.old_path, c.new_path) if each}
+    if entry != resolution.result or touched - {path}:
+        raise other_result(resolution)
+    status = Status.ABSORBED if entry == here else Status.MERGED
+    reason = f"resolved as remembered in {resolution.where}"
+    outcome = replace(
+        conflict.outcome,
+        status=status,
+        clashes=(),
+        confidence=1.0,
+        reasons=(reason,),
+        remembered=resolution.where,
+    )
+    blob = next((each for each in blobs if entry is not None and each.oid == entry.oid), None)
+    return CarriedFile(outcome, path, entry, blob)
+
 
 # Reasons: in a few words why a carried file is what it is, and which upstream commit is behind it.
 
@@ -152,21 +416,18 @@ _NAMES_GONE = 0.6
 _MOST_HOMES = 60
 
 
-def split_up(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile | None:
+def split_up(it: FileSides) -> CarriedFile | None:
     """The change in the files that upstream made of the one that it took away, if it is sure."""
-    entries = [
-        tree.entry(str(path))
-        for tree, path in ((ground.before, change.old_path), (ground.after, change.new_path))
-    ]
-    before, after = entries
+    context, change = it.context, it.change
+    before, after = it.before, it.after
     if before is None or after is None or change.old_path != change.new_path:
         return None
     if before.mode != after.mode or before.mode & TYPE != REGULAR:
         return None
-    commit = ground.past.deleted_by(change.path)
-    homes = dict(_files(ground, ground.past.written_by(commit, change.path)))
-    texts = [ground.old_blobs.contents(entry.oid) for entry in (before, after)]
-    candidates = {path: ground.blobs.contents(entry.oid) for path, entry in homes.items()}
+    commit = context.past.deleted_by(change.path)
+    homes = dict(_files(context, context.past.written_by(commit, change.path)))
+    texts = [context.old_blobs.contents(entry.oid) for entry in (before, after)]
+    candidates = {path: context.blobs.contents(entry.oid) for path, entry in homes.items()}
     merge = merge_split(texts[0], texts[1], candidates)
     if merge is None:
         return None
@@ -175,7 +436,7 @@ def split_up(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedF
     reason = f"upstream took the file apart{by}; its code is in {', '.join(merge.files)} now"
     gone = names_reason(merge.names)
     confidence = _SPLIT * (_NAMES_GONE if gone else 1)
-    status = replace(exact, status=Status.MERGED, clashes=(), carried_to=made[0].path)
+    status = replace(it.exact, status=Status.MERGED, clashes=(), carried_to=made[0].path)
     outcome = judged(status, round(confidence, 2), (reason, *gone))
     first, *more = made
     carried = CarriedFile(
@@ -186,17 +447,17 @@ def split_up(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedF
         sides=(before, None, after),
         blobs=tuple(make_object("blob", text) for text in texts),
         split=True,
-        besides=tuple(more),
+        split_off=tuple(more),
     )
-    return accepted(ground, carried)
+    return accepted(context, carried)
 
 
-def moved_away(it: Change, merge: FileMerge, mode: int, marked: bytes) -> CarriedFile | None:
+def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     """The edits that conflict where upstream moved their code, the others here, if it is sure."""
     was = str(it.change.old_path)
-    if it.target != it.place or it.change.new_path != was:
+    if it.context.careful or it.target != it.place or it.change.new_path != was:
         return None
-    ground, past = it.ground, it.ground.past
+    context, past = it.context, it.context.past
     # a renamed file lost them when it went, or since
     where = list(dict.fromkeys((it.place, was)))
     lines = [taken_away(region) for region in merge.conflicts]
@@ -207,30 +468,28 @@ def moved_away(it: Change, merge: FileMerge, mode: int, marked: bytes) -> Carrie
     paths = {path for commit in commits for path in past.written_by(commit, it.place)}
     if len(paths) > _MOST_HOMES:
         return None
-    homes = dict(_files(ground, paths - {it.place}))
+    homes = dict(_files(context, paths - {it.place}))
     homes.pop(it.place, None)
-    moved = merge_moved(merge.three, merge.conflicts, {p: _now(ground, p, homes) for p in homes})
+    moved = merge_moved(merge.three, merge.conflicts, {p: _now(context, p, homes) for p in homes})
     rest = merge_file(it.target, *it.texts[:2], moved.rest) if moved is not None else None
     if moved is None or rest is None or rest.data is None:
         return None
     reason = f"upstream moved the code to {', '.join(moved.files)} ({'; '.join(commits)})"
-    carried = _carried_on(it, moved, rest, mode, reason)
-    besides = tuple(_made(homes, moved.files))
-    return accepted(ground, replace(carried, marked=marked, besides=besides))
+    carried = _carried_on(it, moved, rest, reason)
+    marked = conflict_text(merge, context.labels)
+    return replace(carried, marked=marked, split_off=tuple(_made(homes, moved.files)))
 
 
-def _carried_on(
-    it: Change, moved: MovedMerge, rest: FileMerge, mode: int, reason: str
-) -> CarriedFile:
+def _carried_on(it: FileSides, moved: MovedMerge, rest: FileMerge, reason: str) -> CarriedFile:
     gone = names_reason(moved.names)
     sure = min(_SPLIT, confidence_of(rest)) * (_NAMES_GONE if gone else 1)
-    reasons = (reason, *gone, *merge_reasons(rest, it.ground.past, it.place))
+    reasons = (reason, *gone, *merge_reasons(rest, it.context.past, it.place))
     outcome = replace(it.exact, status=Status.MERGED, clashes=())
     blob = make_object("blob", rest.data or b"")
     return CarriedFile(
         judged(outcome, round(sure, 2), reasons),
         it.target,
-        TreeEntry(mode, blob.oid),
+        TreeEntry(it.mode or 0, blob.oid),
         blob,
         sides=(it.before, it.here, it.after),
         blobs=tuple(make_object("blob", text) for text in (it.texts[0], it.texts[2])),
@@ -238,265 +497,27 @@ def _carried_on(
     )
 
 
-def _first(told: Iterable[str]) -> str:
-    return next((each for each in told if each), "")
+def _first(texts: Iterable[str]) -> str:
+    return next((each for each in texts if each), "")
 
 
-def _files(ground: Ground, paths: Iterable[str]) -> Iterator[tuple[str, TreeEntry]]:
+def _files(context: CarryContext, paths: Iterable[str]) -> Iterator[tuple[str, TreeEntry]]:
     """The plain files of the new base that have these paths, or had them and were renamed."""
     for path in sorted(paths):
-        place = path if ground.here.entry(path) is not None else ground.past.renamed(path)
-        entry = ground.here.entry(place) if place is not None else None
+        place = path if context.here.entry(path) is not None else context.past.renamed(path)
+        entry = context.here.entry(place) if place is not None else None
         if place is not None and entry is not None and entry.mode & TYPE == REGULAR:
             yield place, entry
 
 
-def _now(ground: Ground, path: str, homes: dict[str, TreeEntry]) -> tuple[bytes, bytes]:
+def _now(context: CarryContext, path: str, homes: dict[str, TreeEntry]) -> tuple[bytes, bytes]:
     """What a file was on the old base, and what it is now."""
-    old = ground.before.entry(path)
+    old = context.before.entry(path)
     plain = old is not None and old.mode & TYPE == REGULAR
-    before = ground.old_blobs.contents(old.oid) if old is not None and plain else b""
-    return before, ground.blobs.contents(homes[path].oid)
+    before = context.old_blobs.contents(old.oid) if old is not None and plain else b""
+    return before, context.blobs.contents(homes[path].oid)
 
 
-def _made(homes: Mapping[str, TreeEntry], files: Mapping[str, bytes]) -> list[Besides]:
+def _made(homes: Mapping[str, TreeEntry], files: Mapping[str, bytes]) -> list[SplitOff]:
     blobs = ((path, make_object("blob", data)) for path, data in files.items())
-    return [Besides(path, TreeEntry(homes[path].mode, blob.oid), blob) for path, blob in blobs]
-
-
-# How sure an exact place is that a three-way merge does not come to by itself.
-_EXACT_ELSEWHERE = 0.7
-_IN_RENAMED_FOLDER = 0.7
-
-
-def carry_file(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile:
-    """Carry one change; `exact` is what applying it as it is would come to."""
-    before = ground.before.entry(change.old_path) if change.old_path is not None else None
-    after = ground.after.entry(change.new_path) if change.new_path is not None else None
-    carried = _carry(ground, change, exact, before, after)
-    if carried.outcome.status is Status.ABSORBED:
-        outcome = with_absorbing_commit(ground.past, change, carried.outcome)
-        return replace(carried, outcome=outcome)
-    if carried.carried:
-        return carried
-    here = ground.here.entry(carried.path)
-    key = conflict_key(change, carried.path, before, here)
-    if key in ground.remembered:
-        return _as_remembered(ground, ground.remembered[key], carried, here)
-    sides = (before, here, after)
-    blobs = (blob_of(ground.old_blobs, entry) for entry in (before, after) if entry is not None)
-    return replace(
-        carried, key=key, sides=sides, blobs=tuple(each for each in blobs if each is not None)
-    )
-
-
-def _as_remembered(
-    ground: Ground, resolution: Resolution, conflict: CarriedFile, here: TreeEntry | None
-) -> CarriedFile:
-    """The conflict resolved as before; BadInputError if that comes to something else now."""
-    path, entry, blobs = conflict.path, here, tuple[GitObject, ...]()
-    if resolution.changes:
-        applied = apply_changes(ground.here, ground.blobs, resolution.changes)
-        if applied.tree is None:
-            raise other_result(resolution)
-        entry, blobs = applied.tree.entry(path), applied.blobs
-    touched = {each for c in resolution.changes for each in (c.old_path, c.new_path) if each}
-    if entry != resolution.result or touched - {path}:
-        raise other_result(resolution)
-    status = Status.ABSORBED if entry == here else Status.MERGED
-    reason = f"resolved as remembered in {resolution.where}"
-    outcome = replace(
-        conflict.outcome,
-        status=status,
-        clashes=(),
-        confidence=1.0,
-        reasons=(reason,),
-        remembered=resolution.where,
-    )
-    blob = next((each for each in blobs if entry is not None and each.oid == entry.oid), None)
-    return CarriedFile(outcome, path, entry, blob)
-
-
-def _carry(
-    ground: Ground,
-    change: FileChange,
-    exact: FileOutcome,
-    before: TreeEntry | None,
-    after: TreeEntry | None,
-) -> CarriedFile:
-    if before is None or change.kind is Kind.COPY:
-        return _added(ground, change, exact, after)
-    place, renamed = _locate(ground, change)
-    here = ground.here.entry(place)
-    if here is None:
-        return _gone(ground, change, exact)
-    if after is None:
-        return _deleted(ground, exact, place, here, before)
-    carried = _changed(Change(ground, change, exact, place, before, after, here))
-    if renamed and carried.carried:
-        reason = f"upstream renamed {change.old_path} to {place}"
-        outcome = carried.outcome
-        outcome = replace(outcome, reasons=(reason, *outcome.reasons), carried_to=carried.path)
-        status = Status.MERGED if outcome.status.applies else outcome.status
-        return replace(carried, outcome=replace(outcome, status=status))
-    return carried
-
-
-def _locate(ground: Ground, change: FileChange) -> tuple[str, bool]:
-    """Where the file of the old base is, and whether upstream alone took it there."""
-    old, new = str(change.old_path), change.new_path
-    if ground.here.entry(old) is not None:
-        return old, False
-    renamed = ground.past.renamed(old)
-    if new not in (None, old):
-        there = ground.here.entry(str(new))
-        known = (ground.before.entry(old), ground.after.entry(str(new)))
-        if there is not None and (renamed == new or there in known):
-            return str(new), False  # renamed by both sides alike
-    return (renamed, True) if renamed is not None else (old, False)
-
-
-def _added(
-    ground: Ground, change: FileChange, exact: FileOutcome, after: TreeEntry | None
-) -> CarriedFile:
-    path = change.path
-    if after is None:
-        return conflict(exact, path, "the patch does not make it on the old base")
-    here = ground.here.entry(path)
-    if here == after:
-        return CarriedFile(replace(exact, status=Status.ABSORBED, clashes=()), path, here)
-    if here is not None or ground.here.leaf_above(path) is not None:
-        return conflict(exact, path, "upstream has a file there already")
-    folder, _, name = path.rpartition("/")
-    moved = ground.past.folder_renamed(folder) if folder else None
-    if moved is not None and ground.here.entry(f"{moved}/{name}") is None:
-        reason = f"upstream renamed the folder {folder} to {moved}"
-        status = replace(exact, status=Status.MERGED, clashes=(), carried_to=f"{moved}/{name}")
-        outcome = judged(status, _IN_RENAMED_FOLDER, (reason,))
-        return accepted(
-            ground, CarriedFile(outcome, f"{moved}/{name}", after, blob_of(ground.old_blobs, after))
-        )
-    outcome = replace(exact, status=Status.UNCHANGED, clashes=())
-    return CarriedFile(outcome, path, after, blob_of(ground.old_blobs, after))
-
-
-def _gone(ground: Ground, change: FileChange, exact: FileOutcome) -> CarriedFile:
-    path = str(change.old_path)
-    commit = ground.past.deleted_by(path)
-    by = f" ({commit})" if commit else ""
-    if change.new_path is None:
-        outcome = replace(
-            exact, status=Status.ABSORBED, clashes=(), reasons=(f"upstream deleted it, too{by}",)
-        )
-        return CarriedFile(outcome, path)
-    split = split_up(ground, change, exact)
-    return split or conflict(exact, path, f"upstream deleted the file{by}")
-
-
-def _deleted(
-    ground: Ground, exact: FileOutcome, place: str, here: TreeEntry, before: TreeEntry
-) -> CarriedFile:
-    if here.oid == before.oid:
-        return CarriedFile(replace(exact, status=Status.UNCHANGED, clashes=()), place)
-    commits = ground.past.changed_by(place)
-    by = f" ({commits[0]})" if commits else ""
-    return conflict(exact, place, f"the patch deletes the file, upstream changed it{by}")
-
-
-def _changed(it: Change) -> CarriedFile:
-    mode = _mode(it)
-    leaves = it.place if it.target != it.place else None
-    if leaves is not None and it.ground.here.entry(it.target) is not None:
-        return conflict(it.exact, it.target, "upstream has a file there already")
-    if mode is None or (_kind_changes(it) and it.here not in (it.before, it.after)):
-        return conflict(it.exact, it.place, "both sides change the file, one its kind")
-    plain = replace(it.exact, clashes=())
-    entry = TreeEntry(mode, it.after.oid)
-    if it.before.oid in (it.here.oid, it.after.oid):
-        oid = it.after.oid if it.here.oid == it.before.oid else it.here.oid
-        entry = TreeEntry(mode, oid)
-        nothing = entry == it.here and leaves is None
-        status = Status.ABSORBED if nothing else Status.UNCHANGED
-        # offsets that it has on the old base, too, are no news
-        status = it.exact.status if it.exact.status is Status.SHIFTED and not nothing else status
-        plain = judged(plain, 1.0, ()) if nothing else plain
-        # what an earlier patch made here, the old stack does not have, and the other way round
-        blob = blob_of(it.ground.blobs if oid == it.here.oid else it.ground.old_blobs, entry)
-        carried = CarriedFile(replace(plain, status=status), it.target, entry, blob, leaves)
-        return accepted(it.ground, carried)
-    if it.here.oid == it.after.oid:
-        status = Status.UNCHANGED if leaves is not None or mode != it.here.mode else Status.ABSORBED
-        outcome = judged(replace(plain, status=status), 1.0, ())
-        return CarriedFile(outcome, it.target, entry, None, leaves)
-    if not all(each.mode & TYPE == REGULAR for each in (it.before, it.here, it.after)):
-        return conflict(it.exact, it.place, "both sides change a link or a submodule")
-    return _merged(it, mode, leaves)
-
-
-def _kind_changes(it: Change) -> bool:
-    """Whether the file becomes a link or submodule on some side, or stops being one."""
-    return len({each.mode & TYPE for each in (it.before, it.here, it.after)}) > 1
-
-
-def _mode(it: Change) -> int | None:
-    """The three-way merge of the modes; None where both changed it, each to another one."""
-    if it.here.mode == it.before.mode:
-        return it.after.mode
-    return it.here.mode if it.after.mode in (it.before.mode, it.here.mode) else None
-
-
-def _merged(it: Change, mode: int, leaves: str | None) -> CarriedFile:
-    before, here, after = it.texts
-    merge = merge_file(it.target, before, here, after)
-    if merge is None:
-        return conflict(it.exact, it.place, "both sides change a binary file")
-    placed = place_hunks(here, it.change.hunks)
-    exact = placed.data
-    marked = conflict_text(merge, it.ground.labels)
-    if merge.data is None:
-        return _by_place(it, merge, exact, mode, leaves)
-    reasons = merge_reasons(merge, it.ground.past, it.place)
-    confidence = confidence_of(merge)
-    if merge.data == exact and merge.clean:
-        status = Status.SHIFTED if any(placed.offsets) else Status.UNCHANGED
-        outcome = replace(it.exact, status=status, offsets=placed.offsets, clashes=())
-        if not merge.doubts:
-            confidence = 1.0
-    else:
-        absorbed = merge.data == here and leaves is None and mode == it.here.mode
-        status = Status.ABSORBED if absorbed else Status.MERGED
-        outcome = replace(it.exact, status=status, clashes=())
-        if exact is not None:
-            reasons = (*reasons, "its lines also fit at another place")
-    blob = make_object("blob", merge.data, it.here.oid)
-    outcome = placed_well(it, judged(outcome, confidence, reasons), merge.data, merge.edits)
-    carried = CarriedFile(outcome, it.target, TreeEntry(mode, blob.oid), blob, leaves, marked)
-    return accepted(it.ground, carried)
-
-
-def _by_place(
-    it: Change, merge: FileMerge, exact: bytes | None, mode: int, leaves: str | None
-) -> CarriedFile:
-    """Where merging gives up: the exact lines elsewhere, if there is one such place only."""
-    marked = conflict_text(merge, it.ground.labels)
-    reasons = merge_reasons(merge, it.ground.past, it.place)
-    here = it.texts[1]
-    if exact is None or not _stands_once(it):
-        there = moved_away(it, merge, mode, marked) if leaves is None else None
-        if there is not None and there.carried:
-            return there
-        return replace(conflict(it.exact, it.place, *reasons), marked=marked)
-    blob = make_object("blob", exact, it.here.oid)
-    outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
-    outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines stand at one other place", *reasons))
-    edits = diff_lines(split_lines(here), split_lines(exact))
-    outcome = placed_well(it, outcome, exact, edits)
-    carried = CarriedFile(outcome, it.target, TreeEntry(mode, blob.oid), blob, leaves, marked)
-    return accepted(it.ground, carried)
-
-
-def _stands_once(it: Change) -> bool:
-    """Whether each hunk's lines stood at one place, and do: a twin of theirs is another place."""
-    before, here = (b"\n" + text for text in it.texts[:2])
-    wanted = [b"\n" + b"".join(hunk.preimage) for hunk in it.change.hunks]
-    return all(before.count(lines) == here.count(lines) == 1 for lines in wanted)
+    return [SplitOff(path, TreeEntry(homes[path].mode, blob.oid), blob) for path, blob in blobs]

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.carried import REGULAR, TYPE, CarriedFile, Ground, doubted_as
+from patchkit.carry.carried import REGULAR, TYPE, CarriedFile, CarryContext, doubted_as
 from patchkit.carry.carry_file import carry_file
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import split_lines
@@ -29,7 +29,7 @@ from patchkit.model.tree import ObstructedError, Tree
 Names: TypeAlias = tuple[str, ...]
 
 
-class Ahead(Struct):
+class ResolvedStack(Struct):
     """The stack as it would be once every patch that failed is resolved.
 
     `open` are paths that such a patch changes in a way that nobody knows yet, each with the patches
@@ -41,34 +41,34 @@ class Ahead(Struct):
     failed: list[tuple[str, frozenset[str]]] = field(default_factory=list)
 
     def carry(
-        self, ground: Ground, change: FileChange, before: FileOutcome, file: CarriedFile
+        self, context: CarryContext, change: FileChange, before: FileOutcome, file: CarriedFile
     ) -> CarriedFile | Names:
         """The change carried here, or the patches that leave its path open.
 
-        `before` is what it comes to on the old base, `file` on the stack as it is, `ground.here`.
+        `before` is what it comes to on the old base, `file` on the stack as it is, `context.here`.
         """
         paths = {*paths_of(change), file.path}
         names = self.open_at(paths)
         if names:
             return names
-        if all(self.tree.entry(path) == ground.here.entry(path) for path in paths):
+        if all(self.tree.entry(path) == context.here.entry(path) for path in paths):
             return file
-        exact = apply_changes(self.tree, ground.blobs, (change,)).files[0]
-        ground = replace(ground, here=self.tree, remembered={})
-        return carry_file(ground, change, doubted_as(exact, before))
+        exact = apply_changes(self.tree, context.blobs, (change,)).files[0]
+        context = replace(context, here=self.tree, remembered={})
+        return carry_file(context, change, doubted_as(exact, before))
 
-    def told(
+    def outcome(
         self, change: FileChange, file: CarriedFile, there: CarriedFile | Names
     ) -> FileOutcome:
-        """What to say of a file, knowing what it comes to `there`, see `carry`."""
-        told = file.outcome
+        """What to say of a file that comes to `there` on this stack, see `carry`."""
+        outcome = file.outcome
         if there is file:
-            return told
+            return outcome
         if isinstance(there, tuple):
-            return told if file.carried else waiting(told, there)
-        if waits(told.status, there.outcome.status):
-            return waiting(told, self.failed_at({*paths_of(change), file.path}))
-        return told if file.carried else there.outcome
+            return outcome if file.carried else waiting(outcome, there)
+        if waits(outcome.status, there.outcome.status):
+            return waiting(outcome, self.failed_at({*paths_of(change), file.path}))
+        return outcome if file.carried else there.outcome
 
     def take(
         self,
@@ -76,11 +76,11 @@ class Ahead(Struct):
         changes: Sequence[FileChange],
         files: Sequence[CarriedFile],
         there: Sequence[CarriedFile | Names],
-        ground: Ground,
+        context: CarryContext,
     ) -> None:
         """Be one patch further; `outcome` is what it came to on the stack as it is.
 
-        The blobs of `ground` learn what is there.
+        The blobs of `context` learn what is there.
         """
         touched: set[str] = set()
         for change, file, each in zip(changes, files, there, strict=True):
@@ -88,7 +88,7 @@ class Ahead(Struct):
             touched |= paths
             if isinstance(each, tuple):
                 self.open.update(dict.fromkeys(paths, each))
-            elif not self._put(supposed(each, ground.old_blobs, ground.blobs)):
+            elif not self._put(supposed(each, context.old_blobs, context.blobs)):
                 self.open.update(dict.fromkeys(paths, (outcome.name,)))
         if outcome.status.fails:
             self.failed.append((outcome.name, frozenset(touched)))
@@ -153,7 +153,7 @@ def supposed(file: CarriedFile, old_blobs: Blobs, blobs: Blobs) -> CarriedFile |
         taken = [r.patch if r.settled is None else r.settled for r in three.regions]
         blob = make_object("blob", three.assemble(taken))
         file = replace(file, entry=TreeEntry(here.mode, blob.oid), blob=blob)
-    for each in (file.blob, *(other.blob for other in file.besides)):
+    for each in (file.blob, *(other.blob for other in file.split_off)):
         if each is not None:
             blobs.add(each)
     return file
@@ -168,7 +168,7 @@ def edited(tree: Tree, files: Sequence[CarriedFile]) -> Tree:
     for file in files:
         if file.entry is not None:
             tree = tree.put(file.path, file.entry)
-        for each in file.besides:
+        for each in file.split_off:
             tree = tree.put(each.path, each.entry)
     return tree
 

@@ -10,16 +10,16 @@ from msgspec.structs import replace
 
 from patchkit.carry.carried import (
     CarriedFile,
+    CarryContext,
     CarryReport,
     Generate,
-    Ground,
     NoPast,
     PartialResult,
     Past,
     doubted_as,
 )
 from patchkit.carry.carry_file import carry_file
-from patchkit.carry.cascade import Ahead, Names, edited, waiting
+from patchkit.carry.cascade import Names, ResolvedStack, edited, waiting
 from patchkit.model.apply_changes import Applied, Blobs, apply_changes
 from patchkit.model.merging.markers import Labels
 from patchkit.model.names import short_id
@@ -62,7 +62,7 @@ def carry_stack(
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
     objects = Overlay(source, before.objects)
-    carrying = _Carrying(
+    carrying = _StackCarrier(
         source,
         before,
         past or NoPast(),
@@ -78,7 +78,7 @@ def carry_stack(
         generated = generate(carrying.builder, patch) if generate is not None else None
         outcome = carrying.carry(patch, old) if generated is None else generated
         if generated is not None:
-            carrying.put_ahead(patch, generated)
+            carrying.put_resolved(patch, generated)
         outcomes.append(as_on_old_base(outcome, old))
         carrying.passed(old)
     stack = carrying.builder.finish(outcomes)
@@ -93,10 +93,10 @@ def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> boo
     return bool(changes) and undone.tree is not None and not _shifted(undone.files)
 
 
-class _Carrying(Struct):
+class _StackCarrier(Struct):
     """A stack on its way; `old_tree` is where the old stack has got to.
 
-    `ahead` is where the new one would be had no patch failed; None as long as none has.
+    `resolved` is where the new one would be had no patch failed; None as long as none has.
     """
 
     source: ObjectSource
@@ -110,7 +110,7 @@ class _Carrying(Struct):
     carried: dict[str, PartialResult] = field(default_factory=dict)
     marked: dict[str, dict[str, bytes]] = field(default_factory=dict)
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
-    ahead: Ahead | None = None
+    resolved: ResolvedStack | None = None
 
     def passed(self, old: PatchOutcome) -> None:
         """The old stack is one patch further."""
@@ -126,7 +126,7 @@ class _Carrying(Struct):
         if any(clash.reason is Reason.UNSAFE for file in exact.files for clash in file.clashes):
             outcome = PatchOutcome(patch.name, Status.CONFLICTED, exact.files)
             return self._whole(patch, changes, outcome)
-        ground = Ground(
+        context = CarryContext(
             self.old_tree,
             after,
             self.builder.tree,
@@ -138,38 +138,40 @@ class _Carrying(Struct):
             self.remembered,
         )
         files = [
-            carry_file(ground, change, doubted_as(outcome, before))
+            carry_file(context, change, doubted_as(outcome, before))
             for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
         ]
         files = kept_apart(files)
         outcomes = tuple(file.outcome for file in files)
         there: list[CarriedFile | Names] = [*files]
-        if self.ahead is not None:
-            there, outcomes = self._cascade(patch, ground, files, old)
+        if self.resolved is not None:
+            there, outcomes = self._cascade(patch, context, files, old)
         self._note(patch, files)
         outcome = self._land(patch, files, outcomes)
-        if self.ahead is None and outcome.status is Status.CONFLICTED:
-            self.ahead = Ahead(ground.here)
-        if self.ahead is not None:
-            self.ahead.take(outcome, changes, files, there, ground)
+        if self.resolved is None and outcome.status is Status.CONFLICTED:
+            self.resolved = ResolvedStack(context.here)
+        if self.resolved is not None:
+            self.resolved.take(outcome, changes, files, there, context)
         return outcome
 
-    def put_ahead(self, patch: SeriesPatch, made: PatchOutcome) -> None:
+    def put_resolved(self, patch: SeriesPatch, made: PatchOutcome) -> None:
         """Take along a patch that its recipe, or a person, has put onto the stack, or failed to."""
-        if self.ahead is None and made.status is Status.CONFLICTED:
-            self.ahead = Ahead(self.builder.tree)
-        if self.ahead is not None:
-            self.ahead.take_whole(patch.name, patch_changes(patch), self.builder.blobs, made.status)
+        if self.resolved is None and made.status is Status.CONFLICTED:
+            self.resolved = ResolvedStack(self.builder.tree)
+        if self.resolved is not None:
+            self.resolved.take_whole(
+                patch.name, patch_changes(patch), self.builder.blobs, made.status
+            )
 
     def _whole(
         self, patch: SeriesPatch, changes: Sequence[FileChange], outcome: PatchOutcome
     ) -> PatchOutcome:
         """The outcome of a patch that is taken as a whole, which may wait for earlier ones."""
-        if self.ahead is None and outcome.status is Status.CONFLICTED:
-            self.ahead = Ahead(self.builder.tree)
-        if self.ahead is None:
+        if self.resolved is None and outcome.status is Status.CONFLICTED:
+            self.resolved = ResolvedStack(self.builder.tree)
+        if self.resolved is None:
             return outcome
-        names = self.ahead.take_whole(patch.name, changes, self.builder.blobs, outcome.status)
+        names = self.resolved.take_whole(patch.name, changes, self.builder.blobs, outcome.status)
         if not names:
             return outcome
         files = tuple(waiting(each, names) if each.clashes else each for each in outcome.files)
@@ -178,7 +180,7 @@ class _Carrying(Struct):
     def _cascade(
         self,
         patch: SeriesPatch,
-        ground: Ground,
+        context: CarryContext,
         files: Sequence[CarriedFile],
         old: PatchOutcome,
     ) -> tuple[list[CarriedFile | Names], tuple[FileOutcome, ...]]:
@@ -186,17 +188,17 @@ class _Carrying(Struct):
 
         And what there is to say of it: what fails for that reason only waits.
         """
-        assert self.ahead is not None
+        assert self.resolved is not None
         changes = patch_changes(patch)
         there = [
-            self.ahead.carry(ground, change, before, file)
+            self.resolved.carry(context, change, before, file)
             for change, before, file in zip(changes, old.files, files, strict=True)
         ]
-        told = tuple(
-            self.ahead.told(change, file, ahead)
-            for change, file, ahead in zip(changes, files, there, strict=True)
+        outcomes = tuple(
+            self.resolved.outcome(change, file, each)
+            for change, file, each in zip(changes, files, there, strict=True)
         )
-        return there, told
+        return there, outcomes
 
     def _after(self, old: PatchOutcome) -> Tree | None:
         if old.tree is None:
@@ -240,7 +242,7 @@ class _Carrying(Struct):
                 results[file.leaves] = None
             if file.carried:
                 results[file.path] = self._contents(file)
-                results |= {each.path: each.blob.payload for each in file.besides}
+                results |= {each.path: each.blob.payload for each in file.split_off}
         self.carried[patch.name] = results
         if not all(file.carried for file in files):
             self.conflicts[patch.name] = tuple(files)
@@ -277,7 +279,7 @@ class _Carrying(Struct):
             )
             return PatchOutcome(patch.name, Status.CONFLICTED, failed)
         made = [file.blob for file in files if file.blob is not None]
-        made += [each.blob for file in files for each in file.besides]
+        made += [each.blob for file in files for each in file.split_off]
         if tree.write(made) == self.builder.tree_id:
             return PatchOutcome(patch.name, Status.ABSORBED, outcomes)
         if any(each.status is Status.ABSORBED for each in outcomes):
@@ -305,7 +307,7 @@ def _refused(file: CarriedFile) -> CarriedFile:
 
 
 def _paths(file: CarriedFile) -> tuple[str, ...]:
-    return (file.path, *(each.path for each in file.besides))
+    return (file.path, *(each.path for each in file.split_off))
 
 
 def names_a_path_twice(changes: Sequence[FileChange]) -> bool:

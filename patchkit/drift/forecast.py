@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from patchkit.carry.carried import CarriedFile, Ground, doubted_as
+from patchkit.carry.carried import CarriedFile, CarryContext, doubted_as
 from patchkit.carry.carry_file import carry_file
 from patchkit.carry.cascade import Names, paths_of, supposed, waits
 from patchkit.carry.engine import is_contained, joined, names_a_path_twice
@@ -458,7 +458,7 @@ class Forecaster:
         exact = apply_changes(here, blobs, (change,))
         if any(clash.reason is Reason.UNSAFE for clash in exact.files[0].clashes):
             return FileVerdict(change.path, Status.CONFLICTED)
-        ground = Ground(
+        context = CarryContext(
             *(layer.before, layer.after, here),
             *(self._old_blobs, blobs, self.past),
             careful=False,
@@ -466,7 +466,7 @@ class Forecaster:
             remembered=self._remembered,
         )
         try:
-            file = carry_file(ground, change, doubted_as(exact.files[0], layer.old[index]))
+            file = carry_file(context, change, doubted_as(exact.files[0], layer.old[index]))
         except BadInputError:  # what is remembered comes to something else: for a person
             return FileVerdict(change.path, Status.CONFLICTED)
         if not file.carried:

@@ -20,8 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from patchkit.model.line_diff import Edit
-from patchkit.model.merging.edits import Doubt
-from patchkit.model.merging.regions import ThreeWay
+from patchkit.model.merging.regions import Doubt, ThreeWay
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _TELLING = re.compile(rb"\w.*\w.*\w")

@@ -8,9 +8,8 @@ what is below `CERTAIN` is for a person to look at.
 
 from __future__ import annotations
 
-from patchkit.model.merging.edits import Doubt, RegionResolution, Rule
 from patchkit.model.merging.merge import FileMerge
-from patchkit.model.merging.regions import Region
+from patchkit.model.merging.regions import Doubt, Region, RegionResolution, Rule
 
 #: From here on nobody needs to look.
 CERTAIN = 0.95

@@ -19,9 +19,16 @@ from patchkit.model.merging.checks import (
     names_unbound,
     upstream_share,
 )
-from patchkit.model.merging.edits import Doubt, RegionResolution, Rule, edited
 from patchkit.model.merging.merge_rules import resolve
-from patchkit.model.merging.regions import Region, ThreeWay, compare_three
+from patchkit.model.merging.regions import (
+    Doubt,
+    Region,
+    RegionResolution,
+    Rule,
+    ThreeWay,
+    compare_three,
+    edited,
+)
 
 _NUL = b"\x00"
 

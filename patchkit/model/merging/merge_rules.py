@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.merging.checks import added_lines
-from patchkit.model.merging.edits import Doubt, MergeEdit, RegionResolution, Rule
 from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.python_imports import (
     imported_by,
@@ -25,7 +24,15 @@ from patchkit.model.merging.python_imports import (
     merge_imports,
     merge_listed,
 )
-from patchkit.model.merging.regions import Region, ThreeWay, compare_three
+from patchkit.model.merging.regions import (
+    Doubt,
+    MergeEdit,
+    Region,
+    RegionResolution,
+    Rule,
+    ThreeWay,
+    compare_three,
+)
 from patchkit.model.merging.scopes import alike, join_insertions, put_behind
 
 # Words: lines that both sides changed are merged word by word, where they changed other words. The
@@ -259,7 +266,11 @@ def _to_lines(moved: Sequence[MergeEdit]) -> str:
 
 
 def _woven(region: Region, three: ThreeWay, *, patch_first: bool) -> list[bytes]:
-    """The region with the edits of both sides, in the order of the base lines that they change."""
+    """The region with the edits of both sides, in the order of the base lines that they change.
+
+    Invariant: `woven` and `last` together have every line of the base up to `at` that no side
+    removes, and every line of the edits passed; `last` is what may still have to let in lines.
+    """
     edits = [(e.start, e.end, 0, e) for e in region.upstream_edits]
     edits += [(e.start, e.end, 1, e) for e in region.patch_edits]
     edits.sort(key=lambda row: row[:3])

@@ -17,8 +17,7 @@ from patchkit.model.diff_parse import split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.checks import file_doubts, names_used
-from patchkit.model.merging.edits import MergeEdit, edited
-from patchkit.model.merging.regions import Region, ThreeWay
+from patchkit.model.merging.regions import MergeEdit, Region, ThreeWay, edited
 
 _AROUND = 8  # lines looked at above and below the edit
 _ENOUGH = 2  # lines that say something and must be found again, of what stands around

@@ -1,12 +1,14 @@
 """Where two texts changed their common base, and where both did: the raw material of a merge.
 
 The regions are those of git's own three-way merge: changes that overlap or merely touch form one
-region. Where only one side changed, or both alike, there is nothing to decide.
+region. Where only one side changed, or both alike, there is nothing to decide. What became of a
+region says its `RegionResolution`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 
 from msgspec import Struct
 
@@ -76,6 +78,9 @@ def compare_three(
     """
     ours = diff_lines(base, upstream)
     theirs = diff_lines(base, patch) if patch_edits is None else patch_edits
+    # Invariant (diff3, as git's xdiff/xmerge.c has it with zdiff3 off): outside the regions the
+    # three texts are equal line by line, so that each side's text is the base's with the edits of
+    # its regions, and a region begins `grown` lines later in a side than in the base.
     groups = _group(ours, theirs)
     regions = []
     grown_upstream = grown_patch = 0
@@ -122,3 +127,69 @@ def _group(
             groups.append((start, end, [], []))
         (groups[-1][3] if side else groups[-1][2]).append(edit)
     return groups
+
+
+# What a merge says about itself: which rules it needed, how sure they are, what speaks against.
+
+
+class Rule(str, Enum):
+    """How a change of the patch came into upstream's file."""
+
+    CLEAN = "clean"  # only the patch changed these lines, or both sides alike
+    BESIDE = "beside"  # upstream changed the lines next to it, none of its own
+    BOTH_INSERT = "both-insert"  # both sides insert at one point
+    IMPORTS = "imports"  # both sides change import statements
+    CONTAINED = "contained"  # upstream has these lines already
+    MOVED = "moved"  # upstream moved the surroundings elsewhere in the file
+    WORDS = "words"  # both sides change other words of the same lines
+
+
+class Doubt(str, Enum):
+    """What a check found in a merged file that a person should look at, or that forbids it."""
+
+    UPSTREAM_HAS_MOST = "upstream-has-most"  # most of the added lines are new upstream, too
+    UPSTREAM_HAS_A_HUNK = "upstream-has-a-hunk"  # it stands elsewhere, new upstream, all of it
+    NAME_GONE = "name-gone"  # a name that the added lines use is not in upstream's file any more
+    UNBOUND = "unbound"  # a name is used that nothing in the file binds, as it did on both sides
+    DOES_NOT_PARSE = "does-not-parse"  # it did before
+    DEFINED_TWICE = "defined-twice"  # both sides define the same name in one scope
+    LINES_LOST = "lines-lost"  # not every changed line came through
+    REWRITTEN = "rewritten"  # what stands beside was rewritten, not just extended
+
+    @property
+    def forbids(self) -> bool:
+        """Whether a result with this doubt is refused, unless it is git's own."""
+        return self in (Doubt.DOES_NOT_PARSE, Doubt.DEFINED_TWICE, Doubt.LINES_LOST)
+
+
+class MergeEdit(Struct, frozen=True):
+    """Lines start..end of upstream's file (from 0, end excluded) that become `lines`."""
+
+    start: int
+    end: int
+    lines: tuple[bytes, ...]
+
+
+def edited(lines: Sequence[bytes], edits: Sequence[MergeEdit]) -> list[bytes] | None:
+    """`lines` with all edits; None if two of them meet."""
+    result: list[bytes] = []
+    at = 0
+    for edit in sorted(edits, key=lambda each: (each.start, each.end)):
+        if edit.start < at:
+            return None
+        result += lines[at : edit.start]
+        result += edit.lines
+        at = edit.end
+    return [*result, *lines[at:]]
+
+
+class RegionResolution(Struct, frozen=True):
+    """How one region was settled: what it does to upstream's file, by which rule.
+
+    `detail` says in a few words what a reviewer should know. `doubts` lower the confidence.
+    """
+
+    rule: Rule
+    edits: tuple[MergeEdit, ...]
+    detail: str = ""
+    doubts: tuple[Doubt, ...] = ()

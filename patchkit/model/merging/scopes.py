@@ -98,6 +98,8 @@ def scopes_of(data: bytes) -> tuple[str, ...]:
     names = [""] * len(lines)
     around: list[tuple[int, str]] = []  # of every line above that is less deep: depth, name
     waiting = 0  # lines without a depth of their own go with the next one that has one
+    # Invariant: the depths in `around` rise, and each entry opens or continues the block in which
+    # the next one is: a stack of indentation, as Python's own tokenizer keeps one.
     for number, line in enumerate(lines):
         if not _counts(line):
             continue

@@ -9,8 +9,7 @@ from patchkit.model.merging.checks import (
     names_gone,
     upstream_share,
 )
-from patchkit.model.merging.edits import Doubt
-from patchkit.model.merging.regions import ThreeWay, compare_three
+from patchkit.model.merging.regions import Doubt, ThreeWay, compare_three
 
 BASE = """\
 import os

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from patchkit.model.merging.confidence import CERTAIN, confidence_of
-from patchkit.model.merging.edits import Doubt, Rule
 from patchkit.model.merging.merge import FileMerge, merge_file
+from patchkit.model.merging.regions import Doubt, Rule
 
 BASE = [f"{name} = call({number})\n" for number, name in enumerate("abcdefghijklmnopqrst")]
 

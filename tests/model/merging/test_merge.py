@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.model.merging.confidence import CERTAIN, confidence_of
-from patchkit.model.merging.edits import Doubt, Rule
 from patchkit.model.merging.markers import Labels, conflict_text
 from patchkit.model.merging.merge import FileMerge, merge_file
+from patchkit.model.merging.regions import Doubt, Rule
 
 BASE = """import os
 import sys

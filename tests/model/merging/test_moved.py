@@ -6,8 +6,8 @@ import pytest
 
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines
-from patchkit.model.merging.edits import MergeEdit
 from patchkit.model.merging.moved import find_moved, placed_at, scored_places
+from patchkit.model.merging.regions import MergeEdit
 
 BLOCK = ["first(value)\n", "second(value)\n", "third(value)\n", "fourth(value)\n"]
 REST = [f"line {number}\n" for number in range(12)]
