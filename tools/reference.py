@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from patchkit.cli.catalog import COMMANDS, GROUPS
-from patchkit.cli.command import about, is_written, load_command
+from patchkit.cli.command import about, load_command
 from patchkit.cli.help import TABLE, page_file
-from patchkit.cli.help_pages import (
+from tools.format_tables import format_files
+from tools.help_pages import (
     SHARED_EXITS,
     command_page,
     exits,
@@ -25,7 +26,6 @@ from patchkit.cli.help_pages import (
     parameters,
     summary,
 )
-from tools.format_tables import format_files
 from tools.json_reference import json_reference
 
 _ROOT = Path(__file__).parent.parent
@@ -55,7 +55,7 @@ def stale_files(root: Path = _ROOT) -> list[Path]:
 
 def help_files() -> dict[Path, str]:
     """The help page of each command, and the table that completion reads; see `cli.help_files`."""
-    names = _ready()
+    names = COMMANDS
     files = {_PAGES / page_file(""): overview()}
     files |= {_PAGES / page_file(name): command_page(name) for name in names}
     rows = [row for name in names for row in _rows(name)]
@@ -66,7 +66,7 @@ def help_files() -> dict[Path, str]:
 def cli_reference() -> str:
     """docs/reference/cli.md."""
     parts = [_NOTE + "# Commands\n", _overview_table()]
-    for name in _ready():
+    for name in COMMANDS:
         parts.append(_command_section(name))
     return "\n".join(parts)
 
@@ -89,7 +89,7 @@ def exit_code_reference() -> str:
         "| command | code | meaning |",
         "|---|---|---|",
     ]
-    for name in _ready():
+    for name in COMMANDS:
         for code, meaning in exits(about(load_command(name))):
             lines.append(f"| `{name}` | {code} | {_cell(meaning)} |")
     return "\n".join(lines) + "\n"
@@ -115,12 +115,8 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _ready() -> list[str]:
-    return [name for name in COMMANDS if is_written(name)]
-
-
 def _results() -> dict[str, str]:
-    results = {name: about(load_command(name)).result for name in _ready()}
+    results = {name: about(load_command(name)).result for name in COMMANDS}
     return {name: result for name, result in results.items() if result}
 
 
@@ -138,9 +134,8 @@ def _overview_table() -> str:
     for title, commands in GROUPS.items():
         lines += [f"**{title}**", ""]
         for name in commands:
-            if is_written(name):
-                anchor = f"patchkit-{name.replace(' ', '-')}"
-                lines.append(f"- [`{name}`](#{anchor}): {summary(load_command(name))}")
+            anchor = f"patchkit-{name.replace(' ', '-')}"
+            lines.append(f"- [`{name}`](#{anchor}): {summary(load_command(name))}")
         lines.append("")
     return "\n".join(lines)
 

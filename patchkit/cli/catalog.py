@@ -6,8 +6,8 @@ command runs. The value is "module:function" below `patchkit.cli.commands`.
 
 GROUPS: dict[str, dict[str, str]] = {
     "Start": {
-        "init": "init:init",
-        "import": "import_:import_",
+        "init": "manifest:init",
+        "import": "transfer:import_",
         "manifest lint": "manifest:lint",
         "manifest show": "manifest:show",
         "manifest schema": "manifest:schema",
@@ -18,15 +18,15 @@ GROUPS: dict[str, dict[str, str]] = {
         "status": "status:status",
         "check": "check:check",
         "refresh": "refresh:refresh",
-        "new": "new:new",
-        "take": "take:take",
-        "export": "export:export",
+        "new": "refresh:new",
+        "take": "transfer:take",
+        "export": "transfer:export",
     },
     "Look": {
-        "diff": "diff:diff",
-        "log": "log:log",
-        "blame": "blame:blame",
-        "graph": "graph:graph",
+        "diff": "views:diff",
+        "log": "views:log",
+        "blame": "views:blame",
+        "graph": "views:graph",
     },
     "Move with upstream": {
         "drift": "drift:drift",
@@ -39,9 +39,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "carry": "carry:carry",
     },
     "Guard": {
-        "contracts": "contracts:contracts",
-        "overrides": "overrides:overrides",
-        "residual": "residual:residual",
+        "contracts": "reviews:contracts",
+        "overrides": "reviews:overrides",
+        "residual": "reviews:residual",
     },
     "Patches by recipe": {
         "recipe test": "recipe:test",
@@ -55,12 +55,12 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "In CI": {
         "ci": "ci:ci",
-        "matrix": "matrix:matrix",
-        "report merge": "report:merge",
+        "matrix": "ci:matrix",
+        "report merge": "ci:merge",
     },
     "Patchkit itself": {
-        "completion": "completion:completion",
-        "version": "version:version",
+        "completion": "installation:completion",
+        "version": "installation:version",
     },
 }
 

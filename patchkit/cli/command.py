@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TypeVar
 
 from msgspec import Struct
@@ -52,12 +51,6 @@ def load_command(name: str) -> Body:
     module, function = COMMANDS[name].split(":")
     body: Body = getattr(import_module(f"patchkit.cli.commands.{module}"), function)
     return body
-
-
-def is_written(name: str) -> bool:
-    """Whether the module of a command of the catalog is there."""
-    module = COMMANDS[name].split(":")[0]
-    return find_spec(f"patchkit.cli.commands.{module}") is not None
 
 
 def about(body: Body) -> About:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from patchkit.cli.styled_text import Line, Paint, Painted, cut
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal, cut
 from patchkit.explain.advice import (
     edited_files,
     file_words,

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from patchkit.cli.styled_text import Paint, Painted
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.model.progress import Progress, Silent
 from patchkit.model.text import clean
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from difflib import unified_diff
 
 from patchkit.cli.status_words import word
-from patchkit.cli.styled_text import Line, Paint, Painted
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode, Problem
 from patchkit.model.lint import Severity
 from patchkit.model.objects import lines_of

@@ -8,8 +8,7 @@ from itertools import groupby
 from shutil import get_terminal_size
 
 from patchkit.cli.status_words import word
-from patchkit.cli.styled_text import Line, Paint, Painted
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import Problem
 from patchkit.model.objects import lines_of
 from patchkit.model.outcome import FileOutcome, Status

@@ -1,4 +1,4 @@
-"""How check and drift are written in each form."""
+"""How check and drift are written in each form; loaded only where one is asked for."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from patchkit.cli.format_options import Format, Writers
 from patchkit.cli.locate import moment
 from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
 from patchkit.report.findings import (
+    Case,
+    CaseVerdict,
+    Level,
+    Notice,
     check_cases,
     check_notices,
     drift_cases,
@@ -20,7 +24,6 @@ from patchkit.report.findings import (
 )
 from patchkit.report.json import envelope
 from patchkit.report.markdown import check_markdown, drift_markdown
-from patchkit.report.notice import Case, CaseVerdict, Level, Notice
 
 if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport

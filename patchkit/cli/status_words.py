@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from patchkit.cli.styled_text import Paint, Painted
+from patchkit.cli.terminal import Paint, Painted
 
 if TYPE_CHECKING:
     from patchkit.model.outcome import Status

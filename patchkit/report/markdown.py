@@ -16,8 +16,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import counted, escaped
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.drift import ComponentDrift, DriftReport
-from patchkit.report.notice import Level, Notice
-from patchkit.report.silent_drift import silent_notices
+from patchkit.report.findings import Level, Notice, silent_notices
 
 _SIGNS = {Level.ERROR: "❌", Level.WARNING: "⚠️", Level.NOTE: "ℹ️"}  # noqa: RUF001
 #: So many silent findings are read in a comment; the rest is counted.

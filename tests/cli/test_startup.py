@@ -65,7 +65,7 @@ def test_questions_about_the_command_line_load_nothing(argv: tuple[str, ...]) ->
 def test_a_command_loads_no_other_command() -> None:
     loaded = _loaded("version")
     commands = {m for m in loaded if m.startswith("patchkit.cli.commands.")}
-    assert commands == {"patchkit.cli.commands.version"}
+    assert commands == {"patchkit.cli.commands.installation"}
     assert loaded & (_HEAVY - {"typer", "pydantic"}) == set()
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.cli.styled_text import Line, Paint, Painted, columns, render, width
+from patchkit.cli.terminal import Line, Paint, Painted, columns, render, width
 from patchkit.model.text import clean, shown
 
 

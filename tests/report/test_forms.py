@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from patchkit.model.text import escaped
 from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
-from patchkit.report.notice import Case, CaseVerdict, Level, Notice
+from patchkit.report.findings import Case, CaseVerdict, Level, Notice
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 

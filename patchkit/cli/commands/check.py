@@ -23,8 +23,7 @@ from patchkit.cli.options import (
     QuietOption,
 )
 from patchkit.cli.status_words import word
-from patchkit.cli.styled_text import Line, Paint, Painted
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 from patchkit.model.lint import Severity, count_by_severity
 from patchkit.model.names import short_id

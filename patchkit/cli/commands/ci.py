@@ -1,9 +1,11 @@
-"""`patchkit ci`."""
+"""`patchkit ci`, `matrix` and `report merge`: checks in CI, in one job or in many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,12 +22,20 @@ from patchkit.cli.options import (
     QuietOption,
 )
 from patchkit.cli.terminal import Terminal
-from patchkit.errors import ExitCode
+from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
+from patchkit.ops.check_report import BrokenManifest, CheckReport
+from patchkit.ops.ci import CiReport, Share
+from patchkit.ops.drift import DriftReport
+from patchkit.ops.matrix import MatrixReport
+from patchkit.report.json import exit_code_of, read_envelope, read_result
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from patchkit.ops.ci import CiReport
+    from patchkit.ops.matrix import MatrixReport
+
 
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Let warnings and questions of form fail the check.")
@@ -103,9 +113,240 @@ def _writers(paths: Sequence[Path]) -> Writers[CiReport]:
 def print_ci(terminal: Terminal, report: CiReport) -> None:
     """What both say."""
     from patchkit.cli.commands.check import print_check
-    from patchkit.cli.drift_output import print_drift
+    from patchkit.cli.commands.drift import print_drift
 
     print_check(terminal, report.check)
     if report.drift.components:
         terminal.product()
         print_drift(terminal, report.drift, allowed=report.drift_allowed)
+
+
+# Results of other runs, read from the files that they wrote.
+
+
+def read_shares(files: Iterable[Path]) -> tuple[Share, ...]:
+    """The result in each file; BadInputError with all files that hold none."""
+    shares: list[Share] = []
+    problems: list[Problem] = []
+    for path in dict.fromkeys(files):
+        try:
+            shares.append(_share(path))
+        except PatchkitError as error:
+            problems += error.problems
+    if problems:
+        raise BadInputError(*problems)
+    return tuple(shares)
+
+
+def read_expected(path: Path) -> Sequence[str]:
+    """The components that the jobs of a matrix look at."""
+    command, found = read_envelope(_bytes(path), str(path))
+    if command != "matrix":
+        hint = "give what `patchkit matrix --json` printed"
+        raise BadInputError(Problem("is no matrix", str(path), hint))
+    report = read_result(MatrixReport, found, str(path))
+    return [each for job in report.jobs for each in job.looks_at]
+
+
+def _share(path: Path) -> Share:
+    name = str(path)
+    command, found = read_envelope(_bytes(path), name)
+    match command:
+        case "ci" | "report-merge":
+            report = read_result(CiReport, found, name)
+            return Share(name, report.check, report.drift, report.drift_allowed)
+        case "check":
+            return Share(name, check=read_result(CheckReport, found, name))
+        case "drift":
+            return Share(name, drift=read_result(DriftReport, found, name))
+        case "error":
+            return Share(name, failed=_failed(path, found))
+    hint = "merge what `patchkit ci`, `check` or `drift` wrote"
+    raise BadInputError(Problem(f"is a result of `patchkit {command}`", name, hint))
+
+
+def _failed(path: Path, found: Mapping[str, Any]) -> BrokenManifest:
+    """What a run that ended in an error says: it looked at nothing."""
+    code = exit_code_of(found, str(path))
+    problems = read_result(tuple[Problem, ...], found.get("problems"), str(path))
+    return BrokenManifest(path.stem, ExitCode(code), problems)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return read_plain(path, most=LARGEST_PATCH)
+    except OSError as error:
+        raise BadInputError(Problem(str(error.strerror), str(path))) from error
+
+
+#: Both GitHub (256) and GitLab (200) take so many.
+_MOST = 200
+
+
+class MatrixForm(str, Enum):
+    """Who reads the matrix."""
+
+    TEXT = "text"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
+
+FormOption = Annotated[
+    MatrixForm,
+    typer.Option(
+        "--format",
+        metavar="FORM",
+        help="What to write: text, github (one line of JSON for a job's output), gitlab (a child "
+        "pipeline).",
+    ),
+]
+MostOption = Annotated[
+    int,
+    typer.Option("--jobs", metavar="N", help="So many jobs at most: else manifests share one."),
+]
+IncludeOption = Annotated[
+    str,
+    typer.Option(
+        "--include",
+        metavar="FILE",
+        help="The template that GitLab's jobs extend: a path in the repository, or a URL.",
+    ),
+]
+
+ExtendsOption = Annotated[
+    str,
+    typer.Option("--extends", metavar="JOB", help="Which of the template's jobs they extend."),
+]
+TrackingOption = Annotated[
+    bool, typer.Option("--tracking", help="Only components that track a branch.")
+]
+
+
+@command(
+    examples=[
+        ("patchkit matrix", "which jobs there would be"),
+        ('echo "jobs=$(patchkit matrix --format github)" >> "$GITHUB_OUTPUT"', "on GitHub"),
+        ("patchkit matrix --format gitlab --include ci/gitlab.yml > jobs.yml", "on GitLab"),
+        ("patchkit matrix --tracking --format github", "what `patchkit bump` can move"),
+        ("patchkit matrix --json > jobs.json", "for `patchkit report merge --expect jobs.json`"),
+    ],
+    exits={
+        ExitCode.OK: "printed",
+        ExitCode.BAD_INPUT: "a manifest cannot be read: no job would look at it",
+    },
+    result="patchkit.ops.matrix:MatrixReport",
+)
+def matrix(
+    *,
+    manifest: ManifestsOption = None,
+    component: ComponentsOption = None,
+    form: FormOption = MatrixForm.TEXT,
+    jobs: MostOption = _MOST,
+    include: IncludeOption = "ci/gitlab.yml",
+    extends: ExtendsOption = ".patchkit",
+    tracking: TrackingOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Print the jobs of a CI matrix: manifests by components.
+
+    Each has options for `patchkit ci` and a key for its cache, so that the runners of a CI system
+    are the cluster; `patchkit report merge` joins their results. Nothing is fetched.
+    """
+    from patchkit.cli.locate import all_manifest_paths, open_manifests
+    from patchkit.ops.matrix import plan_jobs
+
+    terminal = Terminal(quiet=quiet, json=json)
+    if jobs < 1:
+        raise UsageError("--jobs must be 1 or more")
+    chosen, broken = open_manifests(all_manifest_paths(manifest), component)
+    if tracking:
+        chosen = [(m, tuple(c for c in each if c.track is not None)) for m, each in chosen]
+    report = plan_jobs(chosen, broken, folder=Path.cwd(), most=jobs, only=component or ())
+    for problem in (each for one in report.broken for each in one.problems):
+        terminal.problem(problem)
+    if json or form is MatrixForm.TEXT:
+        return terminal.report("matrix", report, report.exit_code, _render_jobs)
+    from patchkit.report.ci_formats import github_matrix, gitlab_pipeline
+
+    is_github = form is MatrixForm.GITHUB
+    terminal.document(
+        github_matrix(report) if is_github else gitlab_pipeline(report, include, extends)
+    )
+    return report.exit_code
+
+
+def _render_jobs(terminal: Terminal, report: MatrixReport) -> None:
+    terminal.folded([(job.name, job.options) for job in report.jobs])
+
+
+FilesArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE", help="Results: what ci, check or drift wrote as JSON."),
+]
+ExpectOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--expect",
+        metavar="FILE",
+        help="What `patchkit matrix --json` printed: a component without a result is an error.",
+    ),
+]
+
+
+@command(
+    examples=[
+        ("patchkit report merge results/*.json", "one report, one exit code"),
+        ("patchkit report merge --expect jobs.json results/*.json", "and no job may be missing"),
+        ("patchkit report merge results/*.json --format html -o report.html", "as a page"),
+    ],
+    exits={
+        ExitCode.OK: "every result is good",
+        ExitCode.FINDING: "one of them has a finding",
+        ExitCode.BAD_INPUT: "a file is no result of patchkit, or a result is an error of this kind",
+        ExitCode.ENVIRONMENT: "a result is missing, or is an error of this kind",
+    },
+    result="patchkit.ops.ci:CiReport",
+)
+def merge(
+    *,
+    files: FilesArgument,
+    expect: ExpectOption = None,
+    form: FormatOption = Format.TEXT,
+    output: OutputOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Join the results of several jobs into one report.
+
+    The jobs are those of `patchkit matrix`, and write `patchkit ci --format json --output FILE`.
+    The report is what one `patchkit ci` over all would have written, in any of its forms, with its
+    exit code.
+    """
+    from patchkit.cli.commands.ci import read_expected, read_shares
+    from patchkit.ops.ci import merge_reports
+
+    terminal = Terminal(quiet=quiet, json=json)
+    asked = wanted(form, output, json=json)
+    expected = read_expected(expect) if expect is not None else ()
+    report = merge_reports(read_shares(files), expected)
+    return deliver(terminal, report, asked, _merge_writers, _render_merged)
+
+
+def _merge_writers() -> Writers[CiReport]:
+    from patchkit.cli.report_forms import ci_writers
+    from patchkit.manifest.find import FOLDER, manifests_in
+    from patchkit.report.json import envelope
+
+    folder = Path(FOLDER)
+    paths: Sequence[Path] = manifests_in(folder) if folder.is_dir() else ()
+    return {
+        **ci_writers(paths),
+        Format.JSON: lambda report: envelope("report merge", report, report.exit_code),
+    }
+
+
+def _render_merged(terminal: Terminal, report: CiReport) -> None:
+    from patchkit.cli.commands.ci import print_ci
+
+    print_ci(terminal, report)

@@ -21,7 +21,7 @@ from patchkit.errors import ExitCode
 from patchkit.machine.diagnosis import Topic
 
 if TYPE_CHECKING:
-    from patchkit.cli.styled_text import Line
+    from patchkit.cli.terminal import Line
     from patchkit.machine.diagnosis import Diagnosis
     from patchkit.ops.doctor import DoctorReport
 
@@ -122,7 +122,7 @@ def doctor(
 
 def _render(terminal: Terminal, report: DoctorReport) -> None:
     from patchkit.cli.status_words import word
-    from patchkit.cli.styled_text import columns
+    from patchkit.cli.terminal import columns
     from patchkit.machine.diagnosis import FINDINGS
 
     for topic in Topic:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchkit.cli.command import command
+from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.options import (
     CacheOption,
@@ -18,11 +20,28 @@ from patchkit.cli.options import (
     OfflineOption,
     QuietOption,
 )
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.status_words import word
+from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, width
+from patchkit.drift.drift_report import forecast_words
 from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
+from patchkit.model.outcome import Status
+from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.ops.drift import DriftReport
+    from patchkit.drift.drift_report import (
+        AbsorbedHunk,
+        Break,
+        BrokenContract,
+        Interval,
+        Landed,
+        MovedTarget,
+        NewSite,
+        PatchDrift,
+    )
+    from patchkit.drift.record import Since, StateChange
+    from patchkit.ops.drift import ComponentDrift, DriftReport
+
 
 ToOption = Annotated[
     str | None,
@@ -126,6 +145,368 @@ def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:
 
 
 def _render(terminal: Terminal, report: DriftReport) -> None:
-    from patchkit.cli.drift_output import print_drift
+    from patchkit.cli.commands.drift import print_drift
 
     print_drift(terminal, report)
+
+
+# Drift as a person reads it: for each patch since when it is broken, by whom, and what clashes.
+
+
+# What drifted without a conflict, as a person reads it: the worst first, in short.
+
+
+# So many are worth reading in a terminal; --json has all.
+_SHOWN = 6
+
+
+def silent_lines(component: ComponentDrift) -> Iterator[Line]:
+    """New sites, functions that are replaced and changed, and what could not be looked at."""
+    yield from _site_lines(component.sites)
+    yield from _target_lines(component.targets)
+    yield from _contract_lines(component.contracts)
+    for each in component.unseen:
+        yield ""
+        yield ["  ", Painted("unseen", Paint.NOTICE), f"    {each}"]
+
+
+def _site_lines(sites: tuple[NewSite, ...]) -> Iterator[Line]:
+    if not sites:
+        return
+    yield ""
+    told = counted(len(sites), "new site")
+    yield ["  ", Painted(told, Paint.STRONG), " that rules name and nobody has reviewed"]
+    for site in sites[:_SHOWN]:
+        yield ["    ", Painted(site.rule, Paint.NOTICE), f"  {site.place}"]
+        if site.by is not None:
+            yield ["      ", *_commit(site.by)]
+    yield from _rest(sites)
+
+
+def _target_lines(targets: tuple[MovedTarget, ...]) -> Iterator[Line]:
+    for component in dict.fromkeys(each.component for each in targets):
+        order = {"gone": 0, "signature": 1, "body": 2}
+        own = [each for each in targets if each.component == component]
+        own.sort(key=lambda each: order.get(each.verdict.value, 3))
+        yield ""
+        many = counted(len(own), "function")
+        yield ["  ", Painted(many, Paint.STRONG), f" that {component} replaces changed upstream"]
+        for target in own[:_SHOWN]:
+            yield ["    ", Painted(target.verdict.value, Paint.NOTICE), f"  {target.name}"]
+            if target.by is not None:
+                yield ["      ", *_commit(target.by)]
+        yield from _rest(own)
+
+
+def _contract_lines(contracts: tuple[BrokenContract, ...]) -> Iterator[Line]:
+    if not contracts:
+        return
+    yield ""
+    many = counted(len(contracts), "call")
+    yield ["  ", Painted(many, Paint.STRONG), " between components that upstream broke"]
+    for each in contracts[:_SHOWN]:
+        place = each.place
+        at = f"  {place.component} {place.place}: {place.what}"
+        yield ["    ", Painted(place.target, Paint.NOTICE), at]
+        if each.by is not None:
+            yield ["      ", *_commit(each.by)]
+    yield from _rest(contracts)
+
+
+def _rest(found: Sequence[NewSite | MovedTarget | BrokenContract]) -> Iterator[Line]:
+    if len(found) > _SHOWN:
+        yield f"    and {len(found) - _SHOWN} more: --json has all"
+
+
+def _commit(commit: Landed) -> list[str | Painted]:
+    request = f" #{commit.request}" if commit.request is not None else ""
+    return [
+        Painted(short_id(commit.commit), Paint.PLACE),
+        f" {commit.day}{request} {commit.author[:40]}",
+    ]
+
+
+# What changed since the last report, as a person reads it.
+
+
+# So many findings of one kind are worth reading in a terminal.
+
+
+def print_changes(terminal: Terminal, component: ComponentDrift, since: Since) -> None:
+    """A line for each change, below a line that names the component."""
+    if not since.at:
+        terminal.product("  the first report on it: all that does not fit is new")
+    elif since.pin != component.pin:
+        terminal.product(f"  the pin was {short_id(since.pin)} and is {short_id(component.pin)}")
+    rows = [_since_row(change, first=not since.at) for change in since.changes]
+    terminal.table(rows, indent=2)
+    _print_notes(terminal, "new", since.new)
+    _print_notes(terminal, "settled", since.settled)
+
+
+def _print_notes(terminal: Terminal, kind: str, notes: Sequence[str]) -> None:
+    for note in notes[:_SHOWN]:
+        terminal.product(["  ", word(kind), f"  {note}"])
+    if len(notes) > _SHOWN:
+        terminal.product(["  ", word(kind), f"  {len(notes) - _SHOWN} more"])
+
+
+def _since_row(change: StateChange, *, first: bool) -> tuple[Line, Line, Line]:
+    return _now(change), change.patch, "" if first else _before(change)
+
+
+def _now(change: StateChange) -> Painted:
+    return word(change.status if change.status is not None else "dropped")
+
+
+def _before(change: StateChange) -> str:
+    if change.status is None:
+        return "is no longer in the series"
+    if change.again:
+        return "by another commit than before"
+    return f"was {change.was.value}" if change.was is not None else "is new in the series"
+
+
+# Files with their hunks, breaks, absorbed hunks: so many are worth reading in a terminal.
+_NARROW = 40
+
+#: Of a patch that does not fit: what a bump does about it by itself.
+_BUMP = {
+    Status.MERGED: ", a bump carries it",
+    Status.REGENERATED: ", its recipe regenerates it",
+}
+
+
+#: What began with the commit that brought a patch into its state.
+_SINCE = {
+    Status.CONFLICTED: "conflicts",
+    Status.MERGED: "merges",
+    Status.REGENERATED: "recipe",
+    Status.WAITING: "waits",
+}
+
+
+def print_drift(terminal: Terminal, report: DriftReport, *, allowed: bool = False) -> None:
+    """The whole report; `allowed`: what the branches broke fails nothing."""
+    for component in report.components:
+        _print_component(terminal, component)
+    problems = [problem for each in report.broken for problem in each.problems]
+    problems += [problem for each in report.components for problem in each.problems]
+    for problem in dict.fromkeys(problems):
+        terminal.problem(problem)
+    terminal.product(_summary(report, allowed=allowed))
+
+
+def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
+    for line in _heading(component):
+        terminal.product(line)
+    if component.tip is not None:
+        if not component.on_branch:
+            since = (
+                f"  since {short_id(component.fork)}, where they part: the pin is not on the branch"
+            )
+            terminal.product(Painted(since, Paint.FAINT))
+        if component.since is None:
+            terminal.folded([_row(patch) for patch in component.patches], indent=2)
+        else:
+            print_changes(terminal, component, component.since)
+        for patch in component.patches:
+            for line in _patch_lines(patch):
+                terminal.product(line)
+        for line in silent_lines(component):
+            terminal.product(line)
+    terminal.product()
+
+
+def _heading(component: ComponentDrift) -> Iterator[Line]:
+    name = Painted(f"{component.manifest}: {component.name}", Paint.STRONG)
+    if component.problems:
+        yield [word("failed"), "  ", name, "  could not be looked at, see below"]
+        return
+    if component.tip is None:
+        yield [word("skipped"), "  ", name, f"  {component.skipped}"]
+        return
+    last = short_id(component.since.tip) if component.since is not None else ""
+    begin = f"from {last} " if last else ""
+    to = f"{begin}to {short_id(component.tip.commit)} of {_day(component.tip)}"
+    what = f"  {component.ref} {to}, {counted(component.commits, 'commit')}"
+    if width([name, what]) <= _width():
+        yield [name, what]
+    else:
+        yield name
+        yield what
+
+
+def _row(patch: PatchDrift) -> tuple[Line, Line, Line]:
+    return word(patch.status), patch.name, _verdict(patch)
+
+
+def _verdict(patch: PatchDrift) -> Line:
+    since = f" since {_day(patch.event)}" if patch.event is not None else ""
+    if patch.is_broken:
+        return _broken_words(patch)
+    words = {
+        Status.REGENERATED: f"fits, its recipe regenerates it{since}",
+        Status.WAITING: f"waits for {', '.join(patch.waits_for)}{since}",
+        Status.ABSORBED: f"upstream has it{since}",
+        Status.SHIFTED: "fits, at other lines",
+        Status.EMPTY: "changes no file",
+    }
+    return words.get(patch.status, "fits")
+
+
+def _broken_words(patch: PatchDrift) -> str:
+    """Since when a patch is in its state; and when it stopped applying, if that was earlier."""
+    after = "" if patch.days is None else f" after {counted(patch.days, 'day')}"
+    since = f"since {_day(patch.since)}" if patch.since else "from the start of the branch on"
+    if patch.stopped_earlier:
+        after = f", stopped applying {_day(patch.broken_by)}{after}"
+    return f"{since}{after}{_BUMP.get(patch.status, '')}"
+
+
+def _patch_lines(patch: PatchDrift) -> Iterator[Line]:
+    body: list[Line] = [
+        *_break_lines(patch),
+        *_absorbed_lines(patch),
+        *_forecast_lines(patch),
+        *_suspicion_lines(patch),
+        *_risk_lines(patch),
+    ]
+    if patch.explanation is not None:
+        where = f"at {short_id(patch.since.commit)}" if patch.since else "at the tip"
+        body.append(["  ", Painted("clash", Paint.NOTICE), f"     {where}:"])
+        body += explanation_lines(patch.explanation, shift=2)
+    if not body:
+        return
+    yield ""
+    yield ["  ", Painted(patch.name, Paint.STRONG)]
+    for line in body:
+        yield ["  ", *([line] if isinstance(line, str | Painted) else line)]
+
+
+def _break_lines(patch: PatchDrift) -> Iterator[Line]:
+    for each in patch.breaks[-_SHOWN:]:
+        yield from _one_break(each)
+    if patch.stopped_earlier and patch.since is not None:
+        last = patch.intervals[-1]
+        yield from _commit_lines(_SINCE[patch.status], Paint.BAD, patch.since, _files(last))
+    if patch.last_good is not None:
+        yield from _commit_lines("last good", Paint.GOOD, patch.last_good)
+
+
+def _one_break(each: Break) -> Iterator[Line]:
+    if each.by is None:
+        yield ["  ", Painted("broken", Paint.BAD), "    from the start of the branch on"]
+    else:
+        yield from _commit_lines("broken", Paint.BAD, each.by, _files(each))
+    if each.mended is not None:
+        yield from _commit_lines("reverted" if each.reverted else "mended", Paint.GOOD, each.mended)
+
+
+def _commit_lines(label: str, paint: Paint, commit: Landed, files: str = "") -> Iterator[Line]:
+    gap = " " * max(1, 10 - len(label))
+    yield ["  ", Painted(label, paint), gap, *_identity(commit)]
+    yield [" " * 12, Painted(cut(commit.subject, _width() - 16), Paint.FAINT)]
+    if commit.via is not None:
+        via = f"by way of {short_id(commit.via.commit)} {commit.via.subject}"
+        yield [" " * 12, Painted(cut(via, _width() - 16), Paint.FAINT)]
+    if files:
+        yield " " * 12 + cut(f"in {files}", _width() - 16)
+
+
+def _identity(commit: Landed) -> list[Piece]:
+    request = f" #{commit.request}" if commit.request is not None else ""
+    return [
+        Painted(short_id(commit.commit), Paint.PLACE),
+        f" {_day(commit)}{request} {cut(commit.author, 24)}",
+    ]
+
+
+def _files(each: Break | Interval) -> str:
+    paths = list(dict.fromkeys(fault.path for fault in each.faults))
+    names = ", ".join(path.rpartition("/")[2] for path in paths[:2])
+    return f"{names} and {len(paths) - 2} more" if len(paths) > 2 else names
+
+
+def _absorbed_lines(patch: PatchDrift) -> Iterator[Line]:
+    if patch.absorbed:
+        share = f"{len(patch.absorbed)} of {counted(patch.hunks, 'hunk')} upstream already"
+        yield ["  ", Painted("absorbed", Paint.NOTICE), f"  {share}"]
+    by_commit: dict[Landed | None, list[AbsorbedHunk]] = {}
+    for each in patch.absorbed:
+        by_commit.setdefault(each.by, []).append(each)
+    for by, hunks in list(by_commit.items())[:_SHOWN]:
+        yield [" " * 12, *(_identity(by) if by is not None else ["before the branch begins here"])]
+        for each in hunks[:_SHOWN]:
+            yield [" " * 14, f"patch line {each.line}: {_tail(each.path, _width() - 34)}"]
+        if len(hunks) > _SHOWN:
+            yield " " * 14 + f"and {len(hunks) - _SHOWN} more"
+    if len(by_commit) > _SHOWN:
+        yield " " * 12 + f"and {len(by_commit) - _SHOWN} more commits"
+
+
+def _forecast_lines(patch: PatchDrift) -> Iterator[Line]:
+    forecast, fits = patch.forecast, (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
+    if forecast is not None and (forecast.status not in fits or forecast.review):
+        words = f"      to the tip {forecast_words(forecast)}"
+        yield ["  ", Painted("bump", Paint.NOTICE), words]
+
+
+def _suspicion_lines(patch: PatchDrift) -> Iterator[Line]:
+    if patch.suspicions:
+        hunks = len({(s.path, s.hunk) for s in patch.suspicions})
+        apply = "applies" if hunks == 1 else "apply"
+        words = f"   wrong, though {counted(hunks, 'hunk')} {apply}"
+        yield ["  ", Painted("perhaps", Paint.NOTICE), words]
+    for each in patch.suspicions[:_SHOWN]:
+        yield " " * 12 + f"patch line {each.line}: {_tail(each.path, _width() - 32)}"
+        yield " " * 14 + cut(each.what, _width() - 18)
+        if each.by is not None:
+            yield [" " * 14, *_identity(each.by)]
+    if len(patch.suspicions) > _SHOWN:
+        yield " " * 12 + f"and {len(patch.suspicions) - _SHOWN} more"
+
+
+def _risk_lines(patch: PatchDrift) -> Iterator[Line]:
+    if patch.risk is None or not patch.risk.commits:
+        return
+    often = f"{counted(patch.risk.commits, 'commit')}, {patch.risk.per_month:g} a month"
+    yield ["  ", Painted("risk", Paint.NOTICE), f"      its files changed: {often}"]
+    for file in patch.risk.files[:3]:
+        yield f"            {file.commits:4}  {_tail(file.path, _width() - 22)}"
+
+
+def _summary(report: DriftReport, *, allowed: bool) -> Line:
+    patches = [patch for each in report.components for patch in each.patches]
+    broken = sum(patch.is_broken for patch in patches)
+    absorbed = sum(patch.status is Status.ABSORBED for patch in patches)
+    waiting = sum(patch.status is Status.WAITING for patch in patches)
+    failed = sum(bool(each.problems) for each in report.components)
+    parts = [
+        counted(len(report.components), "component"),
+        counted(len(patches), "patch", "patches"),
+        *([f"{broken} broken at the tip"] if broken else []),
+        *([f"{waiting} waiting for {'it' if broken == 1 else 'these'}"] if waiting else []),
+        *([f"{absorbed} absorbed"] if absorbed else []),
+        *([f"{failed} not looked at"] if failed else []),
+    ]
+    good = report.exit_code is ExitCode.OK
+    if report.unchanged:
+        them = "it" if report.unchanged == 1 else "them"
+        still = f"{counted(report.unchanged, 'component')} as the last report saw {them}"
+        parts = [*(parts if report.components else []), still]
+    if allowed and report.exit_code is ExitCode.FINDING:
+        return [word("warning", "drift allowed"), ": ", ", ".join(parts)]
+    return [word("ok" if good else "failed"), ": ", ", ".join(parts)]
+
+
+def _day(commit: Landed | None) -> str:
+    return commit.date[:10] if commit is not None else ""
+
+
+def _width() -> int:
+    return max(_NARROW, get_terminal_size().columns)
+
+
+def _tail(path: str, width: int) -> str:
+    return path if len(path) <= width else "…" + path[1 - width :]

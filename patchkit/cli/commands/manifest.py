@@ -1,18 +1,22 @@
-"""`patchkit manifest lint`, `manifest show`, `manifest schema`."""
+"""`patchkit init`, `manifest lint`, `manifest show` and `manifest schema`."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.cli.command import command
 from patchkit.cli.options import JsonOption, ManifestOption, QuietOption
 from patchkit.cli.terminal import Terminal
-from patchkit.errors import ExitCode
+from patchkit.errors import ExitCode, Problem, UsageError
 
 if TYPE_CHECKING:
+    from patchkit.ops.init import Created, UpstreamOptions
     from patchkit.ops.manifest import LintedManifest, LintReport, ShownManifest
 
 
@@ -139,3 +143,139 @@ def _amount(linted: LintedManifest) -> str:
 
 def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
     terminal.document(shown.text)
+
+
+@command(
+    examples=[
+        (
+            "patchkit init demo --git https://github.com/ISEEKYAN/mbridge.git --ref main",
+            "pin the commit that main is at now",
+        ),
+        (
+            "patchkit init demo --git URL --commit ID --track main --component mbridge",
+            "say it all; asks nobody",
+        ),
+        (
+            "patchkit init demo --index mbridge==0.15.1",
+            "a source distribution from the package index",
+        ),
+        ("patchkit init", "on a terminal: asks"),
+    ],
+    exits={
+        ExitCode.OK: "written",
+        ExitCode.USAGE: "the manifest is there already, or the options do not go together",
+        ExitCode.ENVIRONMENT: "the upstream or the index could not be asked",
+    },
+    result="patchkit.ops.init:Created",
+)
+def init(
+    *,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the manifest. Default: the component's."),
+    ] = None,
+    git: Annotated[
+        str | None,
+        typer.Option("--git", metavar="URL", help="The upstream is this git repository."),
+    ] = None,
+    commit: Annotated[
+        str | None, typer.Option("--commit", metavar="ID", help="Pin this full commit id.")
+    ] = None,
+    ref: Annotated[
+        str | None,
+        typer.Option(
+            "--ref",
+            metavar="REF",
+            help="Pin the commit that this branch, tag or pattern of tags is at now.",
+        ),
+    ] = None,
+    index: Annotated[
+        str | None,
+        typer.Option(
+            "--index",
+            metavar="PROJECT==VERSION",
+            help="The upstream is this source distribution on the package index.",
+        ),
+    ] = None,
+    archive: Annotated[
+        str | None, typer.Option("--archive", metavar="URL", help="The upstream is this archive.")
+    ] = None,
+    sha256: Annotated[
+        str | None,
+        typer.Option(
+            "--sha256",
+            metavar="HASH",
+            help="SHA-256 of the source distribution or archive. Default: what the index says.",
+        ),
+    ] = None,
+    component: Annotated[
+        str | None,
+        typer.Option(
+            "--component", metavar="NAME", help="Name of the component. Default: the upstream's."
+        ),
+    ] = None,
+    track: Annotated[
+        str | None,
+        typer.Option("--track", metavar="BRANCH", help="The branch where newer versions appear."),
+    ] = None,
+    description: Annotated[
+        str, typer.Option("--description", metavar="TEXT", help="What the stack is, in one line.")
+    ] = "",
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Write a commented manifest with one component.
+
+    Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has it,
+    the JSON Schema by which editors complete manifests. Overwrites nothing. Without
+    --git, --index or --archive it asks, if there is a terminal.
+    """
+    from patchkit.manifest.scalars import check_track
+    from patchkit.ops.init import (
+        NewProject,
+        UpstreamOptions,
+        choose_upstream,
+        create_project,
+        require,
+    )
+
+    terminal = Terminal(quiet=quiet, json=json)
+    options = UpstreamOptions(git, commit, ref, index, archive, sha256)
+    if options == UpstreamOptions():
+        options = _ask()
+    upstream = choose_upstream(options)
+    if track is not None:
+        upstream = replace(upstream, track=require("--track", track, check_track))
+    component = component or upstream.name
+    new = NewProject(name or component, component, upstream, description)
+    created = create_project(Path.cwd(), new)
+    return terminal.report("init", created, ExitCode.OK, _render_created)
+
+
+def _ask() -> UpstreamOptions:
+    """The upstream by questions on the terminal; UsageError where there is none."""
+    from patchkit.manifest.scalars import check_commit
+    from patchkit.ops.init import UpstreamOptions
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        hint = "--git URL --ref BRANCH, for example; `patchkit init --help` has more"
+        raise UsageError(Problem("no upstream is given", hint=hint))
+
+    def ask(question: str) -> str:
+        return str(typer.prompt(question, err=True)).strip()
+
+    text = ask("Upstream (a git URL, or PROJECT==VERSION on the package index)")
+    if "==" in text:
+        return UpstreamOptions(index=text)
+    pin = ask("Pin (a full commit id; or a branch or tag, to take where it is now)")
+    if check_commit(pin) is None:
+        return UpstreamOptions(git=text, commit=pin)
+    return UpstreamOptions(git=text, ref=pin)
+
+
+def _render_created(terminal: Terminal, created: Created) -> None:
+    from patchkit.cli.status_words import word
+
+    terminal.table([(word("written"), file) for file in created.files])
+    name = Path(created.manifest).stem
+    terminal.hint(f"`patchkit apply -m {name}` fetches {created.component} and checks it out")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,11 +16,18 @@ from patchkit.cli.options import (
     OfflineOption,
     QuietOption,
 )
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.status_words import word
+from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut
 from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
+from patchkit.model.text import counted
+from patchkit.planning.plan_report import Grade
 
 if TYPE_CHECKING:
-    from patchkit.ops.plan import PlanReport
+    from patchkit.drift.drift_report import PatchForecast
+    from patchkit.ops.plan import ComponentPlan, PlanReport
+    from patchkit.planning.plan_report import Combination, Effort, Reach, UnmetRequirement
+
 
 ToOption = Annotated[
     str | None,
@@ -83,6 +92,149 @@ def plan(
 
 
 def _render(terminal: Terminal, report: PlanReport) -> None:
-    from patchkit.cli.plan_output import print_plan
+    from patchkit.cli.commands.plan import print_plan
 
     print_plan(terminal, report)
+
+
+# A plan as a person reads it: how far each amount of work reaches, and what stops it there.
+
+
+_NARROW = 40
+# Amounts of work that are told in full: the first ones, and what the tip takes.
+_SHOWN = 6
+_WORDS = {
+    Grade.UNTOUCHED: "untouched",
+    Grade.MERGED: "merged",
+    Grade.REVIEW: "review",
+    Grade.CONFLICTS: "conflicted",
+}
+
+
+def print_plan(terminal: Terminal, report: PlanReport) -> None:
+    """The whole report."""
+    for component in report.components:
+        _print_component(terminal, component)
+    if report.combinations:
+        _print_combinations(terminal, report.combinations)
+    if report.clashes:
+        _print_clashes(terminal, report.clashes)
+    problems = [problem for each in report.components for problem in each.problems]
+    for problem in dict.fromkeys(problems):
+        terminal.problem(problem)
+    looked = sum(each.tip is not None for each in report.components)
+    good = report.exit_code is ExitCode.OK
+    terminal.product(
+        [word("ok" if good else "failed"), f": {counted(looked, 'component')} looked at"]
+    )
+
+
+def _print_component(terminal: Terminal, plan: ComponentPlan) -> None:
+    terminal.product(_heading(plan))
+    if plan.tip is None:
+        terminal.product()
+        return
+    shown = _picked(plan.reaches)
+    for number, reach in enumerate(shown):
+        if number and reach is plan.reaches[-1] and len(plan.reaches) > _SHOWN:
+            left = len(plan.reaches) - _SHOWN
+            terminal.product(f"    {counted(left, 'step')} more in between, see --json")
+        for line in _reach_lines(reach):
+            terminal.product(line)
+    terminal.product()
+
+
+def _heading(plan: ComponentPlan) -> Line:
+    name = Painted(plan.name, Paint.STRONG)
+    if plan.problems:
+        return [word("failed"), "  ", name, "  could not be looked at, see below"]
+    if plan.tip is None:
+        return [word("skipped"), "  ", name, f"  stays at {short_id(plan.pin)}: {plan.skipped}"]
+    since = "" if plan.on_branch else f", since {short_id(plan.fork)}: the pin is not on it"
+    return [
+        name,
+        f"  {plan.ref} to {short_id(plan.tip.commit)} of {plan.tip.day}",
+        f", {counted(plan.commits, 'commit')}{_versions(plan)}{since}",
+    ]
+
+
+def _versions(plan: ComponentPlan) -> str:
+    if not plan.version or plan.version == plan.tip_version:
+        return ""
+    return f", {plan.version} to {plan.tip_version or '?'}"
+
+
+def _picked(reaches: Sequence[Reach]) -> Sequence[Reach]:
+    if len(reaches) <= _SHOWN:
+        return reaches
+    return (*reaches[: _SHOWN - 1], reaches[-1])
+
+
+def _reach_lines(reach: Reach) -> Iterator[Line]:
+    place = "the tip" if not reach.behind else f"{counted(reach.behind, 'commit')} before the tip"
+    yield [
+        "  ",
+        word(_WORDS[reach.grade]),
+        f" to {short_id(reach.commit.commit)} {reach.commit.day}, {place}",
+    ]
+    if work := _work(reach.effort):
+        yield f"      {work}"
+    for patch in reach.patches:
+        yield f"      {patch.name}: {_patch_words(patch)}"
+    if reach.stopped_by is not None:
+        width = max(_NARROW, get_terminal_size().columns)
+        by = reach.stopped_by
+        text: list[Piece] = ["      then ", Painted(short_id(by.commit), Paint.PLACE), " "]
+        yield [*text, Painted(cut(by.subject, width - 25), Paint.FAINT)]
+
+
+def _work(effort: Effort) -> str:
+    parts = [
+        *([f"{counted(effort.conflicts, 'file')} in conflict"] if effort.conflicts else []),
+        *([f"{effort.review} to look at"] if effort.review else []),
+    ]
+    return ", ".join(parts)
+
+
+def _patch_words(patch: PatchForecast) -> str:
+    if patch.conflicts:
+        names = [path.rpartition("/")[2] for path in patch.conflicts]
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        return f"conflict in {', '.join(names[:2])}{more}"
+    if patch.waits_for:
+        return f"waits for {', '.join(patch.waits_for)}"
+    if patch.absorbed_by:
+        return f"absorbed ({'; '.join(patch.absorbed_by)})"
+    look = f", {counted(len(patch.review), 'file')} to look at" if patch.review else ""
+    return f"{patch.status.value}{look}"
+
+
+def _print_combinations(terminal: Terminal, combinations: Sequence[Combination]) -> None:
+    terminal.product(Painted("Together", Paint.STRONG))
+    for each in _ends(combinations):
+        work = _work(each.effort)
+        days = f" {counted(each.days, 'day')} behind the tips{': ' if work else ''}{work}"
+        terminal.product(["  ", word(_WORDS[each.grade]), days])
+        rows: list[tuple[Line, ...]] = []
+        for choice in each.choices:
+            place: Line = "the pin as it is"
+            if choice.commit is not None:
+                place = f"{short_id(choice.commit.commit)} {choice.commit.day}"
+            told = [each for each in (choice.version, _work(choice.effort)) if each]
+            rows.append((choice.component, place, ", ".join(told)))
+        terminal.table(rows, indent=6)
+    terminal.product()
+
+
+def _ends(combinations: Sequence[Combination]) -> Sequence[Combination]:
+    if len(combinations) <= _SHOWN:
+        return combinations
+    return (*combinations[: _SHOWN - 1], combinations[-1])
+
+
+def _print_clashes(terminal: Terminal, clashes: Sequence[UnmetRequirement]) -> None:
+    terminal.product("Today's pins do not meet these, so they stop nothing:")
+    for clash in clashes:
+        wanted = f"{clash.component} wants {clash.subject}{clash.specifier}"
+        terminal.product(f"  {wanted}, {clash.other} has {clash.found}")
+    terminal.product()

@@ -17,8 +17,7 @@ from patchkit.cli.options import (
     WorkspaceOption,
 )
 from patchkit.cli.status_words import word
-from patchkit.cli.styled_text import Line, Paint, Painted
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.text import counted

@@ -16,6 +16,7 @@ from patchkit.model.text import clean, counted
 from patchkit.ops.check_report import BrokenManifest, CheckReport, PatchCheck
 from patchkit.ops.ci import CiReport
 from patchkit.ops.drift import ComponentDrift, DriftReport, needs_attention
+from patchkit.report.findings import MOVED_WORDS, Notice
 from patchkit.report.html.charts import (
     ORDER,
     ROW,
@@ -29,8 +30,6 @@ from patchkit.report.html.charts import (
     trend_of,
 )
 from patchkit.report.html.clashes import ClashView, clash_of
-from patchkit.report.notice import Notice
-from patchkit.report.silent_drift import MOVED_WORDS
 from patchkit.templates.pages import digest_source, page_part, render_page
 
 # What the page's script needs, as JSON inside of HTML.

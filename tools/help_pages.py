@@ -14,7 +14,7 @@ from msgspec import Struct
 from typer.models import ArgumentInfo, OptionInfo
 
 from patchkit.cli.catalog import GROUPS
-from patchkit.cli.command import About, Body, about, is_written, load_command
+from patchkit.cli.command import About, Body, about, load_command
 from patchkit.errors import ExitCode
 
 # What a command takes, read off its signature: for help, completion and the reference.
@@ -152,7 +152,7 @@ def overview() -> str:
         "Patch stacks on pinned upstreams: apply them, check them, see them drift.",
     ]
     for title, commands in GROUPS.items():
-        rows = [(name, summary(load_command(name))) for name in commands if is_written(name)]
+        rows = [(name, summary(load_command(name))) for name in commands]
         lines += ["", f"{title}:", *_two_columns(rows, 20)]
     rows = [("COMMAND --help", "how a command works, with examples"), ("--version", "the version")]
     lines += ["", "Options:", *_two_columns(rows, 20)]

@@ -1,10 +1,14 @@
-"""`patchkit version`."""
+"""`patchkit version` and `completion`: what is installed, and the shell's part of it."""
 
 from __future__ import annotations
 
 import platform
 import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
 
+import typer
 from msgspec import Struct
 
 from patchkit import __version__
@@ -25,7 +29,7 @@ class Versions(Struct, frozen=True):
 @command(
     examples=[("patchkit version", "what to write into a bug report")],
     exits={ExitCode.OK: "always", ExitCode.ENVIRONMENT: "git is missing or too old"},
-    result="patchkit.cli.commands.version:Versions",
+    result="patchkit.cli.commands.installation:Versions",
 )
 def version(json: JsonOption = False) -> ExitCode:
     """Say which patchkit, git and Python run.
@@ -49,3 +53,35 @@ def _render(terminal: Terminal, versions: Versions) -> None:
             ("platform", versions.platform),
         ]
     )
+
+
+_SCRIPTS = Path(__file__).parent.parent / "shells"
+
+
+class Shell(str, Enum):
+    """A shell that patchkit completes for."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@command(
+    examples=[
+        ('eval "$(patchkit completion bash)"', "in ~/.bashrc"),
+        ('eval "$(patchkit completion zsh)"', "in ~/.zshrc, after compinit"),
+        ("patchkit completion fish | source", "in ~/.config/fish/config.fish"),
+    ],
+    exits={ExitCode.OK: "printed"},
+)
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell.")],
+) -> ExitCode:
+    """Print the script that makes a shell complete patchkit.
+
+    Commands, options, manifests, components and patches are completed. The script asks patchkit
+    itself, so it need not be made again after an update.
+    """
+    script = _SCRIPTS / f"patchkit.{shell.value}"
+    Terminal().document(script.read_text(encoding="utf-8"))
+    return ExitCode.OK

@@ -1,0 +1,428 @@
+"""`patchkit residual`, `overrides`, `contracts`: what patches leave open, and what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    CacheOption,
+    ComponentsOption,
+    JsonOption,
+    ManifestOption,
+    OfflineOption,
+    QuietOption,
+)
+from patchkit.cli.status_words import word
+from patchkit.cli.terminal import Paint, Painted, Terminal
+from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
+from patchkit.model.text import counted
+
+if TYPE_CHECKING:
+    from patchkit.guards.contracts.breaches import BrokenCall
+    from patchkit.guards.overrides.definitions import Standing
+    from patchkit.guards.overrides.override_review import OverrideTarget
+    from patchkit.ops.contracts import ComponentContracts, ContractsReport
+    from patchkit.ops.overrides import ComponentOverrides, OverridesReport
+    from patchkit.ops.residual import ComponentResidual, ResidualReport
+    from patchkit.stack.lockfile import ReviewedTarget
+
+
+PathsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="GLOB", help="Only in these files, as tests/**. Default: all."),
+]
+RulesOption = Annotated[
+    list[str] | None,
+    typer.Option("--rule", metavar="RULE", help="Only of this rule; may be given several times."),
+]
+AllSitesOption = Annotated[
+    bool, typer.Option("--all", help="List also what is known or was reviewed.")
+]
+AcceptSiteOption = Annotated[
+    bool, typer.Option("--accept", help="Record the sites as reviewed; needs --reason.")
+]
+RecordOption = Annotated[
+    bool,
+    typer.Option(
+        "--record", help="Record new sites as known, not reviewed: only later ones speak."
+    ),
+]
+ReasonOption = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why the accepted sites may stay.")
+]
+UntilOption = Annotated[
+    datetime | None,
+    typer.Option("--until", metavar="DATE", formats=["%Y-%m-%d"], help="They may stay until then."),
+]
+AreaOption = Annotated[
+    bool,
+    typer.Option("--area", help="Accept all that is or will be in the globs, not site by site."),
+]
+PruneOption = Annotated[
+    bool, typer.Option("--prune", help="Take entries out that match no site any more.")
+]
+
+
+@command(
+    examples=[
+        ("patchkit residual -m qwen3-vl-npu", "new sites, everywhere in the patched trees"),
+        ("patchkit residual 'tests/**' --accept --area --reason 'not run here'", "a folder"),
+        ("patchkit residual --rule nccl --accept --reason 'CUDA only'", "site by site"),
+    ],
+    exits={
+        ExitCode.OK: "every site was reviewed or is known, or there are no rules",
+        ExitCode.FINDING: "there are new sites, or a reason is over",
+        ExitCode.BAD_INPUT: "a recipe, rule file, baseline or patch cannot be read",
+        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
+    },
+    result="patchkit.ops.residual:ResidualReport",
+)
+def residual(
+    *,
+    path: PathsArgument = None,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    rule: RulesOption = None,
+    all: AllSitesOption = False,
+    accept: AcceptSiteOption = False,
+    record: RecordOption = False,
+    reason: ReasonOption = "",
+    until: UntilOption = None,
+    area: AreaOption = False,
+    prune: PruneOption = False,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Name what recipes should cover and no patch does.
+
+    The rules of recipes, and of rule files that only look, are run over the whole patched tree.
+    What they find is compared with a reviewed baseline beside the series: only new sites speak.
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.ops.residual import ResidualOptions, find_residual
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    options = ResidualOptions(
+        today=date.today(),
+        paths=tuple(path or ()),
+        rules=tuple(rule or ()),
+        accept=accept,
+        record=record,
+        reason=reason,
+        until=until.date() if until is not None else None,
+        area=area,
+        prune=prune,
+    )
+    with showing_progress(terminal) as progress:
+        report = find_residual(
+            chosen,
+            pick_components(chosen, component),
+            options,
+            Store(cache_folder(cache), offline=offline),
+            progress,
+        )
+
+    def render(terminal: Terminal, report: ResidualReport) -> None:
+        for each in report.components:
+            _render_residual(terminal, each, everything=all)
+        if not report.components:
+            terminal.say("no recipe and no rule to look for")
+            terminal.hint("name rule files under `residual:` (docs/howto/residual.md)")
+
+    return terminal.report("residual", report, report.exit_code, render)
+
+
+def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything: bool) -> None:
+    looked = f"{counted(len(each.rules), 'rule')}, {each.files} files"
+    terminal.product([Painted(each.component, Paint.STRONG), f"  {looked}"])
+    counts = {
+        "new": each.new,
+        "expired": each.expired,
+        "known": each.known,
+        "reviewed": each.reviewed,
+    }
+    terminal.table(
+        [(word(state), str(count)) for state, count in counts.items() if count], indent=2
+    )
+    shown = [site for site in each.sites if everything or site.state.value in ("new", "expired")]
+    for rule in dict.fromkeys(site.rule for site in shown):
+        terminal.product()
+        terminal.product(Painted(rule, Paint.STRONG))
+        for site in (site for site in shown if site.rule == rule):
+            within = f" in {site.within}" if site.within else ""
+            terminal.product([word(site.state), "  ", Painted(site.place, Paint.PLACE), within])
+            terminal.product(f"    {site.text}")
+            if site.reason:
+                terminal.product(["    ", Painted(site.reason, Paint.FAINT)])
+    if each.unmatched:
+        many = len(each.unmatched)
+        entries = "1 entry matches" if many == 1 else f"{many} entries match"
+        terminal.say(f"{each.baseline}: {entries} no site any more")
+        terminal.hint("--prune takes them out")
+    if each.accepted:
+        terminal.say(f"{each.baseline}: {counted(each.accepted, 'site')} recorded as reviewed")
+    if each.recorded:
+        terminal.say(f"{each.baseline}: {counted(each.recorded, 'site')} recorded as known")
+    if each.pruned:
+        terminal.say(f"{each.baseline}: {each.pruned} entries taken out")
+
+
+TargetsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TARGET", help="Only these targets; * is any text. Default: all."),
+]
+SinceOption = Annotated[
+    str,
+    typer.Option(
+        "--since",
+        metavar="COMMIT",
+        help="Compare with this commit of the target instead of what was reviewed.",
+    ),
+]
+AtOption = Annotated[
+    str,
+    typer.Option(
+        "--at", metavar="COMMIT", help="Look at this commit of the target, not at its pin."
+    ),
+]
+DiffOption = Annotated[
+    bool, typer.Option("--diff", help="Show how the code of each target changed.")
+]
+AllTargetsOption = Annotated[
+    bool, typer.Option("--all", help="List also targets that are as they were, and calls.")
+]
+AcceptTargetOption = Annotated[
+    bool,
+    typer.Option("--accept", help="Record the targets as they are now as reviewed, in the lock."),
+]
+
+#: A signature that is shown whole.
+_LONG = 76
+
+
+@command(
+    examples=[
+        ("patchkit overrides -m qwen3-vl-npu", "what changed since it was reviewed"),
+        ("patchkit overrides -m qwen3-vl-npu 'megatron.core.optimizer.*' --diff", "and how"),
+        ("patchkit overrides -m qwen3-vl-npu --accept", "all of that was looked at"),
+    ],
+    exits={
+        ExitCode.OK: "every target is there and as it was reviewed, or there are none",
+        ExitCode.FINDING: "targets are gone, have changed or were never reviewed",
+        ExitCode.BAD_INPUT: "a rule file, series, lock or patch cannot be read",
+        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
+    },
+    result="patchkit.ops.overrides:OverridesReport",
+)
+def overrides(
+    *,
+    target: TargetsArgument = None,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    since: SinceOption = "",
+    at: AtOption = "",
+    diff: DiffOption = False,
+    all: AllTargetsOption = False,
+    accept: AcceptTargetOption = False,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Tell whether code that is replaced at run time has changed.
+
+    The calls that replace it are found by a rule, the names that they give are looked up in the
+    target's source; nothing is imported. What was reviewed is in the lock.
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.ops.overrides import OverridesOptions, review_overrides
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    options = OverridesOptions(tuple(target or ()), since, at, diff, accept)
+    with showing_progress(terminal) as progress:
+        report = review_overrides(
+            chosen,
+            pick_components(chosen, component),
+            options,
+            Store(cache_folder(cache), offline=offline),
+            progress,
+        )
+
+    def render(terminal: Terminal, report: OverridesReport) -> None:
+        for each in report.overrides:
+            _render_overrides(terminal, each, everything=all)
+        if not report.overrides:
+            terminal.say("no component replaces code of another")
+            terminal.hint("a component says so under `overrides:` (docs/howto/overrides.md)")
+
+    return terminal.report("overrides", report, report.exit_code, render)
+
+
+def _render_overrides(terminal: Terminal, each: ComponentOverrides, *, everything: bool) -> None:
+    against = f"since {short_id(each.since)}" if each.since else "since reviewed"
+    head = Painted(f"{each.component} -> {each.target}", Paint.STRONG)
+    terminal.product([head, f"  {short_id(each.commit)}, {against}"])
+    terminal.table(
+        [(word(verdict), str(count)) for verdict, count in each.counts.items()], indent=2
+    )
+    changed = {diff.name: diff.diff for diff in each.diffs}
+    for target in each.targets:
+        if everything or target.verdict.is_open:
+            _render_target(terminal, target, everything=everything)
+            if target.name in changed:
+                terminal.diff("".join(f"{line}\n" for line in changed[target.name]).encode())
+    for site in each.uncertain:
+        terminal.product()
+        terminal.product([word("uncertain"), f"  {site.place}  {site.text}"])
+    if each.accepted:
+        terminal.say(f"recorded {each.accepted} as reviewed in the lock")
+
+
+def _render_target(terminal: Terminal, target: OverrideTarget, *, everything: bool) -> None:
+    terminal.product()
+    terminal.product([word(target.verdict), "  ", Painted(target.name, Paint.STRONG)])
+    before, now = target.reviewed, target.now
+    if target.now.place:
+        terminal.product(["  ", Painted(now.place, Paint.PLACE)])
+    if now.why:
+        terminal.product(f"  {now.why}")
+    if target.reason:
+        terminal.product(f"  {target.reason}")
+    if before is not None and now.kind.is_there and before.signature != now.signature:
+        for sign, paint, text in _signatures(before, now):
+            terminal.product([Painted(f"  {sign} ", paint), text])
+    if everything or target.verdict.is_open:
+        for site in target.calls[: None if everything else 1]:
+            within = f" in {site.within}" if site.within else ""
+            terminal.product(["  ", Painted(f"replaced at {site.place}{within}", Paint.FAINT)])
+
+
+def _signatures(before: ReviewedTarget, now: Standing) -> Iterator[tuple[str, Paint, str]]:
+    """Two signatures, or of long ones the parameters that differ."""
+    from patchkit.guards.overrides.definitions import parameters_in
+
+    then, there = before.signature or before.kind, now.signature or now.kind.value
+    if max(len(then), len(there)) > _LONG:
+        old, new = parameters_in(then), parameters_in(there)
+        lost, gained = ([x for x in a if x not in b] for a, b in ((old, new), (new, old)))
+        if lost or gained:
+            then, there = (", ".join(["...", *each]) for each in (lost, gained))
+            then, there = then if lost else "", there if gained else ""
+    if then:
+        yield "-", Paint.REMOVED, then
+    if there:
+        yield "+", Paint.ADDED, there
+
+
+AllCallsOption = Annotated[
+    bool,
+    typer.Option("--all", help="List also calls that cannot be told, and what is explained."),
+]
+
+
+@command(
+    examples=[
+        ("patchkit contracts -m qwen3-vl-npu", "calls that do not fit what they call"),
+        ("patchkit contracts -m qwen3-vl-npu -c slime --all", "and those that cannot be told"),
+    ],
+    exits={
+        ExitCode.OK: "every call that can be told fits",
+        ExitCode.FINDING: "calls do not fit, or an entry of the manifest is for nothing",
+        ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
+        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
+    },
+    result="patchkit.ops.contracts:ContractsReport",
+)
+def contracts(
+    *,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    all: AllCallsOption = False,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Say which calls from one component into another do not fit.
+
+    Imports, names and arguments are held to the patched source of the component that they lead
+    to; nothing is imported or run.
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.ops.contracts import look_at_contracts
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    with showing_progress(terminal) as progress:
+        report = look_at_contracts(
+            chosen,
+            pick_components(chosen, component),
+            Store(cache_folder(cache), offline=offline),
+            progress,
+        )
+
+    def render(terminal: Terminal, report: ContractsReport) -> None:
+        for each in report.components:
+            _render_contracts(terminal, each, everything=all)
+
+    return terminal.report("contracts", report, report.exit_code, render)
+
+
+def _render_contracts(terminal: Terminal, each: ComponentContracts, *, everything: bool) -> None:
+    looked = counted(each.modules, "module")
+    terminal.product([Painted(each.component, Paint.STRONG), f"  {looked}"])
+    counts: dict[str, int] = {}
+    for place in each.broken:
+        counts[place.breach.value] = counts.get(place.breach.value, 0) + 1
+    counts |= {"unmatched": len(each.unmatched), "unused": len(each.unused)}
+    counts |= {"bound": each.bound, "open": len(each.open), "explained": len(each.explained)}
+    terminal.table([(word(name), str(n)) for name, n in counts.items() if n], indent=2)
+    for place in each.broken:
+        _render_place(terminal, place)
+    for call in each.unmatched:
+        terminal.product()
+        terminal.product([word("unmatched"), f"  {call.call} -> {call.to}"])
+        terminal.product(["  ", Painted(str(call.where), Paint.PLACE)])
+    for absent in each.unused:
+        terminal.product()
+        terminal.product([word("unused"), f"  {absent.name}"])
+        terminal.product(["  ", Painted(str(absent.where), Paint.PLACE)])
+    if everything:
+        for reason in each.explained:
+            _render_place(terminal, reason.place, reason.reason)
+        for left in each.open:
+            terminal.product()
+            terminal.product([word("open"), "  ", Painted(left.text, Paint.STRONG)])
+            within = f" in {left.within}" if left.within else ""
+            terminal.product(["  ", Painted(left.place, Paint.PLACE), within])
+            terminal.product(f"  {left.why}")
+
+
+def _render_place(terminal: Terminal, place: BrokenCall, reason: str = "") -> None:
+    terminal.product()
+    status = word("explained") if reason else word(place.breach)
+    terminal.product([status, "  ", Painted(place.target, Paint.STRONG)])
+    within = f" in {place.within}" if place.within else ""
+    terminal.product(["  ", Painted(place.place, Paint.PLACE), within])
+    terminal.product(f"  {place.what}")
+    if place.signature:
+        at = f"{place.provider} {place.defined}"
+        terminal.product(["  ", Painted(f"{at}: {place.signature}", Paint.FAINT)])
+    if reason:
+        terminal.product(["  ", Painted(reason, Paint.FAINT)])

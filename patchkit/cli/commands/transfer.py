@@ -1,0 +1,315 @@
+"""`patchkit import`, `take` and `export`: patches into a series, and out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    CacheOption,
+    DryRunOption,
+    JsonOption,
+    ManifestOption,
+    OfflineOption,
+    OneComponentOption,
+    QuietOption,
+)
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode
+from patchkit.model.text import counted
+
+if TYPE_CHECKING:
+    from patchkit.cli.terminal import Line
+    from patchkit.manifest.values import Component
+    from patchkit.ops.adopt import AdoptReport
+    from patchkit.ops.export import ExportReport
+    from patchkit.ops.take import TakeReport
+    from patchkit.stack.importing import ImportSource
+
+
+@command(
+    examples=[
+        ("patchkit import ../fixes -m demo -c mbridge", "a folder of .patch files"),
+        ("patchkit import debian/patches/series -m demo -c mbridge", "a quilt series"),
+        ("patchkit import fixes.mbox -m demo -c mbridge", "mails, as git am takes them"),
+        ("patchkit import ~/src/mbridge -m demo -c mbridge", "commits on the pin, and edits"),
+        ("patchkit import ~/src/mbridge --git v1..topic -m demo -c mbridge", "a range of commits"),
+    ],
+    exits={
+        ExitCode.OK: "the patches are in the series",
+        ExitCode.FINDING: "a patch does not apply; nothing was written without --force",
+        ExitCode.BAD_INPUT: "a patch cannot be read",
+        ExitCode.ENVIRONMENT: "the upstream cannot be had, or the disk is full",
+    },
+    result="patchkit.ops.adopt:AdoptReport",
+)
+def import_(
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="A folder, a series, a file, or a repository.")
+    ],
+    *,
+    manifest: ManifestOption = None,
+    component: OneComponentOption = None,
+    git: Annotated[
+        str | None,
+        typer.Option("--git", metavar="A..B", help="These commits of the repository SOURCE."),
+    ] = None,
+    order: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--order",
+            metavar="FILE",
+            help="A patch of the folder; give it once for each, in order. Default: by name, "
+            "numbers by their value.",
+        ),
+    ] = None,
+    strip: Annotated[
+        int | None,
+        typer.Option(
+            "--strip",
+            "-p",
+            metavar="N",
+            help="Leading folders off the paths. Default: the component's.",
+        ),
+    ] = None,
+    message: Annotated[
+        str,
+        typer.Option("--message", metavar="TEXT", help="The message for uncommitted edits."),
+    ] = "Local edits",
+    force: Annotated[
+        bool, typer.Option("--force", help="Write the patches although one does not apply.")
+    ] = False,
+    dry_run: DryRunOption = False,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Adopt patches from elsewhere into a component's series.
+
+    They come from a folder, a quilt series, a mailbox, a range of commits or a checkout.
+
+    The patches go behind those that the series has, in their order, and are applied to the pinned
+    base first: if one does not apply, nothing is written. Names are made valid and unique, leading
+    numbers go; the files' bytes are kept. Of a checkout, the commits since the pin are taken, then
+    the uncommitted edits as one patch; new files count once git was told of them (git add).
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.ops.adopt import AdoptOptions, adopt_patches
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    into = pick_component(chosen, component)
+    found = _read(source, into, git=git, order=order, strip=strip, message=message)
+    with showing_progress(terminal) as progress:
+        report = adopt_patches(
+            chosen,
+            into,
+            found,
+            store=Store(cache_folder(cache), offline=offline),
+            options=AdoptOptions(force, dry_run),
+            progress=progress,
+        )
+    return terminal.report("import", report, report.exit_code, _render_import)
+
+
+def _read(
+    source: Path,
+    component: Component,
+    *,
+    git: str | None,
+    order: list[str] | None,
+    strip: int | None,
+    message: str,
+) -> ImportSource:
+    from patchkit.errors import UsageError
+    from patchkit.gitcmd.process import user_identity
+    from patchkit.manifest.values import GitPin
+    from patchkit.stack.importing import is_worktree, read_commits, read_edits, read_source
+
+    if git is not None:
+        base, dots, tip = git.partition("..")
+        if not dots or not base or tip.startswith("."):
+            raise UsageError(f"{git} is no range", hint="--git A..B")
+        return read_commits(source, base, tip or "HEAD")
+    if is_worktree(source) and order is None:
+        pin = component.pin.commit if isinstance(component.pin, GitPin) else None
+        return read_edits(source, pin, message, user_identity(source))
+    return read_source(source, order, strip=component.strip if strip is None else strip)
+
+
+def _render_import(terminal: Terminal, report: AdoptReport) -> None:
+    from patchkit.cli.explanations import print_explanation
+    from patchkit.cli.status_words import verdict
+
+    rows: list[list[Line]] = [
+        [verdict(each.status), each.file, f"from {each.source}"] for each in report.patches
+    ]
+    terminal.table(rows)
+    for explanation in report.explanations:
+        print_explanation(terminal, explanation)
+    for problem in report.problems:
+        terminal.problem(problem)
+    if not report.patches:
+        terminal.say(f"{report.component}: nothing new in this {report.kind}")
+    elif report.written:
+        terminal.say(f"{report.series} lists them; patchkit apply puts them into the checkout")
+    elif report.exit_code is not ExitCode.OK:
+        terminal.hint("nothing was written; --force writes them all the same")
+    else:
+        terminal.say("a dry run: nothing was written")
+
+
+@command(
+    examples=[
+        ("patchkit take -m slime-npu-official -c megatron-lm", "all of the component"),
+        ("patchkit take npu-megatron.patch -c megatron-lm", "one of them"),
+    ],
+    exits={
+        ExitCode.OK: "the patches are in the series, or none was by reference",
+        ExitCode.BAD_INPUT: "a file cannot be read, or the order of the patches could not stay",
+        ExitCode.ENVIRONMENT: "a patch cannot be fetched, or the disk is full",
+    },
+    result="patchkit.ops.take:TakeReport",
+)
+def take(
+    patches: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATCH", help="A patch by reference. Default: all."),
+    ] = None,
+    *,
+    manifest: ManifestOption = None,
+    component: OneComponentOption = None,
+    dry_run: DryRunOption = False,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Take patches by reference into the series, to be your own.
+
+    A patch of another repository is taken as it is and never rewritten. Taken over, it is a file of
+    the component's series, in the same place of the stack: a bump can carry it, and a conflict in
+    it can be resolved. An `Origin` line in its message says where it came from.
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.ops.take import take_patches
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    chosen = open_manifest(manifest)
+    with showing_progress(terminal) as progress:
+        report = take_patches(
+            chosen,
+            pick_component(chosen, component),
+            patches or (),
+            store=Store(cache_folder(cache), offline=offline),
+            progress=progress,
+            dry_run=dry_run,
+        )
+    return terminal.report("take", report, report.exit_code, _render_take)
+
+
+def _render_take(terminal: Terminal, report: TakeReport) -> None:
+    from patchkit.cli.status_words import word
+
+    for patch in report.patches:
+        done = word("imported", "would take" if report.dry_run else "taken")
+        terminal.product([done, "  ", patch.file])
+        terminal.product([" " * 4, "from ", patch.origin])
+    if not report.patches:
+        terminal.say(f"{report.component}: takes no patch by reference")
+    elif report.dry_run:
+        terminal.say("a dry run: nothing was written")
+    else:
+        terminal.say(f"{report.series} lists them; they are yours to change and to carry")
+
+
+@command(
+    examples=[
+        ("patchkit export -m demo -c mbridge --quilt debian/patches", "for quilt push -a"),
+        ("patchkit export -m demo -c mbridge --mbox mbridge.mbox", "for git am"),
+    ],
+    exits={
+        ExitCode.OK: "the stack is written",
+        ExitCode.BAD_INPUT: "a patch does not apply, or cannot be written in that form",
+        ExitCode.ENVIRONMENT: "the upstream cannot be had, or the disk is full",
+    },
+    result="patchkit.ops.export:ExportReport",
+)
+def export(
+    *,
+    manifest: ManifestOption = None,
+    component: OneComponentOption = None,
+    quilt: Annotated[
+        Path | None,
+        typer.Option("--quilt", metavar="DIR", help="A new folder for a quilt series."),
+    ] = None,
+    mbox: Annotated[
+        Path | None,
+        typer.Option("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
+    ] = None,
+    author: Annotated[
+        str,
+        typer.Option(metavar="WHO", help="Whose the mails of patches without an author are."),
+    ] = "",
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> ExitCode:
+    """Write a stack as a quilt series or a mailbox.
+
+    All patches are written, those of other repositories too, as exact diffs against each other from
+    the pinned base on, with paths from the root of the upstream. The text above each diff is the
+    patch file's, to the byte. In a mailbox, a patch that is no mail gets From: and Subject: lines
+    above it, and a line that would begin another mail a ">". Apply a mailbox with
+    `git am --keep-cr`, so that line ends stay as they are.
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.errors import UsageError
+    from patchkit.model.mailinfo import read_author
+    from patchkit.ops.export import Form, export_component
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(quiet=quiet, json=json)
+    target = quilt if mbox is None else mbox
+    if target is None or (quilt is not None and mbox is not None):
+        raise UsageError("export needs one of --quilt DIR and --mbox FILE")
+    who = read_author(author, "") if author else None
+    if author and (who is None or not who.email or mbox is None):
+        raise UsageError("--author needs 'NAME <ADDRESS>', and goes with --mbox")
+    chosen = open_manifest(manifest)
+    with showing_progress(terminal) as progress:
+        report = export_component(
+            chosen,
+            pick_component(chosen, component),
+            Form.MBOX if quilt is None else Form.QUILT,
+            target,
+            author=who,
+            store=Store(cache_folder(cache), offline=offline),
+            progress=progress,
+        )
+    return terminal.report("export", report, report.exit_code, _render_export)
+
+
+def _render_export(terminal: Terminal, report: ExportReport) -> None:
+    from patchkit.cli.status_words import word
+
+    count = len(report.patches)
+    patches = counted(count, "patch", "patches")
+    terminal.product(
+        [word("exported"), "  ", report.component, f"  {patches} to ", str(report.target)]
+    )
+    terminal.say(f"on {report.base} they give the tree {report.tree}")
+    for name in report.skipped:
+        terminal.warn(f"{name} changes no file and was left out")
+    for name in report.unsendable:
+        terminal.warn(f"{name}: git am does not take its From: (no address) or its Date:")

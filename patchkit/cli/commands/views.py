@@ -1,0 +1,379 @@
+"""`patchkit diff`, `log`, `blame` and `graph`: a stack looked at; nothing changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.command import command
+from patchkit.cli.options import (
+    WORKSPACE,
+    CacheOption,
+    ComponentsOption,
+    JsonOption,
+    ManifestOption,
+    OfflineOption,
+    WorkspaceOption,
+)
+from patchkit.cli.status_words import verdict, word
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
+from patchkit.errors import ExitCode
+from patchkit.model.names import short_id
+from patchkit.model.outcome import Status
+from patchkit.model.text import counted, shown
+
+if TYPE_CHECKING:
+    from patchkit.ops.blame import BlamedLine, BlameReport
+    from patchkit.ops.diff import DiffReport, FileStat
+    from patchkit.ops.graph import ComponentGraph, Dependency, GraphReport, PatchNode
+    from patchkit.ops.log import ComponentLog, LoggedPatch, LogReport
+
+
+#: States of a checkout that holds no stack to compare with.
+_NOTHING = ("absent", "foreign", "interrupted")
+
+StatOption = Annotated[
+    bool, typer.Option("--stat", help="Only the files, with the number of lines that changed.")
+]
+
+
+@command(
+    examples=[
+        ("patchkit diff -m qwen3-vl-npu", "what refresh would take up"),
+        ("patchkit diff -m qwen3-vl-npu -c mindspeed --stat", "the files only"),
+    ],
+    exits={
+        ExitCode.OK: "compared, whether something differs or not",
+        ExitCode.ENVIRONMENT: "a checkout cannot be read, or is locked",
+    },
+    result="patchkit.ops.diff:DiffReport",
+)
+def diff(
+    *,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    workspace: WorkspaceOption = WORKSPACE,
+    stat: StatOption = False,
+    json: JsonOption = False,
+) -> ExitCode:
+    """Show what the checkouts have beyond their stacks.
+
+    Commits of your own and uncommitted edits together; new files once they are added to git's
+    index. It is what refresh takes up into the patches.
+    """
+    from patchkit.cli.locate import open_manifest, pick_components
+    from patchkit.ops.diff import diff_components
+
+    terminal = Terminal(json=json)
+    chosen = open_manifest(manifest)
+    report = diff_components(chosen, pick_components(chosen, component), workspace)
+    return terminal.report("diff", report, report.exit_code, _render_stat if stat else _render_diff)
+
+
+def _render_diff(terminal: Terminal, report: DiffReport) -> None:
+    _tell(terminal, report)
+    for each in report.components:
+        if each.diff:
+            if len(report.components) > 1:
+                terminal.say(Painted(each.component, Paint.STRONG))
+            terminal.diff(each.diff)
+
+
+def _render_stat(terminal: Terminal, report: DiffReport) -> None:
+    _tell(terminal, report)
+    for each in report.components:
+        if each.files:
+            terminal.product(Painted(each.component, Paint.STRONG))
+            terminal.table([_row(file) for file in each.files], indent=2)
+
+
+def _tell(terminal: Terminal, report: DiffReport) -> None:
+    for each in report.components:
+        for problem in each.problems:
+            terminal.problem(problem)
+        if each.state.value in _NOTHING and not each.problems:
+            terminal.say(f"{each.component}: {each.state.value}, nothing to compare")
+    compared = [c for c in report.components if not c.problems and c.state.value not in _NOTHING]
+    if compared and not any(each.diff for each in report.components):
+        terminal.say("no differences")
+
+
+def _row(file: FileStat) -> tuple[Line, ...]:
+    if file.binary:
+        return "binary", "", f"{file.kind.value:<6}  {file.path}"
+    return (
+        Painted(f"+{file.added}", Paint.ADDED),
+        Painted(f"-{file.removed}", Paint.REMOVED),
+        f"{file.kind.value:<6}  {file.path}",
+    )
+
+
+@command(
+    examples=[
+        ("patchkit log -m qwen3-vl-npu", "every component's patches"),
+        ("patchkit log -m qwen3-vl-npu -c megatron-lm --json", "for a script"),
+    ],
+    exits={
+        ExitCode.OK: "listed",
+        ExitCode.BAD_INPUT: "a series or patch cannot be read",
+        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
+    },
+    result="patchkit.ops.log:LogReport",
+)
+def log(
+    *,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    workspace: WorkspaceOption = WORKSPACE,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+) -> ExitCode:
+    """List each component's patches, in order.
+
+    What they are, whether they fit, and whether they are applied.
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.ops.log import log_components
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(json=json)
+    chosen = open_manifest(manifest)
+    with showing_progress(terminal) as progress:
+        report = log_components(
+            chosen,
+            pick_components(chosen, component),
+            workspace=workspace,
+            store=Store(cache_folder(cache), offline=offline),
+            progress=progress,
+        )
+    return terminal.report("log", report, report.exit_code, _render_log)
+
+
+def _render_log(terminal: Terminal, report: LogReport) -> None:
+    for number, each in enumerate(report.components):
+        if number:
+            terminal.product()
+        terminal.product([Painted(each.component, Paint.STRONG), f"  on {short_id(each.pin)}"])
+        _render_component(terminal, each)
+
+
+def _render_component(terminal: Terminal, log: ComponentLog) -> None:
+    for problem in log.problems:
+        terminal.problem(problem)
+    for patch in log.patches:
+        terminal.product(_headline(patch))
+        for line in _details(patch):
+            terminal.product(f"       {line}")
+    for commit in log.commits:
+        terminal.product(
+            ["    +  ", Painted(short_id(commit.commit), Paint.NOTICE), "  not in a patch"]
+        )
+        terminal.product(f"       {commit.subject}")
+
+
+def _headline(patch: LoggedPatch) -> Line:
+    shown = verdict(patch.status)
+    if patch.checkout and patch.status in (Status.UNCHANGED, Status.SHIFTED):
+        shown = word(patch.checkout)
+    return [f"  {patch.number:>3}  ", shown, "  ", Painted(patch.name, Paint.STRONG)]
+
+
+def _details(patch: LoggedPatch) -> list[str]:
+    files = counted(patch.files, "file")
+    size = f"{files}, +{patch.added} -{patch.removed}"
+    author = f", {patch.author}" if patch.author else ""
+    return [*([patch.subject] if patch.subject else []), size + author]
+
+
+SpotArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE[:LINE]",
+        help="A file of the patched upstream, from its top folder or through the checkout; "
+        "FILE:LINE or FILE:FIRST-LAST for some of its lines.",
+    ),
+]
+
+
+@command(
+    examples=[
+        ("patchkit blame megatron/core/jit.py -m qwen3-vl-npu", "a whole file"),
+        ("patchkit blame workspace/MindSpeed/setup.py:12 -m qwen3-vl-npu", "one line"),
+    ],
+    exits={
+        ExitCode.OK: "told",
+        ExitCode.BAD_INPUT: "a series or patch cannot be read",
+        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
+    },
+    result="patchkit.ops.blame:BlameReport",
+)
+def blame(
+    *,
+    file: SpotArgument,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    workspace: WorkspaceOption = WORKSPACE,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+) -> ExitCode:
+    """Say which patch each line of a patched file comes from.
+
+    Lines without a patch are upstream's. It looks at what the patch files make, not at edits in a
+    checkout that no patch has yet.
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.ops.blame import blame as find
+    from patchkit.ops.blame import parse_spot
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(json=json)
+    chosen = open_manifest(manifest)
+    with showing_progress(terminal) as progress:
+        report = find(
+            chosen,
+            pick_components(chosen, component),
+            parse_spot(file),
+            workspace=workspace,
+            store=Store(cache_folder(cache), offline=offline),
+            progress=progress,
+        )
+    return terminal.report("blame", report, ExitCode.OK, _render_blame)
+
+
+def _render_blame(terminal: Terminal, report: BlameReport) -> None:
+    numbers = {patch.name: patch.number for patch in report.patches}
+    width = len(str(report.lines[-1].number)) if report.lines else 1
+    for line in report.lines:
+        terminal.product(_blamed_row(line, numbers, width))
+    if report.patches:
+        terminal.product()
+    for patch in report.patches:
+        mark = Painted(f"{patch.number:>3}", Paint.NOTICE)
+        terminal.product([mark, "  ", Painted(patch.name, Paint.STRONG), f"  {patch.subject}"])
+        if patch.where != patch.name:
+            terminal.product(["     ", Painted(patch.where, Paint.FAINT)])
+    if not report.patches:
+        terminal.say("every line of these is upstream's")
+
+
+def _blamed_row(line: BlamedLine, numbers: dict[str, int], width: int) -> Line:
+    text = shown(line.text).expandtabs(8)
+    if line.patch is None:
+        return [f"  ·  {line.number:>{width}}  ", text]
+    mark = Painted(f"{numbers[line.patch]:>3}", Paint.NOTICE)
+    return [mark, f"  {line.number:>{width}}  ", Painted(text, Paint.ADDED)]
+
+
+DotOption = Annotated[bool, typer.Option("--dot", help="Print Graphviz's language.")]
+EveryOption = Annotated[
+    bool, typer.Option("--all", help="Also show what follows from other dependencies.")
+]
+
+
+@command(
+    examples=[
+        ("patchkit graph -m qwen3-vl-npu", "every component"),
+        ("patchkit graph -m qwen3-vl-npu --dot | dot -Tsvg > stack.svg", "a picture"),
+    ],
+    exits={
+        ExitCode.OK: "drawn",
+        ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
+        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
+    },
+    result="patchkit.ops.graph:GraphReport",
+)
+def graph(
+    *,
+    manifest: ManifestOption = None,
+    component: ComponentsOption = None,
+    dot: DotOption = False,
+    every: EveryOption = False,
+    cache: CacheOption = None,
+    offline: OfflineOption = False,
+    json: JsonOption = False,
+) -> ExitCode:
+    """Show which patches need which earlier ones.
+
+    A patch needs an earlier one if it changes, or has as context, lines that the earlier one
+    brought, or a file that it made. Patches that need nothing of each other can change places.
+    """
+    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
+    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.ops.graph import graph_components
+    from patchkit.upstream.store import Store
+
+    terminal = Terminal(json=json)
+    chosen = open_manifest(manifest)
+    with showing_progress(terminal) as progress:
+        report = graph_components(
+            chosen,
+            pick_components(chosen, component),
+            Store(cache_folder(cache), offline=offline),
+            progress,
+            every=every,
+        )
+    return terminal.report("graph", report, report.exit_code, _render_dot if dot else _render_graph)
+
+
+def _render_graph(terminal: Terminal, report: GraphReport) -> None:
+    for number, each in enumerate(report.components):
+        if number:
+            terminal.product()
+        terminal.product(Painted(each.component, Paint.STRONG))
+        for problem in each.problems:
+            terminal.problem(problem)
+        _render_dependencies(terminal, each)
+
+
+def _render_dependencies(terminal: Terminal, graph: ComponentGraph) -> None:
+    for node in graph.patches:
+        terminal.product([f"  {node.number:>3}  ", Painted(node.name, Paint.STRONG)])
+        for index, need in enumerate(node.needs):
+            branch = "└─" if index == len(node.needs) - 1 else "├─"
+            terminal.product(
+                [f"       {branch} ", need.on, Painted(f"  {_why(need)}", Paint.FAINT)]
+            )
+    free = [node for node in graph.patches if _is_free(node, graph)]
+    if len(graph.patches) > 1 and len(free) == len(graph.patches):
+        terminal.product("       no patch needs another: any order will do")
+
+
+def _is_free(node: PatchNode, graph: ComponentGraph) -> bool:
+    needed = {need.on for each in graph.patches for need in each.needs}
+    return not node.needs and node.name not in needed
+
+
+def _why(need: Dependency) -> str:
+    files = counted(len(need.paths), "file")
+    return f"{counted(need.lines, 'line')} in {files}" if need.lines else files
+
+
+def _render_dot(terminal: Terminal, report: GraphReport) -> None:
+    lines = ["digraph patches {", '  rankdir="BT";', '  node [shape="box"];']
+    for number, each in enumerate(report.components):
+        for problem in each.problems:
+            terminal.problem(problem)
+        lines.append(f'  subgraph "cluster_{number}" {{ label={_quoted(each.component)};')
+        lines += [
+            f"    {_id(each, node.name)} [label={_quoted(node.name)}];" for node in each.patches
+        ]
+        lines += [
+            f"    {_id(each, node.name)} -> {_id(each, need.on)} [label={_quoted(_why(need))}];"
+            for node in each.patches
+            for need in node.needs
+        ]
+        lines.append("  }")
+    terminal.document("\n".join([*lines, "}"]))
+
+
+def _id(graph: ComponentGraph, name: str) -> str:
+    return _quoted(f"{graph.component}/{name}")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
