@@ -18,7 +18,7 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
-from patchkit.refresh.patch_plan import Home
+from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.refresh.project_files import Project, files_of, foresee, other_uses, patch_names_in
 from patchkit.stack.build import Stack, build_stack
 from patchkit.stack.importing import ImportSource, Incoming, with_free_names
@@ -117,13 +117,13 @@ def _fresh(found: ImportSource, old: LoadedSeries) -> list[Incoming]:
     return [each for each in found.patches if each.data not in known]
 
 
-def _loaded(found: ImportSource, home: Home, old: LoadedSeries) -> tuple[LoadedPatch, ...]:
+def _loaded(found: ImportSource, home: SeriesFolder, old: LoadedSeries) -> tuple[LoadedPatch, ...]:
     taken = {each.name for each in old.patches} | patch_names_in(home.folder)
     named = with_free_names(_fresh(found, old), taken)
     return tuple(_load(each, home) for each in named)
 
 
-def _load(patch: Incoming, home: Home) -> LoadedPatch:
+def _load(patch: Incoming, home: SeriesFolder) -> LoadedPatch:
     # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
     strip = max(home.component.strip, 1) if patch.strip is None else patch.strip
     where = home.path(patch.name)

@@ -34,7 +34,13 @@ from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.patch import Identity
 from patchkit.model.series_file import parse_series
 from patchkit.stack.build import SeriesPatch, Stack, build_stack
-from patchkit.stack.patch_files import Deed, Original, PatchToWrite, export_patches, layout_of
+from patchkit.stack.patch_files import (
+    CommitChange,
+    Original,
+    PatchToWrite,
+    export_patches,
+    layout_of,
+)
 
 
 class CarriedFileRow(Struct, frozen=True):
@@ -181,12 +187,12 @@ def _named(wish: CarryWish) -> Iterator[tuple[Path, int]]:
 def _made_patches(
     repository: Repository, patches: Sequence[SeriesPatch], before: Stack, after: Stack
 ) -> dict[str, bytes]:
-    old, new = _deeds(before, patches), _deeds(after, patches)
+    old, new = _changes_of(before, patches), _changes_of(after, patches)
     wanted, names = [], []
     for patch in patches:
         if patch.name in new:
             # one that did not apply on the old base has its own words all the same
-            words = Deed("", "", new[patch.name].message, new[patch.name].author)
+            words = CommitChange("", "", new[patch.name].message, new[patch.name].author)
             original = Original(patch.file, old.get(patch.name, words))
             layout = layout_of(patch.file, patch.strip, patch.subdirectory)
             wanted.append(PatchToWrite(new[patch.name], original, layout))
@@ -194,18 +200,20 @@ def _made_patches(
     return dict(zip(names, export_patches(repository, wanted), strict=True))
 
 
-def _deeds(stack: Stack, patches: Sequence[SeriesPatch]) -> dict[str, Deed]:
+def _changes_of(stack: Stack, patches: Sequence[SeriesPatch]) -> dict[str, CommitChange]:
     """What each patch does that landed; the words are the file's own."""
-    deeds = {}
+    changes = {}
     at = stack.base.tree
     for patch, outcome in zip(patches, stack.outcomes, strict=True):
         header = patch.file.header
         message = header.message if header is not None else ""
         author = header.author if header is not None else None
         if outcome.tree is not None:
-            deeds[patch.name] = Deed(at, outcome.tree, message, author or Identity("", ""))
+            changes[patch.name] = CommitChange(
+                at, outcome.tree, message, author or Identity("", "")
+            )
             at = outcome.tree
-    return deeds
+    return changes
 
 
 def _results(report: CarryReport, *, tree: bool) -> Iterator[tuple[str, bytes]]:

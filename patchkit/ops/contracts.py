@@ -59,10 +59,10 @@ def look_at_contracts(
         raise UsageError("no component has contracts", hint=hint)
     agreements = Agreements(store, progress)
     found = {each.name: agreements.of(manifest, each) for each in chosen}
-    return ContractsReport(manifest.name, tuple(map(_told, found, found.values())))
+    return ContractsReport(manifest.name, tuple(map(_row_of, found, found.values())))
 
 
-def _told(name: str, found: ComponentAgreement) -> ComponentContracts:
+def _row_of(name: str, found: ComponentAgreement) -> ComponentContracts:
     return ComponentContracts(
         component=name,
         modules=found.modules,

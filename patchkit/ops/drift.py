@@ -60,7 +60,7 @@ from patchkit.ops.stacks import built_stack
 from patchkit.parallel import in_parallel
 from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions
-from patchkit.refresh.patch_plan import Home
+from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import Along, Bring, History, bring_blobs, open_history
@@ -363,7 +363,7 @@ def _walk(looking: _Looking) -> tuple[Walker, Walk, tuple[PatchForecast, ...] | 
     store, history, patches = looking.tools.store, looking.history, looking.series.patches
     recipes = load_generator(patches).recipes
     entry = looking.component.series
-    home = Home(looking.manifest.root, entry, looking.component) if entry else None
+    home = SeriesFolder(looking.manifest.root, entry, looking.component) if entry else None
     remembered = load_resolutions(home) if home is not None else {}
     verdicts = open_verdicts(store.cache, history, patches, remembered)
     series = WatchedSeries(looking.series.series_patches, recipes, remembered, verdicts)

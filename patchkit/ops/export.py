@@ -22,7 +22,7 @@ from patchkit.model.header import format_header
 from patchkit.model.mailinfo import format_author
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
-from patchkit.refresh.patch_plan import deeds_of
+from patchkit.refresh.patch_plan import commit_changes
 from patchkit.stack.build import build_stack
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs
 from patchkit.stack.series import load_series
@@ -136,15 +136,15 @@ def export_component(
             hint = f"patchkit check {manifest.options(component.name)}"
             raise BadInputError(Problem(f"{bad.name} does not apply", component.name, hint))
         write_objects(trial, stack.objects)
-        deeds = deeds_of(stack, series.patches)
-        pairs = [(deed.before, deed.after) for deed in deeds.values()]
+        changes = commit_changes(stack, series.patches)
+        pairs = [(change.before, change.after) for change in changes.values()]
         # GNU patch, which quilt runs, takes a rename apart wrongly where no line changes
         diffs = plain_diffs(trial, pairs) if form is Form.QUILT else canonical_diffs(trial, pairs)
     commits = {each.name: each.commit or "" for each in stack.outcomes}
     files = {each.name: each.file for each in series.patches}
     exported = [
         _Exported(name, commits[name], files[name], diff)
-        for name, diff in zip(deeds, diffs, strict=True)
+        for name, diff in zip(changes, diffs, strict=True)
     ]
     if form is Form.QUILT:
         _write_quilt(target, exported)
@@ -156,8 +156,8 @@ def export_component(
         target,
         base.commit,
         stack.tree,
-        tuple(deeds),
-        tuple(each.name for each in series.patches if each.name not in deeds),
+        tuple(changes),
+        tuple(each.name for each in series.patches if each.name not in changes),
         tuple(each.name for each in exported if form is Form.MBOX and not each.sendable),
     )
 

@@ -49,7 +49,7 @@ from patchkit.planning.plan_report import (
 )
 from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions
-from patchkit.refresh.patch_plan import Home
+from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.git import LATEST, list_refs
 from patchkit.upstream.history import Along, History, bring_blobs, open_history
@@ -195,7 +195,7 @@ def _walked(
     store, patches = tools.store, series.patches
     recipes = load_generator(patches).recipes
     entry = component.series
-    remembered = load_resolutions(Home(manifest.root, entry, component)) if entry else {}
+    remembered = load_resolutions(SeriesFolder(manifest.root, entry, component)) if entry else {}
     verdicts = open_verdicts(store.cache, history, patches, remembered)
     trials = open_trials(store.cache, history, patches, recipes, remembered)
 

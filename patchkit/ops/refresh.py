@@ -42,10 +42,10 @@ from patchkit.ops.refresh_values import (
     RefreshReport,
     RefreshResult,
 )
-from patchkit.ops.refresh_write import BranchMove, Thought, carry_out
+from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
 from patchkit.recipes.generate import load_generator, with_headers
 from patchkit.refresh.carry_onto import edited_recipes
-from patchkit.refresh.draft import Draft, Start, draft_refresh
+from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
     Project,
@@ -124,15 +124,15 @@ class _Refreshing:
             self._progress.finish(report.name, report.result.value)
         return RefreshReport(self._manifest.name, self._options.dry_run, reports)
 
-    def _component(self, component: Component, lock: Lock | None) -> Thought:
+    def _component(self, component: Component, lock: Lock | None) -> PlannedRefresh:
         """One component; never raises what concerns it alone."""
         checkout = checkout_of(self._workspace, self._manifest, component)
         self._progress.step(component.name, "comparing the checkout with the patches", local=True)
         blank = RefreshedComponent(component.name, checkout.path, RefreshResult.FAILED)
         try:
-            return self._thought(self._find(component, checkout), lock, blank)
+            return self._plan(self._find(component, checkout), lock, blank)
         except CannotGoOnError as error:
-            return Thought(
+            return PlannedRefresh(
                 replace(
                     blank,
                     result=RefreshResult.WAITING,
@@ -141,21 +141,25 @@ class _Refreshing:
                 )
             )
         except PatchkitError as error:
-            return Thought(replace(blank, exit_code=error.exit_code, problems=error.problems))
+            return PlannedRefresh(
+                replace(blank, exit_code=error.exit_code, problems=error.problems)
+            )
         except OSError as error:
             place = os.fsdecode(error.filename) if error.filename else "the system"
             problem = Problem(f"{place}: {error.strerror or error}", component.name)
-            return Thought(replace(blank, exit_code=ExitCode.ENVIRONMENT, problems=(problem,)))
+            return PlannedRefresh(
+                replace(blank, exit_code=ExitCode.ENVIRONMENT, problems=(problem,))
+            )
 
-    def _thought(
+    def _plan(
         self, found: RefreshInput, lock: Lock | None, blank: RefreshedComponent
-    ) -> Thought:
+    ) -> PlannedRefresh:
         if waits(found.snapshot) and self._options.step is None:
-            return Thought(refused(blank, still_waits(found)))
+            return PlannedRefresh(refused(blank, still_waits(found)))
         recorded = recorded_in(lock, blank.name)
         if self._pin is not None:
             if recorded is not None and recorded.commit != self._pin.old_base:
-                return Thought(refused(blank, not_yet_carried(found, recorded)))
+                return PlannedRefresh(refused(blank, not_yet_carried(found, recorded)))
             return self._carried(found, self._pin.old_base, blank)
         if recorded is not None and recorded.commit != found.base.commit:
             return self._carried(found, recorded.commit, blank)
@@ -179,20 +183,20 @@ class _Refreshing:
         generator = load_generator(series.patches)
         return RefreshInput(project, checkout, snapshot, base, series, generator, seen)
 
-    def _carried(self, found: RefreshInput, old: str, blank: RefreshedComponent) -> Thought:
+    def _carried(self, found: RefreshInput, old: str, blank: RefreshedComponent) -> PlannedRefresh:
         carry = Carry(found, old, blank, self._store, self._options, self._pin, self._progress)
         made = carry_patches(carry)
         if made.stop is not None:
-            return Thought(made.report, stop=made.stop)
+            return PlannedRefresh(made.report, stop=made.stop)
         return self._made(found, made)
 
-    def _made(self, found: RefreshInput, made: Carried) -> Thought:
+    def _made(self, found: RefreshInput, made: Carried) -> PlannedRefresh:
         if made.draft is None:
-            return Thought(made.report)
+            return PlannedRefresh(made.report)
         assert made.draft.plan is not None
-        thought = self._planned(found, made.draft, made.report, None)
-        if thought.report.result is not RefreshResult.CARRIED:
-            return thought
+        planned = self._planned(found, made.draft, made.report, None)
+        if planned.report.result is not RefreshResult.CARRIED:
+            return planned
         before = made.resumed.halt.before if made.resumed is not None else None
         move = None
         if made.resumed is not None:
@@ -203,18 +207,18 @@ class _Refreshing:
                 source=self._store.repository(found.project.component),
                 held=made.resumed.work.held,
             )
-        thought = replace(thought, move=move, undo=(found.checkout, before))
-        return _with_files(thought, made.resolutions, self._manifest.root)
+        planned = replace(planned, move=move, undo=(found.checkout, before))
+        return _with_files(planned, made.resolutions, self._manifest.root)
 
-    def _refresh(self, found: RefreshInput, blank: RefreshedComponent) -> Thought:
+    def _refresh(self, found: RefreshInput, blank: RefreshedComponent) -> PlannedRefresh:
         blank = replace(blank, untracked=found.snapshot.untracked)
         if found.snapshot.state is CheckoutState.ABSENT:
-            return Thought(
+            return PlannedRefresh(
                 replace(blank, result=RefreshResult.ABSENT, detail="there is no checkout")
             )
         refusal = refusal_of(found)
         if refusal is not None:
-            return Thought(refused(blank, refusal))
+            return PlannedRefresh(refused(blank, refusal))
         repository = found.checkout.repository
         head = found.snapshot.head
         assert head is not None
@@ -228,7 +232,7 @@ class _Refreshing:
             if verdict is not None and not anew:
                 return self._plain(verdict, found, stack, blank)
             write_objects(trial, stack.objects)
-            start = Start(
+            start = RefreshStart(
                 repository=trial,
                 reader=reader,
                 base=found.base,
@@ -241,33 +245,33 @@ class _Refreshing:
             draft = draft_refresh(start, found.project.home, self._options.request)
             lost = edited_recipes(reader, found.base, draft, found.generator)
         if lost:
-            return Thought(refused(blank, *edited_by_hand(lost, found)))
+            return PlannedRefresh(refused(blank, *edited_by_hand(lost, found)))
         return self._drafted(found, stack, draft, blank)
 
     def _plain(
         self, verdict: RefreshResult, found: RefreshInput, stack: Stack, blank: RefreshedComponent
-    ) -> Thought:
+    ) -> PlannedRefresh:
         if verdict is RefreshResult.REFRESHED:
             return self._caught_up(found, stack, blank)
         if verdict is RefreshResult.REFUSED:
-            return Thought(refused(blank, stale(found, stack)))
-        return Thought(replace(blank, result=verdict))
+            return PlannedRefresh(refused(blank, stale(found, stack)))
+        return PlannedRefresh(replace(blank, result=verdict))
 
     def _drafted(
         self, found: RefreshInput, before: Stack, draft: Draft, blank: RefreshedComponent
-    ) -> Thought:
+    ) -> PlannedRefresh:
         report = replace(blank, edits=draft.edits, emptied=draft.emptied, dropped=draft.dropped)
         if draft.plan is None:
-            return Thought(ambiguous(report, found))
+            return PlannedRefresh(ambiguous(report, found))
         if _is_nothing(found, draft):
-            return Thought(replace(report, result=RefreshResult.UNCHANGED))
+            return PlannedRefresh(replace(report, result=RefreshResult.UNCHANGED))
         keep = before if draft.emptied or draft.dropped else None
         move = BranchMove(found.checkout, found.snapshot, draft.plan.stack, keep)
         return self._planned(found, draft, replace(report, result=RefreshResult.REFRESHED), move)
 
     def _planned(
         self, found: RefreshInput, draft: Draft, report: RefreshedComponent, move: BranchMove | None
-    ) -> Thought:
+    ) -> PlannedRefresh:
         """The files and locks that a draft leads to, with what it does to other manifests."""
         assert draft.plan is not None
         project, component = found.project, found.project.component
@@ -280,7 +284,7 @@ class _Refreshing:
         elif uses:
             consequences = foresee(uses, writes, self._store, self._progress)
             if consequences.problems:
-                return Thought(refused(report, *consequences.problems))
+                return PlannedRefresh(refused(report, *consequences.problems))
             for use, locked_component in consequences.locks:
                 path = use.manifest.lock_path
                 locks.setdefault(path, {})[use.component.name] = locked_component
@@ -290,7 +294,7 @@ class _Refreshing:
             writes = {self._pin.file: self._pin.after, **writes}
             seen = {**seen, self._pin.file: self._pin.before}
         if clashes := changed_by_another(found, writes, self._changes):
-            return Thought(refused(report, *clashes))
+            return PlannedRefresh(refused(report, *clashes))
         self._changes |= writes
         own = lock_component(draft.plan.stack, LoadedSeries(draft.plan.patches))
         locks.setdefault(self._manifest.lock_path, {})[component.name] = own
@@ -299,9 +303,11 @@ class _Refreshing:
             patches=tuple(_row(each) for each in draft.plan.revised),
             files=tuple(sorted(path_below(path, self._manifest.root) for path in writes)),
         )
-        return Thought(report, writes, locks, move, seen)
+        return PlannedRefresh(report, writes, locks, move, seen)
 
-    def _caught_up(self, found: RefreshInput, stack: Stack, blank: RefreshedComponent) -> Thought:
+    def _caught_up(
+        self, found: RefreshInput, stack: Stack, blank: RefreshedComponent
+    ) -> PlannedRefresh:
         """The files say already what the checkout holds: a refresh was killed before its end."""
         locked_component = lock_component(stack, found.series)
         report = replace(
@@ -310,22 +316,22 @@ class _Refreshing:
             detail="the patches hold the edits already; the checkout's branch catches up",
         )
         locks = {self._manifest.lock_path: {blank.name: locked_component}}
-        return Thought(
+        return PlannedRefresh(
             report, {}, locks, BranchMove(found.checkout, found.snapshot, stack, keep=None)
         )
 
 
-def _with_files(thought: Thought, files: Mapping[Path, bytes], root: Path) -> Thought:
+def _with_files(planned: PlannedRefresh, files: Mapping[Path, bytes], root: Path) -> PlannedRefresh:
     """The same with further files to write."""
     if not files:
-        return thought
+        return planned
     there = {path: path.read_bytes() for path in files if path.exists()}
-    names = {*thought.report.files, *(path_below(path, root) for path in files)}
+    names = {*planned.report.files, *(path_below(path, root) for path in files)}
     return replace(
-        thought,
-        writes={**thought.writes, **files},
-        seen={**thought.seen, **there},
-        report=replace(thought.report, files=tuple(sorted(names))),
+        planned,
+        writes={**planned.writes, **files},
+        seen={**planned.seen, **there},
+        report=replace(planned.report, files=tuple(sorted(names))),
     )
 
 

@@ -1,4 +1,4 @@
-"""Carry out what a refresh thought: all files together, then the branches of the checkouts."""
+"""Carry out what a refresh planned: all files together, then the branches of the checkouts."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class BranchMove(Struct, frozen=True):
         return CheckoutSnapshot(self.stack.base.commit, self.stack.commit, self.stack.tree)
 
 
-class Thought(Struct, frozen=True):
-    """A component thought through: its report, and what is still to be done.
+class PlannedRefresh(Struct, frozen=True):
+    """A component's refresh, planned: its report, and what is still to be done.
 
     `writes` are files with their new bytes (None: removed), `locks` what lock files say then;
-    `seen` are the files that this was thought from. `stop` is a conflict for the checkout; `undo`
+    `seen` are the files that this was planned from. `stop` is a conflict for the checkout; `undo`
     the checkout by which the change can be undone, and its (base, tip) before.
     """
 
@@ -60,7 +60,7 @@ class Thought(Struct, frozen=True):
     undo: tuple[Checkout, tuple[str, str] | None] | None = None
 
 
-def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Thought]:
+def carry_out(root: Path, planned: Sequence[PlannedRefresh], *, when: int) -> list[PlannedRefresh]:
     """Write all files of a project together, then move the checkouts; `when` names saved stacks.
 
     Raises SurroundingsError with nothing written. A checkout that cannot be moved once they are
@@ -69,28 +69,28 @@ def carry_out(root: Path, thoughts: Sequence[Thought], *, when: int) -> list[Tho
     writes: dict[Path, bytes | None] = {}
     seen: dict[Path, bytes | None] = {}
     locks: dict[Path, dict[str, LockedComponent]] = {}
-    for thought in thoughts:
-        writes.update(thought.writes)
-        seen.update(thought.seen)
-        for path, components in thought.locks.items():
+    for each in planned:
+        writes.update(each.writes)
+        seen.update(each.seen)
+        for path, components in each.locks.items():
             locks.setdefault(path, {}).update(components)
     for path, components in locks.items():
         seen[path] = path.read_bytes() if path.exists() else None
         writes[path] = lock_bytes(merge_lock(load_lock(path), components))
-    for thought in thoughts:
-        _require_unchanged(thought)
-        _keep_for_undo(root, thought, writes)
+    for each in planned:
+        _require_unchanged(each)
+        _keep_for_undo(root, each, writes)
     if writes:
         write_set(root, writes, seen)
-    return [_moved(thought, when) for thought in thoughts]
+    return [_moved(each, when) for each in planned]
 
 
-def _require_unchanged(thought: Thought) -> None:
+def _require_unchanged(planned: PlannedRefresh) -> None:
     """SurroundingsError if files that are to be replaced were saved since they were looked at.
 
     The move looks once more; here nothing has been written yet.
     """
-    move = thought.move
+    move = planned.move
     if move is not None and move.source is not None and move.held is not None:
         bring_objects(move.source, move.checkout.repository, move.stack.objects)
         require_held(
@@ -98,29 +98,31 @@ def _require_unchanged(thought: Thought) -> None:
         )
 
 
-def _keep_for_undo(root: Path, thought: Thought, writes: Mapping[Path, bytes | None]) -> None:
-    if thought.undo is None:
+def _keep_for_undo(
+    root: Path, planned: PlannedRefresh, writes: Mapping[Path, bytes | None]
+) -> None:
+    if planned.undo is None:
         return
-    checkout, before = thought.undo
-    own = {path: writes[path] for path in (*thought.writes, *thought.locks)}
-    move = thought.move
+    checkout, before = planned.undo
+    own = {path: writes[path] for path in (*planned.writes, *planned.locks)}
+    move = planned.move
     after = (move.stack.base.commit, move.stack.commit) if move is not None else None
     files = made_of(root, own)
-    write_undo(checkout, Undo(thought.report.name, files, before if after else None, after))
+    write_undo(checkout, Undo(planned.report.name, files, before if after else None, after))
 
 
-def _moved(thought: Thought, when: int) -> Thought:
-    if thought.stop is not None:
-        return _stopped(thought, thought.stop, when)
+def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
+    if planned.stop is not None:
+        return _stopped(planned, planned.stop, when)
     try:
-        return _settled(thought, when)
+        return _settled(planned, when)
     except PatchkitError as error:
         code, problems = error.exit_code, error.problems
     except OSError as error:
         code = ExitCode.ENVIRONMENT
         problems = (Problem(f"{error.filename}: {error.strerror or error}"),)
-    name = thought.report.name
-    waits = thought.move is not None and thought.move.held is not None
+    name = planned.report.name
+    waits = planned.move is not None and planned.move.held is not None
     behind = Problem(
         "the patch files are written, the checkout's branch is still behind them",
         name,
@@ -128,30 +130,30 @@ def _moved(thought: Thought, when: int) -> Thought:
     )
     told = tuple(replace(each, where=each.where or name) for each in problems)
     return replace(
-        thought, report=replace(thought.report, exit_code=code, problems=(*told, behind))
+        planned, report=replace(planned.report, exit_code=code, problems=(*told, behind))
     )
 
 
-def _stopped(thought: Thought, stop: NewConflict, when: int) -> Thought:
+def _stopped(planned: PlannedRefresh, stop: NewConflict, when: int) -> PlannedRefresh:
     try:
         saved = stop_at(stop, when)
     except PatchkitError as error:
-        name = thought.report.name
+        name = planned.report.name
         told = tuple(replace(each, where=each.where or name) for each in error.problems)
         report = replace(
-            thought.report,
+            planned.report,
             exit_code=error.exit_code,
             halted=None,
-            problems=(*thought.report.problems, *told),
+            problems=(*planned.report.problems, *told),
         )
-        return replace(thought, report=report)
-    return replace(thought, report=replace(thought.report, also_saved=saved))
+        return replace(planned, report=report)
+    return replace(planned, report=replace(planned.report, also_saved=saved))
 
 
-def _settled(thought: Thought, when: int) -> Thought:
-    move, report = thought.move, thought.report
+def _settled(planned: PlannedRefresh, when: int) -> PlannedRefresh:
+    move, report = planned.move, planned.report
     if move is None:
-        return thought
+        return planned
     repository = move.checkout.repository
     if move.keep is not None:
         write_objects(repository, move.keep.objects)
@@ -162,4 +164,4 @@ def _settled(thought: Thought, when: int) -> Thought:
     else:
         target = MoveTarget(move.stack.base.commit, move.stack.commit)
         moved = settle(move.checkout, move.snapshot, target, move.stack.objects, when=when)
-    return replace(thought, report=replace(report, also_saved=moved.saved))
+    return replace(planned, report=replace(report, also_saved=moved.saved))

@@ -157,7 +157,7 @@ def _since(
         targets=targets,
         contracts=contracts,
         since=since,
-        exit_code=_exit_code(component, since),
+        exit_code=_since_exit_code(component, since),
     )
 
 
@@ -165,6 +165,6 @@ def _is_named(patch: PatchDrift, since: Since) -> bool:
     return any(note.startswith(f"{patch.name}: ") for note in since.new)
 
 
-def _exit_code(component: ComponentDrift, since: Since) -> ExitCode:
+def _since_exit_code(component: ComponentDrift, since: Since) -> ExitCode:
     quiet = component.exit_code is ExitCode.FINDING and not since.is_worse
     return ExitCode.OK if quiet else component.exit_code

@@ -43,7 +43,7 @@ class ObjectCache(Protocol):
         """The entries of a tree."""
 
 
-class Passage(Struct, frozen=True):
+class FileStep(Struct, frozen=True):
     """One commit's change of the file; `number` counts the stack's commits from 1.
 
     `old` is None where the commit adds the file, `new` None where it removes it; `edits` is None
@@ -66,38 +66,38 @@ class FileHistory(Struct, frozen=True):
 
     path: str
     entry: TreeEntry | None
-    passages: tuple[Passage, ...]
+    steps: tuple[FileStep, ...]
     weave: Weave | None
 
     @property
     def numbers(self) -> frozenset[int]:
         """The commits that touch the file."""
-        return frozenset(each.number for each in self.passages)
+        return frozenset(each.number for each in self.steps)
 
     @property
     def born(self) -> int:
         """The commit that adds the file, 0 if the base has it."""
-        first = self.passages[0] if self.passages else None
+        first = self.steps[0] if self.steps else None
         return first.number if first is not None and first.old is None else 0
 
     @property
     def mode_set_by(self) -> int:
         """The last commit that set the file's mode or added it, 0 if none did."""
-        return max((p.number for p in self.passages if _sets_mode(p)), default=0)
+        return max((p.number for p in self.steps if _sets_mode(p)), default=0)
 
     def path_at(self, number: int) -> str:
         """The path that the file has after commit `number`."""
-        for passage in reversed(self.passages):
-            if passage.number <= number:
-                return passage.path
-        return self.passages[0].old_path if self.passages else self.path
+        for step in reversed(self.steps):
+            if step.number <= number:
+                return step.path
+        return self.steps[0].old_path if self.steps else self.path
 
     def entry_at(self, number: int) -> TreeEntry | None:
         """The file's entry after commit `number`, None where it is not there."""
-        for passage in reversed(self.passages):
-            if passage.number <= number:
-                return passage.new
-        return self.passages[0].old if self.passages else self.entry
+        for step in reversed(self.steps):
+            if step.number <= number:
+                return step.new
+        return self.steps[0].old if self.steps else self.entry
 
 
 class StackTrees(Struct, frozen=True):
@@ -128,16 +128,16 @@ def lookup(reader: ObjectCache, tree: str, path: str) -> TreeEntry | None:
 def read_history(ground: StackTrees, path: str) -> FileHistory:
     """The history of the file that the tip has, or lacks, at `path`."""
     entry = lookup(ground.reader, ground.trees[-1], path)
-    passages: list[Passage] = []
+    steps: list[FileStep] = []
     current = path
     for number in range(ground.tip, 0, -1):
-        passage = _passage(ground, number, current)
-        if passage is not None:
-            passages.append(passage)
-            current = passage.old_path
-            if passage.old is None or passage.new is None:
+        step = _step(ground, number, current)
+        if step is not None:
+            steps.append(step)
+            current = step.old_path
+            if step.old is None or step.new is None:
                 break
-    ordered = tuple(reversed(passages))
+    ordered = tuple(reversed(steps))
     return FileHistory(path, entry, ordered, _weave(ground.reader, entry, ordered))
 
 
@@ -157,7 +157,7 @@ def is_text_change(change: FileChange) -> bool:
     return change.binary is None and all(mode in _REGULAR for mode in modes)
 
 
-def _passage(ground: StackTrees, number: int, path: str) -> Passage | None:
+def _step(ground: StackTrees, number: int, path: str) -> FileStep | None:
     before, after = ground.trees[number - 1], ground.trees[number]
     if before == after:
         return None
@@ -167,12 +167,12 @@ def _passage(ground: StackTrees, number: int, path: str) -> Passage | None:
     (diff,) = diff_trees(ground.repository, [(before, after)], "-U0", "-M50%")
     changes = [each for each in parse_diff(diff) if path in (each.old_path, each.new_path)]
     if new is None:
-        return Passage(number, path, old, path, None, None)
+        return FileStep(number, path, old, path, None, None)
     change = next((each for each in changes if each.new_path == path), None)
     if change is not None and change.kind is Kind.RENAME and change.old_path is not None:
         old = lookup(ground.reader, before, change.old_path)
-        return Passage(number, change.old_path, old, path, new, _edits(change, old, new))
-    return Passage(number, path, old, path, new, _edits(change, old, new))
+        return FileStep(number, change.old_path, old, path, new, _edits(change, old, new))
+    return FileStep(number, path, old, path, new, _edits(change, old, new))
 
 
 def _edits(
@@ -184,21 +184,21 @@ def _edits(
     return hunk_edits(change.hunks)
 
 
-def _weave(reader: ObjectCache, tip: TreeEntry | None, passages: Sequence[Passage]) -> Weave | None:
-    first = passages[0].old if passages else tip
-    if any(each.edits is None for each in passages):
+def _weave(reader: ObjectCache, tip: TreeEntry | None, steps: Sequence[FileStep]) -> Weave | None:
+    first = steps[0].old if steps else tip
+    if any(each.edits is None for each in steps):
         return None
     if first is not None and first.mode not in _REGULAR:
         return None
     result = weave(b"" if first is None else reader.blob(first.oid))
-    for passage in passages:
-        assert passage.edits is not None
-        result = result.grown(passage.number, passage.edits)
+    for step in steps:
+        assert step.edits is not None
+        result = result.grown(step.number, step.edits)
     return result
 
 
-def _sets_mode(passage: Passage) -> bool:
-    return passage.new is not None and (passage.old is None or passage.old.mode != passage.new.mode)
+def _sets_mode(step: FileStep) -> bool:
+    return step.new is not None and (step.old is None or step.old.mode != step.new.mode)
 
 
 class EditedPiece(Struct, frozen=True):
@@ -293,7 +293,7 @@ def _doubt(owners: frozenset[int]) -> str:
 
 
 def _added(history: FileHistory, entry: TreeEntry | None) -> EditedPiece:
-    last = history.passages[-1].number if history.passages else 0
+    last = history.steps[-1].number if history.steps else 0
     return EditedPiece(
         history,
         owner=last or None,

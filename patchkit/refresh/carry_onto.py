@@ -17,9 +17,15 @@ from patchkit.model.resolution import Resolution
 from patchkit.model.revision import Revision
 from patchkit.recipes.generate import Generator
 from patchkit.refresh.commit_match import arrange
-from patchkit.refresh.conflict import Deciding, Decision
+from patchkit.refresh.conflict import DecidedPatches, Decision
 from patchkit.refresh.draft import Draft, with_empty_patches
-from patchkit.refresh.patch_plan import Home, Setting, Slot, deeds_of, plan_patches
+from patchkit.refresh.patch_plan import (
+    SeriesFolder,
+    PlanContext,
+    StackSlot,
+    commit_changes,
+    plan_patches,
+)
 from patchkit.stack.build import build_stack
 from patchkit.stack.series import LoadedPatch
 
@@ -45,7 +51,7 @@ def draft_carry(
     reader: ObjectReader,
     bases: tuple[Base, Base],
     patches: Sequence[LoadedPatch],
-    home: Home,
+    home: SeriesFolder,
     *,
     generator: Generator | None = None,
     careful: bool = False,
@@ -65,7 +71,7 @@ def draft_carry(
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
     past = past or Between(repository, old_base.commit, new_base.commit)
-    deciding = Deciding(decisions or {}, generator)
+    deciding = DecidedPatches(decisions or {}, generator)
     report = carry_stack(
         reader,
         old_base,
@@ -83,16 +89,18 @@ def draft_carry(
     write_objects(repository, (*before.objects, *report.stack.objects))
     # what a recipe makes is always written in canonical form, whatever the file said before
     generated = generator.recipes if generator is not None else {}
-    deeds = {n: deed for n, deed in deeds_of(before, patches).items() if n not in generated}
-    return _draft(report, Setting(repository, reader, new_base, home, patches, deeds)), report
+    changes = {
+        n: change for n, change in commit_changes(before, patches).items() if n not in generated
+    }
+    return _draft(report, PlanContext(repository, reader, new_base, home, patches, changes)), report
 
 
-def _draft(report: CarryReport, setting: Setting) -> Draft:
+def _draft(report: CarryReport, setting: PlanContext) -> Draft:
     """The patch files that say what was carried."""
     patches = setting.old
     loaded = {each.name: each for each in patches}
-    landed = deeds_of(report.stack, patches)
-    slots = [Slot(name, deed, loaded[name]) for name, deed in landed.items()]
+    landed = commit_changes(report.stack, patches)
+    slots = [StackSlot(name, change, loaded[name]) for name, change in landed.items()]
     names = arrange(setting.home.component, patches, [slot.name for slot in slots])
     gone = tuple(each.name for each in report.outcomes if each.status is Status.ABSORBED)
     plan = plan_patches(with_empty_patches(patches, slots), setting)

@@ -18,7 +18,7 @@ from patchkit.stack.build import StackCommit
 from patchkit.stack.series import LoadedPatch
 
 
-class Known(Struct, frozen=True):
+class KnownPatch(Struct, frozen=True):
     """A patch of the series as it was applied: its diff in canonical form, "" unless it applied."""
 
     name: str
@@ -44,7 +44,7 @@ class CommitContents(Struct, frozen=True):
 
 def match_commits(
     commits: Sequence[StackCommit],
-    known: Sequence[Known],
+    known: Sequence[KnownPatch],
     taken: Collection[str],
     look: Callable[[int], CommitContents],
 ) -> CommitMatching:
@@ -67,14 +67,14 @@ def match_commits(
     return CommitMatching(tuple(final), frozenset(final) - by_name.keys(), dropped)
 
 
-def _named(commit: StackCommit, by_name: Mapping[str, Known]) -> str | None:
+def _named(commit: StackCommit, by_name: Mapping[str, KnownPatch]) -> str | None:
     return commit.patch if commit.patch in by_name else None
 
 
 def _find_lost(
     names: list[str | None],
     commits: Sequence[StackCommit],
-    known: Sequence[Known],
+    known: Sequence[KnownPatch],
     look: Callable[[int], CommitContents],
 ) -> None:
     """Fill in names that commits have lost."""
@@ -83,7 +83,7 @@ def _find_lost(
     if not lost or not missing:
         return
     looks = {index: look(index) for index in lost}
-    tests: tuple[Callable[[int, Known], bool], ...] = (
+    tests: tuple[Callable[[int, KnownPatch], bool], ...] = (
         lambda index, patch: bool(patch.diff) and looks[index].diff == patch.diff,
         lambda index, patch: commits[index].subject == patch.subject,
         lambda index, patch: (
@@ -99,7 +99,7 @@ def _find_lost(
 
 
 def _same_place(
-    names: Sequence[str | None], known: Sequence[Known], index: int, patch: Known
+    names: Sequence[str | None], known: Sequence[KnownPatch], index: int, patch: KnownPatch
 ) -> bool:
     """Whether the commit stands where the patch stood: same neighbours before and after."""
     order = [each.name for each in known]

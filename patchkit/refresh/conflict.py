@@ -17,7 +17,7 @@ from patchkit.model.objects import GitObject, TreeEntry, lines_of, make_object
 from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
 from patchkit.model.resolution import ENDING, Resolution, format_resolution, parse_resolution
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
-from patchkit.refresh.patch_plan import Home
+from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.patch_files import canonical_diffs
 from patchkit.stack.series import LoadedPatch
@@ -194,7 +194,7 @@ class Decision(Struct, frozen=True):
         return (*by_hand, *self.flagged)
 
 
-class Deciding(Struct, frozen=True):
+class DecidedPatches(Struct, frozen=True):
     """Puts patches as they were decided; everything else is for `otherwise`.
 
     A decision about another tree than the one that is there is none.
@@ -229,7 +229,7 @@ FOLDER = "resolutions"
 _NAME = 16
 
 
-def load_resolutions(home: Home) -> dict[str, Resolution]:
+def load_resolutions(home: SeriesFolder) -> dict[str, Resolution]:
     """Key -> resolution, of all that are beside the series; BadInputError for one that is none."""
     found = {}
     for path in sorted((home.folder / FOLDER).glob(f"*{ENDING}")):
@@ -242,7 +242,7 @@ def load_resolutions(home: Home) -> dict[str, Resolution]:
 def new_resolutions(
     repository: Repository,
     source: ObjectSource,
-    home: Home,
+    home: SeriesFolder,
     decisions: Mapping[str, Decision],
 ) -> dict[Path, bytes]:
     """The files to write for what was decided; `repository` takes trial objects.

@@ -20,22 +20,22 @@ from patchkit.refresh.assign import EditedPiece, StackTrees, read_changes
 from patchkit.refresh.commit_match import (
     CommitContents,
     CommitMatching,
-    Known,
+    KnownPatch,
     arrange,
     match_commits,
 )
 from patchkit.refresh.fold import fold
 from patchkit.refresh.patch_plan import (
-    Home,
+    SeriesFolder,
     NotReproducedError,
     Plan,
-    Setting,
-    Slot,
-    deeds_of,
+    PlanContext,
+    StackSlot,
+    commit_changes,
     plan_patches,
 )
 from patchkit.stack.build import Stack, StackCommit
-from patchkit.stack.patch_files import Deed, canonical_diffs
+from patchkit.stack.patch_files import CommitChange, canonical_diffs
 from patchkit.stack.series import LoadedPatch
 
 
@@ -72,7 +72,7 @@ class RoutedEdit(Struct, frozen=True):
     candidates: tuple[str, ...] = ()
 
 
-class Start(Struct, frozen=True):
+class RefreshStart(Struct, frozen=True):
     """What a draft starts from: the series as it is, and the checkout's commits and files."""
 
     repository: Repository
@@ -99,49 +99,58 @@ class Draft(Struct, frozen=True):
     dropped: tuple[str, ...] = ()
 
 
-def draft_refresh(start: Start, home: Home, request: Request) -> Draft:
+def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> Draft:
     """Think a refresh through; writes nothing but trial objects.
 
     Raises PatchkitError where the wish cannot be met.
     """
-    deeds = deeds_of(start.stack, start.patches)
-    matching = _match(start, deeds)
+    changes = commit_changes(start.stack, start.patches)
+    matching = _match(start, changes)
     trees = (start.base.tree, *(commit.tree for commit in start.commits))
-    changes = read_changes(StackTrees(start.repository, start.reader, trees), start.worktree)
+    pieces = read_changes(StackTrees(start.repository, start.reader, trees), start.worktree)
     fixed = {each.name for each in start.patches if each.path is None}
     new = _new_name(request, matching, start)
-    routed = [_route(each, matching, fixed, request, new) for each in changes]
-    rows = tuple(_row(change, number, (*matching.names, new)) for change, number in routed)
+    routed = [_route(each, matching, fixed, request, new) for each in pieces]
+    rows = tuple(_row(piece, number, (*matching.names, new)) for piece, number in routed)
     if any(number is None for _, number in routed):
         return Draft(rows)
-    placed = [(number, change) for change, number in routed if number is not None]
-    slots = _slots(start, matching, deeds)
+    placed = [(number, piece) for piece, number in routed if number is not None]
+    slots = _slots(start, matching, changes)
     if any(number > len(start.commits) for number, _ in placed):
         trees = (*trees, trees[-1])
-        slots.append(Slot(new, Deed("", "", _message(request, new), _author(request)), None))
+        slots.append(
+            StackSlot(new, CommitChange("", "", _message(request, new), _author(request)), None)
+        )
     after, objects = fold(start.reader, trees, placed, (*matching.names, new))
     write_objects(start.repository, objects)
     if after[-1] != start.worktree:
         raise NotReproducedError("the edits do not fit into the patches exactly")
-    draft = _finish(start, home, deeds, _with_trees(slots, after), anew=request.canonical)
+    draft = _finish(start, home, changes, _with_trees(slots, after), anew=request.canonical)
     return replace(draft, edits=rows, dropped=matching.dropped)
 
 
 def _finish(
-    start: Start, home: Home, deeds: Mapping[str, Deed], slots: Sequence[Slot], *, anew: bool
+    start: RefreshStart,
+    home: SeriesFolder,
+    changes: Mapping[str, CommitChange],
+    slots: Sequence[StackSlot],
+    *,
+    anew: bool,
 ) -> Draft:
-    full = [slot for slot in slots if slot.deed.before != slot.deed.after]
+    full = [slot for slot in slots if slot.change.before != slot.change.after]
     emptied = tuple(slot.name for slot in slots if slot not in full)
     series = arrange(home.component, start.patches, [slot.name for slot in full])
-    setting = Setting(
-        start.repository, start.reader, start.base, home, start.patches, deeds, anew=anew
+    setting = PlanContext(
+        start.repository, start.reader, start.base, home, start.patches, changes, anew=anew
     )
     return Draft(
         (), plan_patches(with_empty_patches(start.patches, full), setting), series, emptied
     )
 
 
-def with_empty_patches(patches: Sequence[LoadedPatch], full: Sequence[Slot]) -> list[Slot]:
+def with_empty_patches(
+    patches: Sequence[LoadedPatch], full: Sequence[StackSlot]
+) -> list[StackSlot]:
     """The slots with the patches that never had a commit, behind the patch they stood behind."""
     slots = list(full)
     before: str | None = None
@@ -150,27 +159,29 @@ def with_empty_patches(patches: Sequence[LoadedPatch], full: Sequence[Slot]) -> 
         # a patch that a recipe fills for the first time has its slot already
         if not patch.file.changes and patch.name not in names:
             place = names.index(before) + 1 if before in names else 0
-            slots.insert(place, Slot(patch.name, Deed("", "", "", Identity("", "")), patch))
+            slots.insert(
+                place, StackSlot(patch.name, CommitChange("", "", "", Identity("", "")), patch)
+            )
         before = patch.name
     return slots
 
 
-def _match(start: Start, deeds: Mapping[str, Deed]) -> CommitMatching:
+def _match(start: RefreshStart, changes: Mapping[str, CommitChange]) -> CommitMatching:
     named = {commit.patch for commit in start.commits}
-    missing = [each for each in start.patches if each.name in deeds and each.name not in named]
-    pairs = [(deeds[each.name].before, deeds[each.name].after) for each in missing]
+    missing = [each for each in start.patches if each.name in changes and each.name not in named]
+    pairs = [(changes[each.name].before, changes[each.name].after) for each in missing]
     diffs = dict(
         zip((m.name for m in missing), canonical_diffs(start.repository, pairs), strict=True)
     )
     known = [
-        Known(
+        KnownPatch(
             each.name,
-            deeds[each.name].message.split("\n", 1)[0],
+            changes[each.name].message.split("\n", 1)[0],
             diffs.get(each.name, b""),
             _paths(each.file.changes),
         )
         for each in start.patches
-        if each.name in deeds
+        if each.name in changes
     ]
 
     def look(index: int) -> CommitContents:
@@ -187,42 +198,44 @@ def _paths(changes: Collection[FileChange]) -> frozenset[str]:
     return frozenset(change.path for change in changes)
 
 
-def _slots(start: Start, matching: CommitMatching, deeds: Mapping[str, Deed]) -> list[Slot]:
+def _slots(
+    start: RefreshStart, matching: CommitMatching, changes: Mapping[str, CommitChange]
+) -> list[StackSlot]:
     loaded = {each.name: each for each in start.patches}
     return [
-        Slot(name, Deed("", "", commit.message, commit.author), loaded.get(name))
+        StackSlot(name, CommitChange("", "", commit.message, commit.author), loaded.get(name))
         for name, commit in zip(matching.names, start.commits, strict=True)
     ]
 
 
-def _with_trees(slots: Sequence[Slot], trees: Sequence[str]) -> list[Slot]:
+def _with_trees(slots: Sequence[StackSlot], trees: Sequence[str]) -> list[StackSlot]:
     return [
-        replace(slot, deed=replace(slot.deed, before=before, after=after))
+        replace(slot, change=replace(slot.change, before=before, after=after))
         for slot, before, after in zip(slots, trees, trees[1:], strict=False)
     ]
 
 
 def _route(
-    change: EditedPiece,
+    piece: EditedPiece,
     matching: CommitMatching,
     fixed: Collection[str],
     request: Request,
     new: str,
 ) -> tuple[EditedPiece, int | None]:
-    """The change and the number of the commit that it goes to, None if nobody knows."""
+    """The piece and the number of the commit that it goes to, None if nobody knows."""
     last = len(matching.names) + 1
     if request.everything:
-        return replace(change, reason="as asked"), last
-    if change.owner is not None and change.owner < last:
-        name = matching.names[change.owner - 1]
+        return replace(piece, reason="as asked"), last
+    if piece.owner is not None and piece.owner < last:
+        name = matching.names[piece.owner - 1]
         if name not in fixed:
-            return change, change.owner
-        change = replace(change, owner=None, reason=f"{name} cannot be rewritten")
+            return piece, piece.owner
+        piece = replace(piece, owner=None, reason=f"{name} cannot be rewritten")
     if request.new is not None:
-        return change, last
+        return piece, last
     if request.patch is not None:
-        return change, _number_of(request.patch, matching, fixed)
-    return change, None
+        return piece, _number_of(request.patch, matching, fixed)
+    return piece, None
 
 
 def _number_of(name: str, matching: CommitMatching, fixed: Collection[str]) -> int:
@@ -244,7 +257,7 @@ def full_name(name: str) -> str:
     return name if name.endswith(".patch") else f"{name}.patch"
 
 
-def _new_name(request: Request, matching: CommitMatching, start: Start) -> str:
+def _new_name(request: Request, matching: CommitMatching, start: RefreshStart) -> str:
     if request.new is None:
         return ""
     name = full_name(request.new)
@@ -270,14 +283,14 @@ def _author(request: Request) -> Identity:
     return request.author
 
 
-def _row(change: EditedPiece, number: int | None, names: Sequence[str]) -> RoutedEdit:
-    edit = change.edit
+def _row(piece: EditedPiece, number: int | None, names: Sequence[str]) -> RoutedEdit:
+    edit = piece.edit
     return RoutedEdit(
-        path=change.path,
-        line=change.line,
+        path=piece.path,
+        line=piece.line,
         removed=edit.end - edit.start if edit is not None else 0,
         added=len(edit.lines) if edit is not None else 0,
         patch=names[number - 1] if number is not None else "",
-        reason=change.reason,
-        candidates=tuple(names[each - 1] for each in change.candidates),
+        reason=piece.reason,
+        candidates=tuple(names[each - 1] for each in piece.candidates),
     )

@@ -20,7 +20,7 @@ from patchkit.model.revision import Revision, compare_patches
 from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import Stack, build_stack, parse_commit
 from patchkit.stack.patch_files import (
-    Deed,
+    CommitChange,
     Layout,
     Original,
     PatchToWrite,
@@ -30,11 +30,11 @@ from patchkit.stack.patch_files import (
 from patchkit.stack.series import LoadedPatch
 
 
-class Slot(Struct, frozen=True):
+class StackSlot(Struct, frozen=True):
     """A place in the new stack: what its commit does, and the patch that it comes from, if any."""
 
     name: str
-    deed: Deed
+    change: CommitChange
     loaded: LoadedPatch | None
 
 
@@ -66,7 +66,7 @@ class NotReproducedError(PatchkitError):
     exit_code = ExitCode.FINDING
 
 
-class Home(Struct, frozen=True):
+class SeriesFolder(Struct, frozen=True):
     """Where new patches go: the series' folder, and how their paths are to be read."""
 
     root: Path
@@ -84,36 +84,36 @@ class Home(Struct, frozen=True):
         return f"{folder}/{name}" if folder else name
 
 
-class Setting(Struct, frozen=True):
+class PlanContext(Struct, frozen=True):
     """What a plan is made against.
 
     `repository` has all objects of the old and the new stack, `source` reads them. `old` are the
-    patches as they are now, `deeds` what they do where they apply. `anew`: no diff is kept.
+    patches as they are now, `changes` what they do where they apply. `anew`: no diff is kept.
     """
 
     repository: Repository
     source: ObjectSource
     base: Base
-    home: Home
+    home: SeriesFolder
     old: Sequence[LoadedPatch]
-    deeds: Mapping[str, Deed]
+    changes: Mapping[str, CommitChange]
     anew: bool = False
 
 
-def deeds_of(stack: Stack, patches: Sequence[LoadedPatch]) -> dict[str, Deed]:
+def commit_changes(stack: Stack, patches: Sequence[LoadedPatch]) -> dict[str, CommitChange]:
     """What each patch's commit does in a stack that was built from them, by name."""
     commits = {each.oid: each.payload for each in stack.objects if each.kind == "commit"}
-    deeds = {}
+    changes = {}
     before = stack.base.tree
     for outcome, patch in zip(stack.outcomes, patches, strict=True):
         if outcome.commit is not None and outcome.tree is not None:
             commit = parse_commit(outcome.commit, commits[outcome.commit])
-            deeds[patch.name] = Deed(before, outcome.tree, commit.message, commit.author)
+            changes[patch.name] = CommitChange(before, outcome.tree, commit.message, commit.author)
             before = outcome.tree
-    return deeds
+    return changes
 
 
-def plan_patches(slots: Sequence[Slot], setting: Setting) -> Plan:
+def plan_patches(slots: Sequence[StackSlot], setting: PlanContext) -> Plan:
     """The patch files of `slots`, verified: re-applied on the base each must give its tree.
 
     Nothing is written. Raises NotReproducedError for a patch that would not give its tree.
@@ -127,27 +127,27 @@ def plan_patches(slots: Sequence[Slot], setting: Setting) -> Plan:
     return Plan(patches, _revised(setting.old, patches), stack)
 
 
-def _is_kept(slot: Slot) -> bool:
+def _is_kept(slot: StackSlot) -> bool:
     """Whether the file is not ours to write (another repository's), or has no commit."""
     return slot.loaded is not None and (
-        slot.loaded.path is None or slot.deed.before == slot.deed.after
+        slot.loaded.path is None or slot.change.before == slot.change.after
     )
 
 
-def _wanted(slot: Slot, setting: Setting) -> PatchToWrite:
+def _wanted(slot: StackSlot, setting: PlanContext) -> PatchToWrite:
     layout = _layout(slot, setting)
     if slot.loaded is None:
-        return PatchToWrite(slot.deed, None, layout)
+        return PatchToWrite(slot.change, None, layout)
     file = slot.loaded.file
-    deed = setting.deeds.get(slot.name)
-    if deed is None and file.header is not None and file.header.message == slot.deed.message:
+    change = setting.changes.get(slot.name)
+    if change is None and file.header is not None and file.header.message == slot.change.message:
         # it did not apply: only its words can be compared
-        deed = Deed("", "", slot.deed.message, slot.deed.author)
-    original = Original(file, deed) if deed is not None else None
-    return PatchToWrite(slot.deed, original, layout, setting.anew)
+        change = CommitChange("", "", slot.change.message, slot.change.author)
+    original = Original(file, change) if change is not None else None
+    return PatchToWrite(slot.change, original, layout, setting.anew)
 
 
-def _layout(slot: Slot, setting: Setting) -> Layout:
+def _layout(slot: StackSlot, setting: PlanContext) -> Layout:
     component = setting.home.component
     strip, folder = component.strip, component.subdirectory
     if slot.loaded is not None:
@@ -161,18 +161,18 @@ def _layout(slot: Slot, setting: Setting) -> Layout:
     return Layout(strip, folder, f"{component.name}/" * (strip - 1))
 
 
-def _patch(slot: Slot, data: bytes | None, home: Home) -> LoadedPatch:
+def _patch(slot: StackSlot, data: bytes | None, home: SeriesFolder) -> LoadedPatch:
     if slot.loaded is not None and (data is None or data == slot.loaded.data):
         return slot.loaded
     assert data is not None
     if slot.loaded is not None:
-        file = _parsed(data, slot.loaded.where, slot.loaded.file.strip, slot.deed)
+        file = _parsed(data, slot.loaded.where, slot.loaded.file.strip, slot.change)
         return replace(slot.loaded, data=data, file=file)
     where = home.path(slot.name)
     return LoadedPatch(
         name=slot.name,
         data=data,
-        file=_parsed(data, where, home.component.strip, slot.deed),
+        file=_parsed(data, where, home.component.strip, slot.change),
         origin=home.entry,
         path=home.root / where,
         where=where,
@@ -181,9 +181,9 @@ def _patch(slot: Slot, data: bytes | None, home: Home) -> LoadedPatch:
     )
 
 
-def _parsed(data: bytes, where: str, strip: int, deed: Deed) -> PatchFile:
+def _parsed(data: bytes, where: str, strip: int, change: CommitChange) -> PatchFile:
     file = parse_patch(data, name=where, strip=strip)
-    if file.header is not None and not says(split_lines(file.preamble), deed.message):
+    if file.header is not None and not says(split_lines(file.preamble), change.message):
         raise NotReproducedError(
             Problem(
                 "its message would not come back from a patch file as it is",
@@ -194,12 +194,12 @@ def _parsed(data: bytes, where: str, strip: int, deed: Deed) -> PatchFile:
     return file
 
 
-def _prove(slots: Sequence[Slot], patches: Sequence[LoadedPatch], stack: Stack) -> None:
+def _prove(slots: Sequence[StackSlot], patches: Sequence[LoadedPatch], stack: Stack) -> None:
     problems = []
     for slot, patch, outcome in zip(slots, patches, stack.outcomes, strict=True):
-        if slot.deed.before == slot.deed.after:
+        if slot.change.before == slot.change.after:
             continue
-        if outcome.tree != slot.deed.after:
+        if outcome.tree != slot.change.after:
             problems.append(_wrong(patch))
             break  # all that follows is wrong because of it
     if problems:

@@ -23,7 +23,7 @@ from patchkit.model.progress import Progress
 from patchkit.model.revision import Revision
 from patchkit.model.series_file import Series, parse_series
 from patchkit.refresh.draft import Draft
-from patchkit.refresh.patch_plan import Home
+from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import LockedComponent, lock_component
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
@@ -37,13 +37,13 @@ class Project(Struct, frozen=True):
     component: Component
 
     @property
-    def home(self) -> Home:
+    def home(self) -> SeriesFolder:
         """Where its new patches go; a component without a series gets one of its own."""
         entry = self.component.series
         if entry is None:
             path = f"patches/{self._own_folder}/series"
             entry = LocalSeries(path, Location(self.manifest.path, self.component.where.line))
-        return Home(self.manifest.root, entry, self.component)
+        return SeriesFolder(self.manifest.root, entry, self.component)
 
     @property
     def fork(self) -> str:

@@ -53,7 +53,7 @@ class Layout(Struct, frozen=True):
         return tuple(options)
 
 
-class Deed(Struct, frozen=True):
+class CommitChange(Struct, frozen=True):
     """What a commit does: from one tree to another, with these words, by this author."""
 
     before: str
@@ -69,13 +69,13 @@ class Original(Struct, frozen=True):
     """
 
     file: PatchFile
-    deed: Deed
+    change: CommitChange
 
 
 class PatchToWrite(Struct, frozen=True):
     """A patch file to write; `original` is None for a new patch, `anew`: its diff is not kept."""
 
-    deed: Deed
+    change: CommitChange
     original: Original | None = None
     layout: Layout = Layout()
     anew: bool = False
@@ -85,8 +85,8 @@ class PatchToWrite(Struct, frozen=True):
         """Whether the original's diff is right without a look at it."""
         if self.original is None or self.anew:
             return False
-        old = self.original.deed
-        return (old.before, old.after) == (self.deed.before, self.deed.after)
+        old = self.original.change
+        return (old.before, old.after) == (self.change.before, self.change.after)
 
 
 def export_patches(repository: Repository, wanted: Sequence[PatchToWrite]) -> list[bytes]:
@@ -94,9 +94,9 @@ def export_patches(repository: Repository, wanted: Sequence[PatchToWrite]) -> li
     pairs: list[tuple[Layout, str, str]] = []
     for each in wanted:
         if not each.same_trees:
-            pairs.append((each.layout, each.deed.before, each.deed.after))
-            if each.original is not None and each.original.deed.before:
-                old = each.original.deed
+            pairs.append((each.layout, each.change.before, each.change.after))
+            if each.original is not None and each.original.change.before:
+                old = each.original.change
                 pairs.append((each.layout, old.before, old.after))
     diffs = _diffs(repository, pairs)
     return [_header(each) + _body(each, diffs) for each in wanted]
@@ -136,14 +136,14 @@ def _diffs(
 
 def _body(wanted: PatchToWrite, diffs: dict[tuple[Layout, str, str], bytes]) -> bytes:
     if wanted.original is None:
-        return diffs[wanted.layout, wanted.deed.before, wanted.deed.after]
+        return diffs[wanted.layout, wanted.change.before, wanted.change.after]
     old = wanted.original
     if wanted.same_trees:
         return old.file.diff + old.file.signature
-    diff = diffs[wanted.layout, wanted.deed.before, wanted.deed.after]
+    diff = diffs[wanted.layout, wanted.change.before, wanted.change.after]
     if wanted.anew:
         return diff + old.file.signature
-    if diff == diffs.get((wanted.layout, old.deed.before, old.deed.after)):
+    if diff == diffs.get((wanted.layout, old.change.before, old.change.after)):
         return old.file.diff + old.file.signature
     if same_changes(old.file.changes, parse_diff(diff, strip=old.file.strip)):
         return old.file.diff + old.file.signature
@@ -151,14 +151,14 @@ def _body(wanted: PatchToWrite, diffs: dict[tuple[Layout, str, str], bytes]) -> 
 
 
 def _header(wanted: PatchToWrite) -> bytes:
-    deed, old = wanted.deed, wanted.original
+    change, old = wanted.change, wanted.original
     if old is None:
-        return format_header(Header(deed.message, named_author(deed.author)))
-    author = _author(deed.author, old)
-    before = Header(old.deed.message, old.file.header.author if old.file.header else None)
-    if (deed.message, author) == (before.message, before.author):
+        return format_header(Header(change.message, named_author(change.author)))
+    author = _author(change.author, old)
+    before = Header(old.change.message, old.file.header.author if old.file.header else None)
+    if (change.message, author) == (before.message, before.author):
         return old.file.preamble
-    return reword(split_lines(old.file.preamble), before, Header(deed.message, author))
+    return reword(split_lines(old.file.preamble), before, Header(change.message, author))
 
 
 def _author(author: Identity, old: Original) -> Identity | None:
@@ -168,7 +168,7 @@ def _author(author: Identity, old: Original) -> Identity | None:
     base's, and so another one on another base): it is not written down.
     """
     said = old.file.header.author if old.file.header is not None else None
-    was = old.deed.author
+    was = old.change.author
     same_date = author.date == was.date or said is None or not said.date
     if (author.name, author.email) == (was.name, was.email) and same_date:
         return said

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from patchkit.model.patch import Identity
-from patchkit.refresh.commit_match import CommitContents, CommitMatching, Known, match_commits
+from patchkit.refresh.commit_match import CommitContents, CommitMatching, KnownPatch, match_commits
 from patchkit.stack.build import StackCommit
 
 _ANN = Identity("Ann", "ann@example.com", "1 +0000")
 
 
-def known(*names: str) -> list[Known]:
+def known(*names: str) -> list[KnownPatch]:
     """Patches named for their subjects and diffs; each touches a file of its own."""
     return [
-        Known(f"{name}.patch", f"Do {name}", name.encode(), frozenset({f"{name}.py"}))
+        KnownPatch(f"{name}.patch", f"Do {name}", name.encode(), frozenset({f"{name}.py"}))
         for name in names
     ]
 
@@ -25,7 +25,7 @@ def commit(subject: str, patch: str | None = None) -> StackCommit:
 
 
 def match(
-    commits: list[StackCommit], patches: list[Known], looks: dict[int, tuple[str, str]]
+    commits: list[StackCommit], patches: list[KnownPatch], looks: dict[int, tuple[str, str]]
 ) -> CommitMatching:
     """`looks` maps a commit's index to its diff and its file."""
 

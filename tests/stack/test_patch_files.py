@@ -17,7 +17,7 @@ from patchkit.model.objects import Base
 from patchkit.model.patch import Identity
 from patchkit.stack.build import SeriesPatch, build_stack, parse_commit
 from patchkit.stack.patch_files import (
-    Deed,
+    CommitChange,
     Layout,
     Original,
     PatchToWrite,
@@ -305,7 +305,7 @@ def test_a_patch_in_another_form_and_with_another_strip_keeps_its_bytes(
     base = upstream.commit({"a": "1\n2\n3\n"})
     odd = parse_patch(b"--- a/x/a\n+++ b/x/a\n" + _HUNK, name="odd.patch", strip=2)
     there = _applied(upstream, base, b"--- a/a\n+++ b/a\n" + _HUNK)
-    nowhere = Deed("", "", there.message, there.author)  # it did not apply
+    nowhere = CommitChange("", "", there.message, there.author)  # it did not apply
     moved = PatchToWrite(there, Original(odd, nowhere), Layout(2, folders="x/"))
     (data,) = export_patches(Repository(upstream.path), [moved])
     assert data == b"--- a/x/a\n+++ b/x/a\n" + _HUNK
@@ -320,8 +320,8 @@ def test_only_the_diff_is_written_anew_when_the_change_is_another(upstream: Upst
     )
     wanted = _wanted(upstream, base, head + diff + tail)
     other = upstream.tree(upstream.commit({"a": "1\n2 2\n3\n"}, parents=(base,)))
-    deed = Deed(wanted.deed.before, other, wanted.deed.message, wanted.deed.author)
-    (data,) = export_patches(Repository(upstream.path), [PatchToWrite(deed, wanted.original)])
+    change = CommitChange(wanted.change.before, other, wanted.change.message, wanted.change.author)
+    (data,) = export_patches(Repository(upstream.path), [PatchToWrite(change, wanted.original)])
     assert data.startswith(head + b"diff --git a/a b/a\nindex ")
     assert data.endswith(b"+2 2\n 3\n" + tail)
 
@@ -330,7 +330,7 @@ def test_written_anew_it_keeps_its_header_and_signature(upstream: Upstream) -> N
     base = upstream.commit({"a": "1\n2\n3\n"})
     odd = b"Words.\n\n--- a/a\n+++ b/a\n" + _HUNK + b"-- \n2.39\n\n"
     wanted = _wanted(upstream, base, odd)
-    anew = PatchToWrite(wanted.deed, wanted.original, anew=True)
+    anew = PatchToWrite(wanted.change, wanted.original, anew=True)
     (data,) = export_patches(Repository(upstream.path), [anew])
     assert data.startswith(b"Words.\n\ndiff --git a/a b/a\nindex ")
     assert data.endswith(_HUNK + b"-- \n2.39\n\n")
@@ -340,8 +340,8 @@ def test_an_amended_message_keeps_the_author(upstream: Upstream) -> None:
     base = upstream.commit({"a": "1\n2\n3\n"})
     data = make_patch({"a": "1\n2\n3\n"}, {"a": "1\n3\n"}, subject="Old")
     wanted = _wanted(upstream, base, data)
-    deed = Deed(wanted.deed.before, wanted.deed.after, "New", wanted.deed.author)
-    (amended,) = export_patches(Repository(upstream.path), [PatchToWrite(deed, wanted.original)])
+    change = CommitChange(wanted.change.before, wanted.change.after, "New", wanted.change.author)
+    (amended,) = export_patches(Repository(upstream.path), [PatchToWrite(change, wanted.original)])
     assert amended.startswith(b"From: Ann Author <ann@example.com>\nDate: ")
     assert b"\nSubject: New\n\n" in amended
 
@@ -350,8 +350,8 @@ def test_an_amended_message_gives_a_new_header_and_the_old_diff(upstream: Upstre
     base = upstream.commit({"a": "1\n2\n3\n"})
     diff = b"--- a/a\n+++ b/a\n" + _HUNK
     wanted = _wanted(upstream, base, b"Subject: Old\n\n" + diff)
-    deed = wanted.deed
-    amended = Deed(deed.before, deed.after, "New\n\nBecause.", deed.author)
+    change = wanted.change
+    amended = CommitChange(change.before, change.after, "New\n\nBecause.", change.author)
     (data,) = export_patches(Repository(upstream.path), [PatchToWrite(amended, wanted.original)])
     assert data == b"Subject: New\n\nBecause.\n\n" + diff
 
@@ -359,8 +359,8 @@ def test_an_amended_message_gives_a_new_header_and_the_old_diff(upstream: Upstre
 def test_a_new_patch_has_author_date_and_subject(upstream: Upstream) -> None:
     base = upstream.commit({"a": "1\n"})
     after = upstream.commit({"a": "2\n"})
-    deed = Deed(upstream.tree(base), upstream.tree(after), "Change a\n\nWhy.", _ANN)
-    (data,) = export_patches(Repository(upstream.path), [PatchToWrite(deed)])
+    change = CommitChange(upstream.tree(base), upstream.tree(after), "Change a\n\nWhy.", _ANN)
+    (data,) = export_patches(Repository(upstream.path), [PatchToWrite(change)])
     assert data.startswith(
         b"From: Ann Author <ann@example.com>\nDate: Wed, 15 Nov 2023 10:00:00 +0000\n"
         b"Subject: Change a\n\nWhy.\n\ndiff --git a/a b/a\nindex "
@@ -399,7 +399,7 @@ def _base(upstream: Upstream, commit: str) -> Base:
     return Base(commit, upstream.tree(commit), "1700000000 +0000")
 
 
-def _applied(upstream: Upstream, base: str, data: bytes) -> Deed:
+def _applied(upstream: Upstream, base: str, data: bytes) -> CommitChange:
     """What a patch does on `base`; its objects are in the repository then."""
     file = parse_patch(data, name="odd.patch")
     repository = Repository(upstream.path)
@@ -409,19 +409,19 @@ def _applied(upstream: Upstream, base: str, data: bytes) -> Deed:
     write_objects(repository, stack.objects)
     (commit,) = (each for each in stack.objects if each.kind == "commit")
     words = parse_commit(commit.oid, commit.payload)
-    return Deed(start.tree, stack.tree, words.message, words.author)
+    return CommitChange(start.tree, stack.tree, words.message, words.author)
 
 
 def _wanted(upstream: Upstream, base: str, data: bytes) -> PatchToWrite:
     """A patch that does just what its file says on `base`."""
-    deed = _applied(upstream, base, data)
-    return PatchToWrite(deed, Original(parse_patch(data, name="odd.patch"), deed))
+    change = _applied(upstream, base, data)
+    return PatchToWrite(change, Original(parse_patch(data, name="odd.patch"), change))
 
 
 def _moved(upstream: Upstream, wanted: PatchToWrite, base: str) -> PatchToWrite:
     """The same patch on another base, whose other files differ."""
     assert wanted.original is not None
     trees = _applied(upstream, base, wanted.original.file.data)
-    deed = Deed(trees.before, trees.after, wanted.deed.message, wanted.deed.author)
-    assert deed.after != wanted.deed.after
-    return PatchToWrite(deed, wanted.original)
+    change = CommitChange(trees.before, trees.after, wanted.change.message, wanted.change.author)
+    assert change.after != wanted.change.after
+    return PatchToWrite(change, wanted.original)
