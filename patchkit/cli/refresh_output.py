@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -14,9 +15,10 @@ from patchkit.model.objects import lines_of
 from patchkit.model.outcome import FileOutcome, Status
 from patchkit.model.revision import Revision
 from patchkit.model.text import counted
-from patchkit.ops.bump_report import Attention, BumpedComponent, BumpReport
-from patchkit.ops.carry import CarriedFileRow
-from patchkit.ops.refresh_values import (
+from patchkit.ops.refresh_report import (
+    Attention,
+    BumpedComponent,
+    BumpReport,
     Halted,
     RefreshedComponent,
     RefreshedPatch,
@@ -24,6 +26,9 @@ from patchkit.ops.refresh_values import (
     RefreshResult,
 )
 from patchkit.refresh.draft import RoutedEdit
+
+if TYPE_CHECKING:
+    from patchkit.ops.carry import CarriedFileRow
 
 # What became of a patch that was carried, for people: each file that is worth a word, and why.
 
@@ -42,7 +47,7 @@ def print_carried(
 
 def print_carried_file(terminal: Terminal, file: FileOutcome | CarriedFileRow) -> None:
     """A file with its reasons; nothing for one that there is nothing to say about."""
-    offset = file.offset if isinstance(file, CarriedFileRow) else 0
+    offset = 0 if isinstance(file, FileOutcome) else file.offset
     if not (file.reasons or file.review or offset or file.status is Status.CONFLICTED):
         return
     sure = f", {file.confidence:.0%} sure" if file.review else ""

@@ -33,12 +33,18 @@ from patchkit.manifest.values import (
 from patchkit.model.objects import lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import broken_by_moving
-from patchkit.ops.bump_report import BumpedComponent, BumpReport, NamedPin, sorted_patches
-from patchkit.ops.conflict_report import ResumeStep, waiting_of
+from patchkit.ops.conflict_report import waiting_of
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh import refresh_components
-from patchkit.ops.refresh_options import PinEdit, RefreshOptions
-from patchkit.ops.refresh_values import RefreshedComponent, RefreshResult
+from patchkit.ops.refresh_input import PinEdit, RefreshOptions, ResumeStep
+from patchkit.ops.refresh_report import (
+    BumpedComponent,
+    BumpReport,
+    NamedPin,
+    RefreshedComponent,
+    RefreshResult,
+    sorted_patches,
+)
 from patchkit.ops.resume import arrive, find_halt, is_written
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from hashlib import sha256
 from typing import Any
 
@@ -22,21 +21,13 @@ from patchkit.manifest.values import GitPin, IndexPin, Manifest, Pin, path_below
 from patchkit.model.names import short_id
 from patchkit.model.outcome import FileOutcome
 from patchkit.model.text import counted
-from patchkit.ops.bump_report import NamedPin
-from patchkit.ops.refresh_refusals import RefreshInput
-from patchkit.ops.refresh_values import Halted, HaltedFile
+from patchkit.ops.refresh_input import RefreshInput, ResumeStep
+from patchkit.ops.refresh_report import Halted, HaltedFile, NamedPin
 from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.workspace.create import bring_objects
 from patchkit.workspace.save import Held
 from patchkit.workspace.state import BUMP, Snapshot, inspect
 from patchkit.workspace.waiting import CheckoutSnapshot, Halt, Work, go_to, unsettled, work_of
-
-
-class ResumeStep(str, Enum):
-    """How to go on from a conflict."""
-
-    CONTINUE = "continue"  # the checkout holds what the patch shall be
-    SKIP = "skip"  # the patch leaves the series
 
 
 class CannotGoOnError(PatchkitError):

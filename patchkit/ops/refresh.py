@@ -11,11 +11,12 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.process import user_identity
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.worktree import tracked_tree
@@ -23,10 +24,10 @@ from patchkit.manifest.values import Component, Manifest, path_below
 from patchkit.model.progress import Progress
 from patchkit.model.revision import interdiff
 from patchkit.ops.conflict_report import CannotGoOnError, still_waits, waits
-from patchkit.ops.refresh_carry import Carried, Carry, carry_patches, regenerate_patches
-from patchkit.ops.refresh_options import PinEdit, RefreshOptions
-from patchkit.ops.refresh_refusals import (
+from patchkit.ops.refresh_input import (
+    PinEdit,
     RefreshInput,
+    RefreshOptions,
     ambiguous,
     changed_by_another,
     compared,
@@ -36,15 +37,13 @@ from patchkit.ops.refresh_refusals import (
     refused,
     stale,
 )
-from patchkit.ops.refresh_values import (
+from patchkit.ops.refresh_report import (
     RefreshedComponent,
     RefreshedPatch,
     RefreshReport,
     RefreshResult,
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
-from patchkit.recipes.generate import load_generator, with_headers
-from patchkit.refresh.carry_onto import edited_recipes
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
@@ -63,6 +62,10 @@ from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
+
+if TYPE_CHECKING:
+    from patchkit.ops.refresh_carry import Carried
+    from patchkit.recipes.generate import Generator
 
 
 def refresh_components(
@@ -163,8 +166,13 @@ class _Refreshing:
             return self._carried(found, self._pin.old_base, blank)
         if recorded is not None and recorded.commit != found.base.commit:
             return self._carried(found, recorded.commit, blank)
-        anew = regenerate_patches(found, blank, self._store)
-        return self._made(found, anew) if anew is not None else self._refresh(found, blank)
+        if found.generator is not None:
+            from patchkit.ops.refresh_carry import regenerate_patches  # noqa: PLC0415
+
+            made = regenerate_patches(found, blank, self._store)
+            if made is not None:
+                return self._made(found, made)
+        return self._refresh(found, blank)
 
     def _find(self, component: Component, checkout: Checkout) -> RefreshInput:
         snapshot = inspect(checkout)
@@ -177,13 +185,24 @@ class _Refreshing:
         series = load_series(
             self._manifest, component, self._store, self._progress, to_generate=True
         )
+        series, generator = self._with_recipes(series)
+        return RefreshInput(project, checkout, snapshot, base, series, generator, seen)
+
+    def _with_recipes(self, series: LoadedSeries) -> tuple[LoadedSeries, Generator | None]:
+        """The series, with a header for what is still to be made, and what makes it."""
+        if not any(each.has_recipe for each in series.patches):
+            return series, None
+        from patchkit.recipes.generate import load_generator, with_headers  # noqa: PLC0415
+
         # whoever makes a patch is its author, as with `patchkit new`
         patches = with_headers(series.patches, lambda: user_identity(self._manifest.root))
         series = replace(series, patches=patches)
         generator = load_generator(series.patches)
-        return RefreshInput(project, checkout, snapshot, base, series, generator, seen)
+        return series, generator if generator.recipes else None
 
     def _carried(self, found: RefreshInput, old: str, blank: RefreshedComponent) -> PlannedRefresh:
+        from patchkit.ops.refresh_carry import Carry, carry_patches  # noqa: PLC0415
+
         carry = Carry(found, old, blank, self._store, self._options, self._pin, self._progress)
         made = carry_patches(carry)
         if made.stop is not None:
@@ -243,7 +262,7 @@ class _Refreshing:
                 taken=patch_names_in(found.project.home.folder),
             )
             draft = draft_refresh(start, found.project.home, self._options.request)
-            lost = edited_recipes(reader, found.base, draft, found.generator)
+            lost = _edited_recipes(reader, found, draft)
         if lost:
             return PlannedRefresh(refused(blank, *edited_by_hand(lost, found)))
         return self._drafted(found, stack, draft, blank)
@@ -333,6 +352,15 @@ def _with_files(planned: PlannedRefresh, files: Mapping[Path, bytes], root: Path
         seen={**planned.seen, **there},
         report=replace(planned.report, files=tuple(sorted(names))),
     )
+
+
+def _edited_recipes(reader: ObjectReader, found: RefreshInput, draft: Draft) -> tuple[str, ...]:
+    """The generated patches that a draft changes into something their recipes do not give."""
+    if found.generator is None:
+        return ()
+    from patchkit.refresh.carry_onto import edited_recipes  # noqa: PLC0415
+
+    return edited_recipes(reader, found.base, draft, found.generator)
 
 
 def _is_nothing(found: RefreshInput, draft: Draft) -> bool:

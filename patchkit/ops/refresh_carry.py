@@ -22,7 +22,6 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, GitPin
 from patchkit.model.names import short_id
 from patchkit.model.progress import Progress
-from patchkit.ops.bump_report import NamedPin
 from patchkit.ops.conflict_report import (
     CannotGoOnError,
     NewConflict,
@@ -37,9 +36,10 @@ from patchkit.ops.conflict_report import (
     waits,
 )
 from patchkit.ops.hints import in_columns
-from patchkit.ops.refresh_options import PinEdit, RefreshOptions
-from patchkit.ops.refresh_refusals import (
+from patchkit.ops.refresh_input import (
+    PinEdit,
     RefreshInput,
+    RefreshOptions,
     cannot_generate,
     edited_and_repinned,
     edited_before_bump,
@@ -51,7 +51,7 @@ from patchkit.ops.refresh_refusals import (
     unknown_base,
     with_findings,
 )
-from patchkit.ops.refresh_values import RefreshedComponent, RefreshResult
+from patchkit.ops.refresh_report import NamedPin, RefreshedComponent, RefreshResult
 from patchkit.refresh.carry_onto import FixedPatchesError, draft_carry
 from patchkit.refresh.conflict import (
     Conflict,
@@ -229,8 +229,8 @@ def carry_patches(carry: Carry) -> Carried:
         return Carried(_fixed(found, blank, error))
     blank = with_findings(replace(blank, carried=tried.report.outcomes), found.generator)
     blank = replace(_with_steps(blank, tried.decisions, resumed), notes=tried.upstream.note())
-    if found.generator.problems:
-        return Carried(cannot_generate(blank, found.generator.problems))
+    if found.generator_problems:
+        return Carried(cannot_generate(blank, found.generator_problems))
     if tried.draft is None:
         return _stopped(carry, blank, tried, resumed)
     detail = f"{short_id(carry.old)} -> {short_id(found.base.commit)}"
@@ -274,7 +274,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
                 files = new_resolutions(trial, reader, home, decisions)
                 return _Tried(report, decisions, upstream, draft, resolutions=files)
             conflict = None
-            if not found.generator.problems:
+            if not found.generator_problems:
                 conflict = first_conflict(reader, report, patches)
             if conflict is None or not may_leave_out:
                 return _Tried(report, decisions, upstream, conflict=conflict)
@@ -370,7 +370,7 @@ def regenerate_patches(
 
     A checkout that was edited comes first: its edits are for the patches as they are.
     """
-    if not found.generator.recipes or found.snapshot.state not in UNEDITED:
+    if found.generator is None or found.snapshot.state not in UNEDITED:
         return None
     cache = store.repository(found.project.component)
     generator, bases = found.generator.again(), (found.base, found.base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from patchkit.carry import CarryReport, carry_stack
 from patchkit.carry.carried import Past
@@ -15,19 +16,20 @@ from patchkit.model.objects import Base
 from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
 from patchkit.model.revision import Revision
-from patchkit.recipes.generate import Generator
-from patchkit.refresh.commit_match import arrange
 from patchkit.refresh.conflict import DecidedPatches, Decision
-from patchkit.refresh.draft import Draft, with_empty_patches
+from patchkit.refresh.draft import Draft, arrange, with_empty_patches
 from patchkit.refresh.patch_plan import (
-    SeriesFolder,
     PlanContext,
+    SeriesFolder,
     StackSlot,
     commit_changes,
     plan_patches,
 )
 from patchkit.stack.build import build_stack
 from patchkit.stack.series import LoadedPatch
+
+if TYPE_CHECKING:
+    from patchkit.recipes.generate import Generator
 
 
 class FixedPatchesError(PatchkitError):

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from patchkit.carry import CarryReport
-from patchkit.carry.carried import CarriedFile, Generate
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import GitObject, TreeEntry, lines_of, make_object
@@ -21,6 +20,9 @@ from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.patch_files import canonical_diffs
 from patchkit.stack.series import LoadedPatch
+
+if TYPE_CHECKING:  # a refresh that carries nothing does not load the engine
+    from patchkit.carry.carried import CarriedFile, CarryReport, Generate
 
 # What the lines of a conflict begin with; `=======` alone may be anybody's.
 _MARKERS = (b"<<<<<<< upstream ", b"||||||| base ")

@@ -10,8 +10,14 @@ from itertools import groupby
 
 from patchkit.model.outcome import FileOutcome
 from patchkit.model.text import escaped
-from patchkit.ops.bump_report import Attention, BumpedComponent, BumpedPatch, BumpReport, NamedPin
-from patchkit.ops.refresh_values import RefreshResult
+from patchkit.ops.refresh_report import (
+    Attention,
+    BumpedComponent,
+    BumpedPatch,
+    BumpReport,
+    NamedPin,
+    RefreshResult,
+)
 
 _HEADINGS = {
     Attention.CONFLICTED: "In conflict",

@@ -95,8 +95,8 @@ _BUDGET = {
     ("status",): 60,
     ("apply",): 90,
     ("check",): 95,
-    ("refresh",): 140,
-    ("bump", "demo", "--to", "main", "--dry-run"): 150,
+    ("refresh",): 115,
+    ("bump", "demo", "--to", "main", "--dry-run"): 132,
 }
 
 

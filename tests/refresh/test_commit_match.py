@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.model.patch import Identity
-from patchkit.refresh.commit_match import CommitContents, CommitMatching, KnownPatch, match_commits
+from patchkit.refresh.draft import CommitContents, CommitMatching, KnownPatch, match_commits
 from patchkit.stack.build import StackCommit
 
 _ANN = Identity("Ann", "ann@example.com", "1 +0000")

@@ -76,7 +76,7 @@ PartialOption = Annotated[
         ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
     },
-    result="patchkit.ops.bump_report:BumpReport",
+    result="patchkit.ops.refresh_report:BumpReport",
 )
 def bump(
     *,
@@ -117,7 +117,7 @@ def bump(
     from patchkit.disk.files import replace_file
     from patchkit.errors import UsageError
     from patchkit.ops.bump import bump_components
-    from patchkit.ops.refresh_options import RefreshOptions
+    from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.report.pull_request import bump_markdown
     from patchkit.upstream.store import Store
 

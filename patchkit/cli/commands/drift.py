@@ -114,8 +114,7 @@ def drift(
     """
     from patchkit.cli.locate import all_manifest_paths, cache_folder, moment, open_manifests
     from patchkit.cli.progress_bar import showing_progress
-    from patchkit.ops.drift import look_for_drift
-    from patchkit.ops.since import RecordPlace, note_report
+    from patchkit.ops.drift import RecordPlace, look_for_drift, note_report
     from patchkit.upstream.store import Store
 
     terminal = Terminal(quiet=quiet, json=json)

@@ -79,7 +79,7 @@ CarefulOption = Annotated[
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
     },
-    result="patchkit.ops.refresh_values:RefreshReport",
+    result="patchkit.ops.refresh_report:RefreshReport",
 )
 def refresh(
     *,
@@ -119,7 +119,7 @@ def refresh(
     from patchkit.errors import UsageError
     from patchkit.gitcmd.process import user_identity
     from patchkit.ops.refresh import refresh_components
-    from patchkit.ops.refresh_options import RefreshOptions
+    from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
     from patchkit.upstream.store import Store
 
@@ -160,7 +160,7 @@ def refresh(
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
         ExitCode.ENVIRONMENT: "git does not know who you are, or the disk is full",
     },
-    result="patchkit.ops.refresh_values:RefreshReport",
+    result="patchkit.ops.refresh_report:RefreshReport",
 )
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new patch's name.")],
@@ -195,7 +195,7 @@ def new(
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.gitcmd.process import user_identity
     from patchkit.ops.refresh import new_patch
-    from patchkit.ops.refresh_options import RefreshOptions
+    from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
     from patchkit.upstream.store import Store
 

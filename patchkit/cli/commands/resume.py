@@ -21,8 +21,8 @@ from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
     from patchkit.manifest.values import Component, Manifest
-    from patchkit.ops.bump_report import BumpReport
-    from patchkit.ops.conflict_report import ResumeStep
+    from patchkit.ops.refresh_input import ResumeStep
+    from patchkit.ops.refresh_report import BumpReport
     from patchkit.ops.resume import BackReport
 
 _GOING = {
@@ -45,7 +45,7 @@ _BACK = {
         ("patchkit continue -m qwen3-vl-npu -c sglang", "where several bumps wait"),
     ],
     exits=_GOING,
-    result="patchkit.ops.bump_report:BumpReport",
+    result="patchkit.ops.refresh_report:BumpReport",
 )
 def continue_(
     *,
@@ -64,7 +64,7 @@ def continue_(
     on top; after the last one pin, patches and lock are written together, and the checkout is at
     the new stack.
     """
-    from patchkit.ops.conflict_report import ResumeStep
+    from patchkit.ops.refresh_input import ResumeStep
 
     terminal = Terminal(quiet=quiet, json=json)
     report = _go_on(
@@ -76,7 +76,7 @@ def continue_(
 @command(
     examples=[("patchkit skip", "the patch is not needed any more: take it off the series")],
     exits={**_GOING, ExitCode.FINDING: "nothing waits"},
-    result="patchkit.ops.bump_report:BumpReport",
+    result="patchkit.ops.refresh_report:BumpReport",
 )
 def skip(
     *,
@@ -93,7 +93,7 @@ def skip(
     The patch leaves the series; what you did to the conflict is kept under a ref. Otherwise as
     `patchkit continue`.
     """
-    from patchkit.ops.conflict_report import ResumeStep
+    from patchkit.ops.refresh_input import ResumeStep
 
     terminal = Terminal(quiet=quiet, json=json)
     report = _go_on(

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem
+from patchkit.manifest.values import Pin
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
 from patchkit.model.objects import Base
 from patchkit.ops.hints import in_columns
-from patchkit.ops.refresh_values import Halted, RefreshedComponent, RefreshResult
-from patchkit.recipes.generate import Generator
+from patchkit.ops.refresh_report import Halted, NamedPin, RefreshedComponent, RefreshResult
+from patchkit.refresh.draft import Request
 from patchkit.refresh.project_files import Project
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent
 from patchkit.stack.series import LoadedSeries
 from patchkit.workspace import Checkout, CheckoutState, Snapshot
+
+if TYPE_CHECKING:  # a stack without recipes does not load them
+    from patchkit.recipes.generate import Generator
 
 
 class RefreshInput(Struct, frozen=True):
@@ -30,13 +36,18 @@ class RefreshInput(Struct, frozen=True):
     snapshot: Snapshot
     base: Base
     series: LoadedSeries
-    generator: Generator
+    generator: Generator | None  # None where no patch is made from a recipe
     seen: Mapping[Path, bytes | None]  # the project's files that all this was read from
 
     @property
     def target(self) -> str:
         """How to name it on a command line."""
         return self.project.manifest.options(self.project.component.name)
+
+    @property
+    def generator_problems(self) -> tuple[Problem, ...]:
+        """Why nothing can be made of its recipes, as far as they were run."""
+        return tuple(self.generator.problems) if self.generator is not None else ()
 
     @property
     def manifest_data(self) -> bytes:
@@ -187,8 +198,10 @@ def cannot_generate(report: RefreshedComponent, problems: Sequence[Problem]) -> 
     )
 
 
-def with_findings(report: RefreshedComponent, generator: Generator) -> RefreshedComponent:
+def with_findings(report: RefreshedComponent, generator: Generator | None) -> RefreshedComponent:
     """The report with what the runs of recipes found; an error among it is one to act on."""
+    if generator is None:
+        return report
     errors = any(each.severity is Severity.ERROR for each in generator.findings)
     code = ExitCode.FINDING if errors else report.exit_code
     return replace(report, findings=generator.findings, exit_code=code)
@@ -268,3 +281,51 @@ def to_take(found: RefreshInput, names: Sequence[str]) -> str:
         ("or take it at another commit", ""),
     ]
     return in_columns(ways)
+
+
+# How to refresh, and the edit of a pin that goes with it.
+
+
+class ResumeStep(str, Enum):
+    """How to go on from a conflict."""
+
+    CONTINUE = "continue"  # the checkout holds what the patch shall be
+    SKIP = "skip"  # the patch leaves the series
+
+
+class RefreshOptions(Struct, frozen=True):
+    """How to refresh.
+
+    `request`: where ambiguous edits go. `fork`: give a component whose series is shared one of its
+    own. `careful`: what is not certain on a new pin is a conflict. `dry_run`: write nothing.
+    `when`: now, in seconds since the epoch; it names saved work. `stop`: put a conflict over a new
+    pin into the checkout, if nothing of the user's is there. `step`: go on from such a conflict.
+    `partial`: leave out every patch that does not fit a new pin, as if each were skipped.
+    """
+
+    when: int
+    request: Request = field(default_factory=Request)
+    fork: bool = False
+    dry_run: bool = False
+    careful: bool = False
+    stop: bool = False
+    step: ResumeStep | None = None
+    partial: bool = False
+
+
+class PinEdit(Struct, frozen=True):
+    """A pin that is written together with the patches for it.
+
+    `file` holds `before`, and will hold `after`, with `pin` in it; `old_base` is the base that the
+    patches are for. `old` and `new` are the pins by name. `way_out` is what to do where a patch
+    conflicts.
+    """
+
+    file: Path
+    before: bytes
+    after: bytes
+    pin: Pin
+    old_base: str
+    old: NamedPin
+    new: NamedPin
+    way_out: str
