@@ -47,7 +47,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "recipe test": "recipe:test",
         "recipe try": "recipe:try_",
         "recipe new": "recipe:new",
-        "recipe induce": "recipe:induce",
     },
     "From manifest to machine": {
         "render": "render:render",

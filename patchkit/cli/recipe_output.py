@@ -12,7 +12,6 @@ from patchkit.model.lint import Severity
 from patchkit.model.objects import lines_of
 from patchkit.model.text import counted
 from patchkit.ops.recipe import (
-    InducedRecipe,
     NewRecipe,
     RecipeTest,
     RecipeTestReport,
@@ -106,20 +105,5 @@ def render_new(manifest: str) -> Callable[[Terminal, NewRecipe], None]:
             terminal.say(f"wrote {path}")
         target = f"-m {manifest} -c {report.component}"
         terminal.hint(f"patchkit refresh {target}  makes {report.patch}")
-
-    return render
-
-
-def render_induced(manifest: str) -> Callable[[Terminal, InducedRecipe], None]:
-    """A renderer of a recipe that was found: its text."""
-
-    def render(terminal: Terminal, found: InducedRecipe) -> None:
-        terminal.raw(found.text)
-        for path in found.written:
-            terminal.say(f"wrote {path}")
-        if found.written:
-            terminal.hint(f"patchkit apply -m {manifest} --update-lock  accepts the new message")
-        else:
-            terminal.hint(f"--write puts it beside the patch, as {found.name}")
 
     return render

@@ -1,8 +1,8 @@
-"""Recipes by themselves: run their examples, try one on a component, find one for a patch, start
-one."""
+"""Recipes by themselves: run their examples, try one on a component, start one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,14 +26,10 @@ from patchkit.model.text import counted
 from patchkit.recipes.bounds import LANGUAGES
 from patchkit.recipes.examples import ExampleResult, run_examples
 from patchkit.recipes.generate import (
-    PatchSlot,
     Rewritten,
-    is_as_written,
-    naming_recipe,
     rewrite,
     with_headers,
 )
-from patchkit.recipes.induce import NoRecipeError, induce_recipe, pattern_rule
 from patchkit.recipes.recipe_file import load_recipe, parse_recipe
 from patchkit.recipes.rule import Recipe
 from patchkit.recipes.run import RecipeRun
@@ -111,20 +107,6 @@ class RecipeTrial(Struct, frozen=True):
         return ExitCode.FINDING if errors else ExitCode.OK
 
 
-class InducedRecipe(Struct, frozen=True):
-    """A recipe that regenerates a patch to the byte.
-
-    `name` is what its file must be called, `text` what is in it; `written` are the files that were
-    written, relative to the project's root.
-    """
-
-    patch: str
-    name: str
-    text: bytes
-    rules: tuple[RuleCount, ...]
-    written: tuple[str, ...] = ()
-
-
 def find_recipes(folder: Path) -> tuple[Path, ...]:
     """Every recipe below a folder, in the order of their paths."""
     return tuple(sorted(folder.rglob(f"*{RECIPE_ENDING}")))
@@ -154,7 +136,9 @@ def try_recipe(
     recipe = load_recipe(path)
     patches = patches_of(manifest, component, store, progress)
     wanted = path.resolve()
-    beside = [p for p in patches if p.path and _recipe_beside(p.path).resolve() == wanted]
+    beside = [
+        p for p in patches if p.path and p.path.with_name(recipe_name(p.name)).resolve() == wanted
+    ]
     before = patches[: patches.index(beside[0])] if beside else patches
     with standing(component, before, store, progress) as (stack, source):
         result = rewrite(source, stack.tree, recipe)
@@ -173,62 +157,12 @@ def try_recipe(
     )
 
 
-def induce(
-    manifest: Manifest,
-    component: Component,
-    name: str,
-    *,
-    store: Store,
-    progress: Progress,
-    write: bool = False,
-) -> InducedRecipe:
-    """Find a recipe that regenerates the patch of that name in the component's stack.
-
-    With `write`, it is written beside the patch, whose message then names it. Raises NoRecipeError
-    where there is none, UsageError where there is no such patch or it is another repository's.
-    """
-    patches = patches_of(manifest, component, store, progress)
-    wanted = Path(name).name.removesuffix(".patch") + ".patch"
-    patch = next((each for each in patches if each.name == wanted), None)
-    if patch is None:
-        have = ", ".join(each.name for each in patches) or "no patches"
-        raise UsageError(f"{wanted}: no such patch of {component.name}", hint=f"it has {have}")
-    if write and patch.path is None:
-        raise UsageError(f"{wanted} is another repository's", hint="leave out --write")
-    number = patches.index(patch)
-    with standing(component, patches[: number + 1], store, progress) as (stack, source):
-        before = _tree_before(stack, number)
-        induced = induce_recipe(patch, source, before, stack.tree)
-        place = PatchSlot(source, before, store.repository(component), stack.objects)
-        if not is_as_written(patch, place, stack.tree):
-            what = "a recipe gives the same files, but not this file to the byte"
-            hint = "patchkit refresh --canonical writes the patch as a recipe would, first"
-            raise NoRecipeError(Problem(what, patch.where, hint))
-    written = _write_beside(manifest.root, patch, induced.text) if write else ()
-    counts = tuple(counts_of(induced.recipe, induced.run))
-    return InducedRecipe(patch.name, recipe_name(patch.name), induced.text, counts, written)
-
-
-def _write_beside(root: Path, patch: LoadedPatch, text: bytes) -> tuple[str, ...]:
-    assert patch.path is not None
-    recipe = _recipe_beside(patch.path)
-    if recipe.exists():
-        raise UsageError(f"{recipe.name} is there already", hint="delete it, or leave out --write")
-    named = naming_recipe(patch)
-    write_set(root, {recipe: text, patch.path: named}, {recipe: None, patch.path: patch.data})
-    return tuple(each.relative_to(root).as_posix() for each in (recipe, patch.path))
-
-
 def patches_of(
     manifest: Manifest, component: Component, store: Store, progress: Progress
 ) -> tuple[LoadedPatch, ...]:
     """The component's patches; those that are still to be made are empty ones."""
     series = load_series(manifest, component, store, progress, to_generate=True)
     return with_headers(series.patches)
-
-
-def _recipe_beside(patch: Path) -> Path:
-    return patch.with_name(recipe_name(patch.name))
 
 
 @contextmanager
@@ -389,9 +323,21 @@ def _text(start: RecipeStart, expect: str | int) -> bytes:
     head = {
         "id": slug(stem),
         "language": start.language,
-        "rule": pattern_rule(start.language, start.pattern or ""),
+        "rule": _pattern_rule(start.language, start.pattern or ""),
     }
     return block_yaml({**data, "rules": [{**head, **deed, **scope}]})
+
+
+def _pattern_rule(language: str, text: str) -> dict[str, Any]:
+    """The rule that finds such code, as a person would write it."""
+    if language != "python" or not text.startswith("@"):
+        return {"pattern": text}
+    name = text[1:].partition("#")[0].strip()
+    if re.fullmatch(r"[\w.]+", name):
+        # a comment behind it belongs to the decorator, so its text is not compared
+        return {"kind": "decorator", "has": {"pattern": name}}
+    # a decorator is code only before a definition
+    return {"pattern": {"context": f"{text}\ndef f(): ...", "selector": "decorator"}}
 
 
 def _message(start: RecipeStart, stem: str) -> str:

@@ -34,10 +34,10 @@ def run_examples(recipe: Recipe) -> Iterator[ExampleResult]:
         if isinstance(rule, CodeRule):
             check_rule(rule)
         for example in rule.examples:
-            yield _run(recipe, rule, example)
+            yield _run_example(recipe, rule, example)
 
 
-def _run(recipe: Recipe, rule: Rule, example: Example) -> ExampleResult:
+def _run_example(recipe: Recipe, rule: Rule, example: Example) -> ExampleResult:
     result = ExampleResult(rule.id, str(example.where))
     path = "example" + (LANGUAGES[rule.language][0] if isinstance(rule, CodeRule) else "")
     alone = replace(rule, scope=Scope((path,)), expect=_ANY, allow=())

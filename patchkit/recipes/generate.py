@@ -22,7 +22,7 @@ from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.header import format_header, is_trailers
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.mail import parse_patch, subject_from, with_trailer
+from patchkit.model.mail import parse_patch
 from patchkit.model.names import recipe_name
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
@@ -111,15 +111,6 @@ def recipe_of(patch: LoadedPatch) -> Recipe | None:
         what = f"names {named} as its recipe, not {wanted}"
         raise BadInputError(Problem(what, patch.where, "a recipe is called like its patch"))
     return load_recipe(path, shown)
-
-
-def naming_recipe(patch: LoadedPatch) -> bytes:
-    """The patch's file with the trailer that names the recipe beside it; all else is kept.
-
-    A raw diff gets a header with its name as the subject, which says no more than the name.
-    """
-    trailer = f"Recipe: {recipe_name(patch.name)}"
-    return with_trailer(patch.file, trailer, subject_from(patch.name))
 
 
 def with_headers(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jinja2
-import jinja2.sandbox
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from patchkit.errors import BadInputError, PatchkitError, Problem
 
@@ -30,7 +30,7 @@ class ProjectTemplates:
             shipped,
             jinja2.PrefixLoader({"shipped": shipped}),
         ]
-        self._environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        self._environment = ImmutableSandboxedEnvironment(
             loader=jinja2.ChoiceLoader(loaders),
             undefined=jinja2.StrictUndefined,
             autoescape=False,  # what is made is no HTML: each filter knows its notation

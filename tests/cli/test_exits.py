@@ -212,11 +212,6 @@ class Scene:
         jobs = self.project.run("matrix", "--json").out.replace('"demo: demo"', '"demo: other"')
         self.project.write({"jobs.json": jobs})
 
-    def by_hand(self) -> None:
-        """The last patch adds lines, as no rule does."""
-        end = {"other.txt": f"{_OTHER}line 21\n"}
-        self.project.write({"patches/demo/spell-ten.patch": make_patch(_START, end, subject="S")})
-
     def _edit(self, name: str, old: str, new: str) -> None:
         path = self.project.checkout("demo") / name
         assert old in path.read_text()
@@ -351,10 +346,6 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("recipe new", 1, _untouched, (*_NEW_RECIPE, "return nothing")),
     ("recipe new", 4, _untouched, (*_NEW_RECIPE, "return (")),
     ("recipe new", 5, Scene.gone, (*_NEW_RECIPE, "return $X")),
-    ("recipe induce", 0, _untouched, ("recipe", "induce", "greet-warmly")),
-    ("recipe induce", 1, Scene.by_hand, ("recipe", "induce", "spell-ten")),
-    ("recipe induce", 4, Scene.corrupt, ("recipe", "induce", "greet-warmly")),
-    ("recipe induce", 5, Scene.gone, ("recipe", "induce", "greet-warmly")),
     ("doctor", 0, _untouched, ("doctor", "--only", "metadata")),
     ("doctor", 1, Scene.needing, ("doctor", "--only", "variables")),
     ("doctor", 4, Scene.misspelt, ("doctor",)),

@@ -1,4 +1,4 @@
-"""`patchkit recipe test`, `recipe try`, `recipe new`, `recipe induce`."""
+"""`patchkit recipe test`, `recipe try`, `recipe new`."""
 
 from __future__ import annotations
 
@@ -211,49 +211,3 @@ def _require_one_deed(start: RecipeStart, *, remove: bool) -> None:
     if start.language not in LANGUAGES:
         hint = f"one of {', '.join(LANGUAGES)}"
         raise UsageError(f"{start.language} is not among the languages", hint=hint)
-
-
-@command(
-    examples=[
-        ("patchkit recipe induce jit-off -m qwen3-vl-npu -c megatron-lm", "print the recipe"),
-        ("patchkit recipe induce jit-off -m qwen3-vl-npu -c megatron-lm --write", "and use it"),
-    ],
-    exits={
-        ExitCode.OK: "the recipe regenerates the patch, byte for byte",
-        ExitCode.FINDING: "no recipe was found that does",
-        ExitCode.BAD_INPUT: "a patch cannot be read, or does not apply",
-        ExitCode.ENVIRONMENT: "an upstream could not be fetched",
-    },
-    result="patchkit.ops.recipe:InducedRecipe",
-)
-def induce(
-    patch: Annotated[str, typer.Argument(metavar="PATCH", help="A patch of the component.")],
-    *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="Put it beside the patch, whose message then names it.")
-    ] = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> ExitCode:
-    """Find a recipe for a patch that repeats one change.
-
-    It is printed only if running it gives the very patch; else the changes are named that no rule
-    was found for.
-    """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress_bar import showing_progress
-    from patchkit.cli.recipe_output import render_induced
-    from patchkit.ops.recipe import induce as find_recipe
-    from patchkit.upstream.store import Store
-
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    picked = pick_component(chosen, component)
-    store = Store(cache_folder(cache), offline=offline)
-    with showing_progress(terminal) as progress:
-        found = find_recipe(chosen, picked, patch, store=store, progress=progress, write=write)
-    return terminal.report("recipe induce", found, ExitCode.OK, render_induced(chosen.name))
