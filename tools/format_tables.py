@@ -20,7 +20,7 @@ from patchkit.manifest.types import (
     Shape,
     Text,
 )
-from patchkit.recipes.recipe_format import RECIPE, recipe_schema
+from patchkit.recipes.recipe_file import RECIPE, recipe_schema
 
 BEGIN = "<!-- generated: the tables; `python -m tools.reference` writes them -->"
 END = "<!-- end of what is generated -->"

@@ -30,7 +30,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.series_file import parse_series
 from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.stack.build import SeriesPatch
-from patchkit.stack.importing import Incoming, _readable
+from patchkit.stack.importing import ImportedPatch, _readable
 from patchkit.stack.lockfile import load_lock
 from patchkit.upstream.archive import Limits, unpack
 from tests.guards.contracts.test_module_uses import CALLS, LIB
@@ -129,7 +129,7 @@ def mail(random: Random) -> None:
             again = parse_patch(written + _CHANGE, name="x.patch").header
             assert again is not None
             assert format_header(again) == written
-        _readable([Incoming("x.patch", data, "x")])
+        _readable([ImportedPatch("x.patch", data, "x")])
 
 
 def mail_as_git(random: Random) -> None:

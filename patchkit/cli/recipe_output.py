@@ -19,7 +19,7 @@ from patchkit.ops.recipe import (
     RuleCount,
     ShownSite,
 )
-from patchkit.recipes.examples import ExampleResult
+from patchkit.recipes.run import ExampleResult
 
 
 def render_tests(terminal: Terminal, report: RecipeTestReport) -> None:

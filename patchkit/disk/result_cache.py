@@ -40,7 +40,7 @@ def remember(path: Path, data: object) -> None:
         replace_file(path, sha256(body).hexdigest().encode() + b"\n" + body)
 
 
-class Notes:
+class ResultCache:
     """Answers by question, in one file, each of which follows from its question and the file's key.
 
     What nobody asked since it was opened is forgotten when it is closed: it is of files long gone.

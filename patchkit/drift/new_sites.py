@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from patchkit.disk.result_cache import Notes, memory_path, recall, remember
+from patchkit.disk.result_cache import ResultCache, memory_path, recall, remember
 from patchkit.gitcmd.first_parent import Landing, landings
 from patchkit.gitcmd.tree_view import Terrain
 from patchkit.guards.residual.baseline import Fingerprint, fingerprint
@@ -50,7 +50,7 @@ def find_new_sites(along: Along, rules: Sequence[Rule], cache: Path) -> tuple[Fo
     kept = _kept(recall(path))
     if kept is None:
         # for the next tip: most of its files are those of this one
-        notes = Notes(memory_path(cache, "new-sites", [_FORM, *line, *looked_for]))
+        notes = ResultCache(memory_path(cache, "new-sites", [_FORM, *line, *looked_for]))
         kept = tuple(_Looking(along, rules, notes).find())
         notes.close()
         remember(path, [to_builtins(each) for each in kept])
@@ -71,7 +71,7 @@ def made_by(site: Site, recipes: Iterable[Recipe]) -> bool:
 class _Looking(Struct, frozen=True):
     along: Along
     rules: Sequence[Rule]
-    notes: Notes
+    notes: ResultCache
 
     def find(self) -> Iterable[FoundSite]:
         pin, tip = self._files(self.along.history.pin), self._files(self.along.history.tip)

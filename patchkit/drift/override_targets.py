@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field, to_builtins
 
-from patchkit.disk.result_cache import Notes, memory_path, recall, remember
+from patchkit.disk.result_cache import ResultCache, memory_path, recall, remember
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import Landed, MovedTarget
 from patchkit.gitcmd.first_parent import Landing, landings
@@ -54,7 +54,7 @@ def find_moved_targets(
     if kept is not None:
         return kept
     # for the next tip: most of its files are those of this one
-    notes = Notes(memory_path(cache, "replaced", [_FORM, *line, *about]))
+    notes = ResultCache(memory_path(cache, "replaced", [_FORM, *line, *about]))
     looking = _Looking(along, component, declared, notes)
     then, now = looking.resolver(history.pin), looking.resolver(history.tip)
     reviewed = as_it_was(then, list(calls.below(declared.packages)), history.pin)
@@ -87,7 +87,7 @@ class _Looking(Struct, frozen=True):
     along: Along
     component: str
     declared: Overrides
-    notes: Notes
+    notes: ResultCache
 
     def resolver(self, commit: str) -> Resolver:
         """What resolves names at a commit; brings the packages' files."""

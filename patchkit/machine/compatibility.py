@@ -10,15 +10,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 
 from msgspec import Struct
 
 from patchkit.machine.ascend import AscendHost, InstalledSoftware, TargetPython
-from patchkit.machine.diagnosis import Diagnosis, MachineVerdict, Topic
-from patchkit.machine.requirements import Wish, Wishes
-from patchkit.machine.versions import exact, release, satisfies
+from patchkit.machine.requirements import (
+    DeclaredRequirement,
+    DeclaredRequirements,
+    exact,
+    release,
+    satisfies,
+)
 from patchkit.manifest.values import SYSTEM_SOFTWARE, Environment, normal_name
-from patchkit.rendering.shell import quote
+from patchkit.rendering.notation import quote
+
+# What was found out about one thing that a stack needs, and what to do about it.
+
+
+class Topic(str, Enum):
+    """What can be looked at by itself."""
+
+    SYSTEM = "system"  # Python, CANN, NNAL, driver
+    PACKAGES = "packages"  # what is installed in the Python
+    VARIABLES = "variables"  # the environment of this shell
+    METADATA = "metadata"  # what components ask for, beside the manifest
+
+
+class MachineVerdict(str, Enum):
+    """How a thing stands."""
+
+    OK = "ok"
+    WRONG = "wrong"
+    MISSING = "missing"
+    UNCERTAIN = "uncertain"  # it could not be found out
+    NOTE = "note"  # worth knowing, and known to be harmless
+
+
+#: These are findings; an uncertainty is told, and fails nothing.
+FINDINGS = (MachineVerdict.WRONG, MachineVerdict.MISSING)
+
+
+class Diagnosis(Struct, frozen=True):
+    """One thing.
+
+    `name` is what it is called in the manifest, `wanted` what the manifest says of it, `found` what
+    is there, in words; `where` is the file or program that told it; `advice` what to do.
+    """
+
+    topic: Topic
+    name: str
+    verdict: MachineVerdict
+    wanted: str = ""
+    found: str = ""
+    where: str = ""
+    advice: str = ""
+
 
 _VISION = "https://github.com/pytorch/vision"
 _ASCEND = "https://gitcode.com/Ascend/pytorch"
@@ -254,7 +301,7 @@ def _mismatch(each: VersionMismatch, where: str) -> Diagnosis:
     )
 
 
-class Offer(Struct, frozen=True):
+class AvailableVersions(Struct, frozen=True):
     """What a stack gives to its components, all by normal name.
 
     `versions` are the manifest's specifiers and the versions of components; `unsupported` are
@@ -266,29 +313,37 @@ class Offer(Struct, frozen=True):
     taken_off: frozenset[str] = frozenset()
 
 
-def diagnose_component(component: str, wishes: Wishes, offer: Offer) -> Iterator[Diagnosis]:
+def diagnose_component(
+    component: str, requirements: DeclaredRequirements, offer: AvailableVersions
+) -> Iterator[Diagnosis]:
     """What a component's own metadata asks for that the manifest does not give."""
-    yield from _python(component, wishes, offer.versions)
+    yield from _python(component, requirements, offer.versions)
     seen: set[tuple[str, str]] = set()
-    for wish in wishes.wishes:
+    for wish in requirements.requirements:
         for each in _wish(component, wish, offer):
             if (each.name, each.wanted) not in seen:
                 seen.add((each.name, each.wanted))
                 yield each
-    for text in wishes.unread:
+    for text in requirements.unread:
         wanted = ("metadata", component, "its requirements")
         yield _of(wanted, MachineVerdict.UNCERTAIN, text, "", "look at them yourself")
 
 
-def _python(component: str, wishes: Wishes, versions: Mapping[str, str]) -> Iterator[Diagnosis]:
+def _python(
+    component: str, requirements: DeclaredRequirements, versions: Mapping[str, str]
+) -> Iterator[Diagnosis]:
     ours = versions.get("python", "")
-    if not wishes.python or not ours:
+    if not requirements.python or not ours:
         return
-    if not set(_pythons(ours)) & set(_pythons(wishes.python)):
-        wanted = ("metadata", component, f"Python {wishes.python}")
+    if not set(_pythons(ours)) & set(_pythons(requirements.python)):
+        wanted = ("metadata", component, f"Python {requirements.python}")
         advice = "no Python fits both: another pin of the component, or another Python"
         yield _of(
-            wanted, MachineVerdict.WRONG, f"the manifest says {ours}", wishes.python_file, advice
+            wanted,
+            MachineVerdict.WRONG,
+            f"the manifest says {ours}",
+            requirements.python_file,
+            advice,
         )
 
 
@@ -297,7 +352,9 @@ def _pythons(specifier: str) -> list[str]:
     return [p for p in _PYTHONS if any(satisfies(f"{p}.{n}", specifier) for n in range(40))]
 
 
-def _wish(component: str, wish: Wish, offer: Offer) -> Iterator[Diagnosis]:
+def _wish(
+    component: str, wish: DeclaredRequirement, offer: AvailableVersions
+) -> Iterator[Diagnosis]:
     requirement, name = wish.requirement, normal_name(wish.requirement.name)
     if requirement.marker is not None and not requirement.marker.evaluate(_target(offer.versions)):
         return
@@ -317,7 +374,7 @@ def _wish(component: str, wish: Wish, offer: Offer) -> Iterator[Diagnosis]:
         yield _settled(wanted, wish, f"the manifest says {name} {version}")
 
 
-def _settled(wanted: tuple[str, str, str], wish: Wish, found: str) -> Diagnosis:
+def _settled(wanted: tuple[str, str, str], wish: DeclaredRequirement, found: str) -> Diagnosis:
     """A contradiction, unless no step lets pip follow the metadata, or nobody knows yet."""
     if not wish.enforced:
         return _of(wanted, MachineVerdict.NOTE, f"{found}; --no-deps keeps pip from it", wish.file)

@@ -15,6 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from patchkit.manifest.values import InstallStep, normal_name
 from patchkit.model.objects import lines_of
@@ -31,7 +33,7 @@ _FILE = re.compile(r"(?:-r|--requirement)[ =]*([^\s'\"]+)")
 _LONGEST = 1000  # characters of a requirement
 
 
-class Wish(Struct, frozen=True):
+class DeclaredRequirement(Struct, frozen=True):
     """A requirement, and the file that has it.
 
     `enforced`: an install step makes pip follow it. `certain`: the file is what pip goes by, and
@@ -44,10 +46,10 @@ class Wish(Struct, frozen=True):
     certain: bool = True
 
 
-class Wishes(Struct, frozen=True):
+class DeclaredRequirements(Struct, frozen=True):
     """All that a component asks for: `python` is its specifier, `unread` what stays unknown."""
 
-    wishes: tuple[Wish, ...] = ()
+    requirements: tuple[DeclaredRequirement, ...] = ()
     python: str = ""
     python_file: str = ""
     unread: tuple[str, ...] = ()
@@ -66,19 +68,21 @@ class _Installation(Struct, frozen=True):
     files: tuple[str, ...] = ()
 
 
-def read_wishes(read: ReadFile, steps: Sequence[InstallStep]) -> Wishes:
+def read_requirements(read: ReadFile, steps: Sequence[InstallStep]) -> DeclaredRequirements:
     """What a component asks for as its install steps install it; without steps: as it stands."""
-    found = Wishes()
+    found = DeclaredRequirements()
     installations = list(_installations(steps)) or [_Installation("", own=True, enforced=False)]
     for each in installations:
         for more in (_metadata(read, each), _requirement_files(read, each)):
-            found = Wishes(
-                (*found.wishes, *more.wishes),
+            found = DeclaredRequirements(
+                (*found.requirements, *more.requirements),
                 found.python or more.python,
                 found.python_file or more.python_file,
                 (*found.unread, *more.unread),
             )
-    return Wishes(tuple(dict.fromkeys(found.wishes)), found.python, found.python_file, found.unread)
+    return DeclaredRequirements(
+        tuple(dict.fromkeys(found.requirements)), found.python, found.python_file, found.unread
+    )
 
 
 def taken_off(steps: Sequence[InstallStep]) -> frozenset[str]:
@@ -101,9 +105,9 @@ def _installations(steps: Sequence[InstallStep]) -> Iterator[_Installation]:
                 yield _Installation(step.directory, own, enforced, frozenset(names), files)
 
 
-def _metadata(read: ReadFile, where: _Installation) -> Wishes:
+def _metadata(read: ReadFile, where: _Installation) -> DeclaredRequirements:
     if not where.own:
-        return Wishes()
+        return DeclaredRequirements()
     prefix = f"{where.folder}/" if where.folder else ""
     for name, parse in (
         ("pyproject.toml", _pyproject),
@@ -116,23 +120,23 @@ def _metadata(read: ReadFile, where: _Installation) -> Wishes:
             continue
         told = parse(data.decode("utf-8", "replace"), where.extras)
         if told is not None:
-            wishes = _wishes(told, prefix + name, where.enforced)
-            return _guessed(read, prefix, wishes) if wishes.unread else wishes
-    return Wishes()
+            requirements = _requirements(told, prefix + name, where.enforced)
+            return _guessed(read, prefix, requirements) if requirements.unread else requirements
+    return DeclaredRequirements()
 
 
-def _guessed(read: ReadFile, prefix: str, known: Wishes) -> Wishes:
+def _guessed(read: ReadFile, prefix: str, known: DeclaredRequirements) -> DeclaredRequirements:
     """Where code makes the requirements: those of requirements.txt, which it probably reads."""
     path = f"{prefix}requirements.txt"
     data = read(path)
-    if data is None or known.wishes:
+    if data is None or known.requirements:
         return known
     lines = _requirement_lines(data)
-    more = _wishes(_Told(lines, certain=False), path, enforced=True)
-    return Wishes(more.wishes, known.python, known.python_file, known.unread)
+    more = _requirements(_FileMetadata(lines, certain=False), path, enforced=True)
+    return DeclaredRequirements(more.requirements, known.python, known.python_file, known.unread)
 
 
-class _Told(Struct, frozen=True):
+class _FileMetadata(Struct, frozen=True):
     """What one file says."""
 
     lines: tuple[str, ...]
@@ -141,29 +145,31 @@ class _Told(Struct, frozen=True):
     certain: bool = True
 
 
-def _wishes(told: _Told, file: str, enforced: bool) -> Wishes:
-    wishes: list[Wish] = []
+def _requirements(told: _FileMetadata, file: str, enforced: bool) -> DeclaredRequirements:
+    requirements: list[DeclaredRequirement] = []
     unread = [f"{file}: {told.unread}"] if told.unread and enforced else []
     for line in told.lines:
         try:
             if len(line) > _LONGEST:
                 raise InvalidRequirement(line)
-            wishes.append(Wish(Requirement(line), file, enforced, told.certain))
+            requirements.append(
+                DeclaredRequirement(Requirement(line), file, enforced, told.certain)
+            )
         except InvalidRequirement:
             unread.append(f"{file}: {line[:_LONGEST]!r} is no requirement")
     python = told.python if len(told.python) <= _LONGEST else ""
-    return Wishes(tuple(wishes), python, file if python else "", tuple(unread))
+    return DeclaredRequirements(tuple(requirements), python, file if python else "", tuple(unread))
 
 
-def _pyproject(text: str, extras: frozenset[str]) -> _Told | None:
+def _pyproject(text: str, extras: frozenset[str]) -> _FileMetadata | None:
     try:
         tomllib = import_module("tomllib")
     except ImportError:
-        return _Told((), unread="reading it needs a patchkit on Python 3.11 or later")
+        return _FileMetadata((), unread="reading it needs a patchkit on Python 3.11 or later")
     try:
         project = tomllib.loads(text).get("project")
     except (ValueError, RecursionError) as error:
-        return _Told((), unread=f"not TOML: {error}")
+        return _FileMetadata((), unread=f"not TOML: {error}")
     if not isinstance(project, dict):
         return None  # only the build system: the rest is in another file
     lines = _texts(project.get("dependencies"))
@@ -173,10 +179,10 @@ def _pyproject(text: str, extras: frozenset[str]) -> _Told | None:
     dynamic = project.get("dynamic")
     if isinstance(dynamic, list) and "dependencies" in dynamic:
         return None  # a build made them, or code will
-    return _Told(tuple(lines), str(project.get("requires-python", "")))
+    return _FileMetadata(tuple(lines), str(project.get("requires-python", "")))
 
 
-def _pkg_info(text: str, extras: frozenset[str]) -> _Told | None:
+def _pkg_info(text: str, extras: frozenset[str]) -> _FileMetadata | None:
     headers = HeaderParser().parsestr(text)
     lines = headers.get_all("Requires-Dist")
     if lines is None:
@@ -189,29 +195,29 @@ def _pkg_info(text: str, extras: frozenset[str]) -> _Told | None:
                 re.sub(r"\s*(?:and\s+)?extra\s*==\s*['\"][^'\"]+['\"]", "", line).rstrip("; ")
             )
     # pyproject.toml was looked at before: its build makes them, and may make others here
-    return _Told(tuple(wanted), headers.get("Requires-Python", ""), certain=False)
+    return _FileMetadata(tuple(wanted), headers.get("Requires-Python", ""), certain=False)
 
 
-def _setup_cfg(text: str, extras: frozenset[str]) -> _Told | None:
+def _setup_cfg(text: str, extras: frozenset[str]) -> _FileMetadata | None:
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        return _Told((), unread=f"not readable: {lines_of(error.message)[0]}")
+        return _FileMetadata((), unread=f"not readable: {lines_of(error.message)[0]}")
     if not parser.has_option("options", "install_requires"):
         return None
     lines = lines_of(parser.get("options", "install_requires"))
     for extra in sorted(extras):
         lines += lines_of(parser.get("options.extras_require", extra, fallback=""))
     python = parser.get("options", "python_requires", fallback="")
-    return _Told(tuple(line for line in lines if line.strip() and line[0] != "#"), python)
+    return _FileMetadata(tuple(line for line in lines if line.strip() and line[0] != "#"), python)
 
 
-def _setup_py(text: str, _extras: frozenset[str]) -> _Told | None:
+def _setup_py(text: str, _extras: frozenset[str]) -> _FileMetadata | None:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _Told((), unread="not Python that can be read")
+        return _FileMetadata((), unread="not Python that can be read")
     constants = {
         target.id: node.value
         for node in tree.body
@@ -224,21 +230,21 @@ def _setup_py(text: str, _extras: frozenset[str]) -> _Told | None:
             for keyword in call.keywords:
                 if keyword.arg == "install_requires":
                     return _listed(keyword.value, constants)
-    return _Told(())
+    return _FileMetadata(())
 
 
-def _listed(node: ast.expr, constants: Mapping[str, ast.expr]) -> _Told:
+def _listed(node: ast.expr, constants: Mapping[str, ast.expr]) -> _FileMetadata:
     if isinstance(node, ast.Name):
         node = constants.get(node.id, node)
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return _Told((), unread="its requirements are made by code")
-    return _Told(tuple(_texts(value)))
+        return _FileMetadata((), unread="its requirements are made by code")
+    return _FileMetadata(tuple(_texts(value)))
 
 
-def _requirement_files(read: ReadFile, where: _Installation) -> Wishes:
-    wishes: tuple[Wish, ...] = ()
+def _requirement_files(read: ReadFile, where: _Installation) -> DeclaredRequirements:
+    requirements: tuple[DeclaredRequirement, ...] = ()
     unread: tuple[str, ...] = ()
     for name in where.files:
         path = _below(where.folder, name)
@@ -246,9 +252,9 @@ def _requirement_files(read: ReadFile, where: _Installation) -> Wishes:
         if path is None or data is None:
             unread = (*unread, f"{name} is not in the component")
             continue
-        more = _wishes(_Told(_requirement_lines(data)), path, where.enforced)
-        wishes, unread = (*wishes, *more.wishes), (*unread, *more.unread)
-    return Wishes(wishes, unread=unread)
+        more = _requirements(_FileMetadata(_requirement_lines(data)), path, where.enforced)
+        requirements, unread = (*requirements, *more.requirements), (*unread, *more.unread)
+    return DeclaredRequirements(requirements, unread=unread)
 
 
 def _requirement_lines(data: bytes) -> tuple[str, ...]:
@@ -275,3 +281,36 @@ def _below(folder: str, name: str) -> str | None:
 
 def _texts(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+# Version specifiers against versions, those of packages and those of Ascend's software.
+
+
+def satisfies(version: str, specifier: str) -> bool | None:
+    """Whether a version is one that the specifier allows; None if it is no version (PEP 440).
+
+    Ascend's 8.1.RC1 is a version: 8.1rc1. A release candidate counts where it is what is there.
+    """
+    try:
+        return SpecifierSet(specifier).contains(Version(version), prereleases=True)
+    except (InvalidVersion, InvalidSpecifier):
+        return None
+
+
+def exact(specifier: str) -> str | None:
+    """The only version that a specifier allows; None if it leaves a choice."""
+    try:
+        clauses = list(SpecifierSet(specifier))
+    except InvalidSpecifier:
+        return None
+    if len(clauses) != 1 or clauses[0].operator not in ("==", "==="):
+        return None
+    return None if clauses[0].version.endswith("*") else clauses[0].version
+
+
+def release(version: str) -> str:
+    """The release that a version belongs to: 2.8.0 of 2.8.0.post2, of 2.8.0rc1 and of 2.8.0+cpu."""
+    try:
+        return ".".join(str(part) for part in Version(version).release)
+    except InvalidVersion:
+        return version

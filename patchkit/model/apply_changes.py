@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.model.diff_parse import apply_delta, split_lines
-from patchkit.model.hunks import Misfit, place_hunks
+from patchkit.model.hunks import HunkMismatch, place_hunks
 from patchkit.model.merging.scopes import ELSEWHERE, PYTHON, misplaced_hunks
 from patchkit.model.names import unsafe_path
 from patchkit.model.objects import (
@@ -388,7 +388,7 @@ def _clash(
     return _ClashError(Clash(named, reason, change.line, detail=detail))
 
 
-def _misfit_clash(change: FileChange, misfit: Misfit, terse: bool) -> Clash:
+def _misfit_clash(change: FileChange, misfit: HunkMismatch, terse: bool) -> Clash:
     return Clash(
         change.path,
         Reason.CONTEXT,

@@ -190,7 +190,7 @@ _HEX = re.compile(rb"[0-9a-f]+")
 _MODE = re.compile(rb"[ \t\v\f\r]*([+-]?[0-7]+)[ \t\n\r]")
 
 
-class Offences(Struct):
+class HeaderProblems(Struct):
     """What is wrong with a diff; lines are given by index, and told by their number in the file."""
 
     name: str
@@ -272,7 +272,7 @@ def starts_plain(lines: Sequence[bytes], index: int) -> bool:
 
 
 def read_plain_header(
-    lines: Sequence[bytes], at: int, strip: int, offences: Offences
+    lines: Sequence[bytes], at: int, strip: int, offences: HeaderProblems
 ) -> HeaderDraft | None:
     """The header in the two lines from `at` on; None if it is unsound."""
     old, new = lines[at][4:], lines[at + 1][4:]
@@ -297,7 +297,7 @@ def read_plain_header(
 
 
 def read_git_header(
-    lines: Sequence[bytes], at: int, strip: int, offences: Offences
+    lines: Sequence[bytes], at: int, strip: int, offences: HeaderProblems
 ) -> tuple[HeaderDraft | None, int]:
     """The header that the `diff --git` line at `at` opens, and the index of the line after it.
 
@@ -319,7 +319,7 @@ class _Reader(Struct):
     lines: Sequence[bytes]
     opening: bytes
     strip: int
-    offences: Offences
+    offences: HeaderProblems
     at: int
 
     def take(self, line: bytes) -> bool:
@@ -466,7 +466,7 @@ _LINES: tuple[tuple[bytes, _Line], ...] = (
 )
 
 
-def _nameless(offences: Offences, at: int, strip: int) -> None:
+def _nameless(offences: HeaderProblems, at: int, strip: int) -> None:
     folders = "1 leading folder is" if strip == 1 else f"{strip} leading folders are"
     offences.add(
         at,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from patchkit.errors import BadInputError
 from patchkit.model.diff_header import (
     HeaderDraft,
-    Offences,
+    HeaderProblems,
     read_git_header,
     read_plain_header,
     starts_plain,
@@ -220,7 +220,7 @@ class _Parser:
     """Walks over the lines; `_at` is the index of the next one."""
 
     def __init__(self, lines: list[bytes], first_line: int, strip: int, name: str) -> None:
-        self.offences = Offences(name, first_line)
+        self.offences = HeaderProblems(name, first_line)
         self.stray: list[int] = []
         self._lines = lines
         self._strip = strip

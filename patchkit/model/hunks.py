@@ -27,7 +27,7 @@ _BEFORE: dict[bytes, tuple[bytes, int]] = {}
 _REMEMBERED = 512
 
 
-class Misfit(Struct, frozen=True):
+class HunkMismatch(Struct, frozen=True):
     """A hunk that has no place.
 
     `number` is its 1-based place among the hunks, `found` the lines of the file that stand where
@@ -49,7 +49,7 @@ class Placement(Struct, frozen=True):
 
     data: bytes | None
     offsets: tuple[int, ...] = ()
-    misfits: tuple[Misfit, ...] = ()
+    misfits: tuple[HunkMismatch, ...] = ()
 
 
 def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> Placement:
@@ -60,14 +60,14 @@ def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> P
     """
     image = _Image(data, _BEFORE if terse else None)
     offsets: list[int] = []
-    misfits: list[Misfit] = []
+    misfits: list[HunkMismatch] = []
     lines: list[bytes] = []
     moved = 0
     for number, hunk in enumerate(hunks, 1):
         placed = image.place(hunk)
         if placed is None:
             if terse:
-                misfits.append(Misfit(number, hunk, (), 0))
+                misfits.append(HunkMismatch(number, hunk, (), 0))
                 continue
             lines = lines or data.split(b"\n")
             misfits.append(_misfit(lines, hunk, number, moved))
@@ -293,10 +293,10 @@ def _sides(lines: tuple[bytes, ...]) -> tuple[bytes, int, bytes, int, bytes | No
     return b"".join(old), len(old), b"".join(new), len(new), last
 
 
-def _misfit(lines: Sequence[bytes], hunk: Hunk, number: int, moved: int) -> Misfit:
+def _misfit(lines: Sequence[bytes], hunk: Hunk, number: int, moved: int) -> HunkMismatch:
     """What stands where the hunk should go; `lines` of the file are without their newlines."""
     first = max(hunk.old_start - 1 + moved, 0)
     ended = [line + b"\n" for line in lines[first : first + hunk.old_count]]
     if ended and first + len(ended) == len(lines):  # what follows the last newline
         ended[-1] = lines[-1]
-    return Misfit(number, hunk, tuple(line for line in ended if line), first + 1)
+    return HunkMismatch(number, hunk, tuple(line for line in ended if line), first + 1)

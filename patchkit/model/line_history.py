@@ -20,7 +20,7 @@ from patchkit.model.outcome import FileOutcome
 from patchkit.model.patch import FileChange, Hunk, Kind
 
 
-class Strand(Struct, frozen=True):
+class LineLife(Struct, frozen=True):
     """One line, with its newline: in every version from `born` up to, not including, `died`."""
 
     text: bytes
@@ -40,7 +40,7 @@ class VersionEdit(Struct, frozen=True):
     lines: tuple[bytes, ...]
 
 
-class Touched(Struct, frozen=True):
+class EditNeighbours(Struct, frozen=True):
     """What an edit of the last version meets; versions, 0 for lines of the base.
 
     `replaced`: where the lines that it removes or changes came from. `before` and `after`: where
@@ -57,7 +57,7 @@ class Touched(Struct, frozen=True):
 class Weave(Struct, frozen=True):
     """The versions of one file."""
 
-    strands: tuple[Strand, ...]
+    strands: tuple[LineLife, ...]
 
     def version(self, number: int) -> bytes:
         """The contents of the file in that version."""
@@ -76,16 +76,16 @@ class Weave(Struct, frozen=True):
             for place in places[edit.start : edit.end]:
                 strands[place] = replace(strands[place], died=number)
             at = places[edit.start] if edit.start < len(places) else len(strands)
-            strands[at:at] = [Strand(text, number) for text in edit.lines]
+            strands[at:at] = [LineLife(text, number) for text in edit.lines]
         return Weave(tuple(strands))
 
-    def touched(self, edit: VersionEdit) -> Touched:
+    def touched(self, edit: VersionEdit) -> EditNeighbours:
         """Which versions an edit of the last version has to do with."""
         places = self._living()
         first = places[edit.start - 1] if edit.start else -1
         last = places[edit.end] if edit.end < len(places) else len(self.strands)
         gap = self.strands[first + 1 : last]
-        return Touched(
+        return EditNeighbours(
             replaced=frozenset(each.born for each in gap if each.died is None),
             before=self.strands[first].born if edit.start else None,
             after=self.strands[last].born if edit.end < len(places) else None,
@@ -98,7 +98,7 @@ class Weave(Struct, frozen=True):
         An edit may only be made as of a version that has all the lines which it removes.
         """
         places = self._living()
-        strands: list[Strand | None] = list(self.strands)
+        strands: list[LineLife | None] = list(self.strands)
         for number, edit in reversed(edits):
             removed = places[edit.start : edit.end]
             at = self._insertion(places, number, edit)
@@ -107,7 +107,7 @@ class Weave(Struct, frozen=True):
                 assert old.born <= number
                 # a line that came and goes with one patch was never there
                 strands[place] = replace(old, died=number) if old.born < number else None
-            strands[at:at] = [Strand(text, number) for text in edit.lines]
+            strands[at:at] = [LineLife(text, number) for text in edit.lines]
         return Weave(tuple(each for each in strands if each is not None))
 
     def _insertion(self, places: Sequence[int], number: int, edit: VersionEdit) -> int:
@@ -123,7 +123,7 @@ class Weave(Struct, frozen=True):
 
 def weave(data: bytes) -> Weave:
     """The weave of a file that has one version yet, number 0; empty for one that is not there."""
-    return Weave(tuple(Strand(line, 0) for line in split_lines(data)))
+    return Weave(tuple(LineLife(line, 0) for line in split_lines(data)))
 
 
 # Which patch each line comes from, and so which patches need which. Patches are numbered from 1, 0

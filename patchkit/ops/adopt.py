@@ -21,7 +21,7 @@ from patchkit.model.series_file import Series, parse_series
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.refresh.project_files import Project, files_of, foresee, other_uses, patch_names_in
 from patchkit.stack.build import Stack, build_stack
-from patchkit.stack.importing import ImportSource, Incoming, with_free_names
+from patchkit.stack.importing import ImportedPatch, ImportSource, with_free_names
 from patchkit.stack.lockfile import (
     LockedComponent,
     load_lock,
@@ -112,7 +112,7 @@ def adopt_patches(
     )
 
 
-def _fresh(found: ImportSource, old: LoadedSeries) -> list[Incoming]:
+def _fresh(found: ImportSource, old: LoadedSeries) -> list[ImportedPatch]:
     known = {patch.data for patch in old.patches}
     return [each for each in found.patches if each.data not in known]
 
@@ -123,7 +123,7 @@ def _loaded(found: ImportSource, home: SeriesFolder, old: LoadedSeries) -> tuple
     return tuple(_load(each, home) for each in named)
 
 
-def _load(patch: Incoming, home: SeriesFolder) -> LoadedPatch:
+def _load(patch: ImportedPatch, home: SeriesFolder) -> LoadedPatch:
     # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
     strip = max(home.component.strip, 1) if patch.strip is None else patch.strip
     where = home.path(patch.name)

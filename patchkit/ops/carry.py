@@ -36,7 +36,7 @@ from patchkit.model.series_file import parse_series
 from patchkit.stack.build import SeriesPatch, Stack, build_stack
 from patchkit.stack.patch_files import (
     CommitChange,
-    Original,
+    OriginalFile,
     PatchToWrite,
     export_patches,
     layout_of,
@@ -193,7 +193,7 @@ def _made_patches(
         if patch.name in new:
             # one that did not apply on the old base has its own words all the same
             words = CommitChange("", "", new[patch.name].message, new[patch.name].author)
-            original = Original(patch.file, old.get(patch.name, words))
+            original = OriginalFile(patch.file, old.get(patch.name, words))
             layout = layout_of(patch.file, patch.strip, patch.subdirectory)
             wanted.append(PatchToWrite(new[patch.name], original, layout))
             names.append(patch.name)

@@ -16,7 +16,11 @@ from patchkit.gitcmd.process import MINIMUM_GIT, require_git
 from patchkit.gitcmd.tree_view import Overlay, Terrain
 from patchkit.machine.ascend import DEFAULT_HOME, AscendHost, TargetPython, ask_python
 from patchkit.machine.compatibility import (
-    Offer,
+    FINDINGS,
+    AvailableVersions,
+    Diagnosis,
+    MachineVerdict,
+    Topic,
     diagnose_component,
     diagnose_packages,
     diagnose_profile,
@@ -24,8 +28,7 @@ from patchkit.machine.compatibility import (
     diagnose_software,
     diagnose_variables,
 )
-from patchkit.machine.diagnosis import FINDINGS, Diagnosis, MachineVerdict, Topic
-from patchkit.machine.requirements import read_wishes, taken_off
+from patchkit.machine.requirements import read_requirements, taken_off
 from patchkit.manifest.site_values import GivenValue, resolve_site
 from patchkit.manifest.values import (
     SYSTEM_SOFTWARE,
@@ -175,14 +178,14 @@ def _component(
             patches = load_series(manifest, component, store, progress).series_patches
             stack = build_stack(reader, base, patches)
             tree = Terrain(Overlay(reader, stack.objects), stack.tree)
-            wishes = read_wishes(tree.data, component.install)
+            requirements = read_requirements(tree.data, component.install)
     except PatchkitError as error:
         yield _unseen(component, str(error.problems[0]), check)
         return
     if not stack.clean:
         yield _unseen(component, "its patches do not apply", check)
         return
-    yield from diagnose_component(component.name, wishes, _offer(manifest, environment))
+    yield from diagnose_component(component.name, requirements, _offer(manifest, environment))
 
 
 def _unseen(component: Component, why: str, advice: str) -> Diagnosis:
@@ -192,7 +195,7 @@ def _unseen(component: Component, why: str, advice: str) -> Diagnosis:
     )
 
 
-def _offer(manifest: Manifest, environment: Environment) -> Offer:
+def _offer(manifest: Manifest, environment: Environment) -> AvailableVersions:
     """What the stack gives to its components; those from the package index have their pins."""
     versions = {normal_name(name): each for name, each in environment.versions.items()}
     for each in manifest.components:
@@ -200,4 +203,4 @@ def _offer(manifest: Manifest, environment: Environment) -> Offer:
             versions[normal_name(each.source.project)] = f"=={each.pin.version}"
     unsupported = {normal_name(name): reason for name, reason in environment.unsupported.items()}
     steps = [step for each in manifest.components for step in each.install]
-    return Offer(versions, unsupported, taken_off(steps))
+    return AvailableVersions(versions, unsupported, taken_off(steps))

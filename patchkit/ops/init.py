@@ -42,7 +42,7 @@ from patchkit.manifest.values import (
 from patchkit.manifest.write import component_data
 from patchkit.manifest.yaml_nodes import parse
 from patchkit.model.names import is_component_name
-from patchkit.templates import render_template
+from patchkit.templates.environments import render_template
 from patchkit.upstream.git import LATEST, Named, Refs, find_ref, is_pattern, list_refs
 from patchkit.upstream.index import sdist_hash
 

@@ -23,16 +23,14 @@ from patchkit.model.names import RECIPE_ENDING, is_patch_name, recipe_name, slug
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
 from patchkit.model.text import counted
-from patchkit.recipes.bounds import LANGUAGES
-from patchkit.recipes.examples import ExampleResult, run_examples
 from patchkit.recipes.generate import (
     Rewritten,
     rewrite,
     with_headers,
 )
 from patchkit.recipes.recipe_file import load_recipe, parse_recipe
-from patchkit.recipes.rule import Recipe
-from patchkit.recipes.run import RecipeRun
+from patchkit.recipes.rule import LANGUAGES, Recipe
+from patchkit.recipes.run import ExampleResult, RecipeRun, run_examples
 from patchkit.recipes.sites import check_rule
 from patchkit.refresh.project_files import Project, files_of
 from patchkit.stack.build import Stack, build_stack

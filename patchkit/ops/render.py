@@ -17,13 +17,14 @@ from patchkit.manifest.values import Manifest, whole_environment
 from patchkit.rendering.documents import (
     DocumentKind,
     TargetFolders,
+    document_text,
     kinds_of,
     plan_documents,
+    templates_of,
     version_table,
     with_needed,
 )
 from patchkit.rendering.marking import Condition, condition, is_intact, is_marked, replaced
-from patchkit.rendering.template_text import document_text, templates_of
 
 #: The site's values beside the files that are made of them.
 VALUES_FILE = "values.yaml"

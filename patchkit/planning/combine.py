@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from patchkit.machine.versions import satisfies
+from patchkit.machine.requirements import satisfies
 from patchkit.planning.plan_report import Declaration, Effort, Grade, UnmetRequirement
 
 _GRADES = tuple(Grade)

@@ -21,7 +21,7 @@ from patchkit.drift.forecast import Forecaster
 from patchkit.gitcmd.first_parent import Line
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import RefChange, Repository
-from patchkit.machine.requirements import read_wishes
+from patchkit.machine.requirements import read_requirements
 from patchkit.manifest.values import Component, InstallStep, normal_name
 from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, lines_of
 from patchkit.model.tree import ObjectSource, Overlay, Tree
@@ -54,7 +54,7 @@ def declaration_of(read: ReadFile, steps: Sequence[InstallStep], otherwise: str)
         MetadataRequirement(
             normal_name(wish.requirement.name), str(wish.requirement.specifier), wish.file
         )
-        for wish in read_wishes(read, steps).wishes
+        for wish in read_requirements(read, steps).requirements
         if wish.requirement.marker is None or "extra" not in str(wish.requirement.marker)
     )
     known = tuple(dict.fromkeys(need for need in needs if need.specifier))

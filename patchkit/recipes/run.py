@@ -15,13 +15,14 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.text import counted
 from patchkit.recipes.regex import regular_expressions
-from patchkit.recipes.rule import CodeRule, Recipe, Rule
-from patchkit.recipes.sites import Site, Source, find_sites
+from patchkit.recipes.rule import LANGUAGES, CodeRule, Example, Expect, Recipe, Rule, Scope
+from patchkit.recipes.sites import Site, Source, check_rule, find_sites
 
 # Which words a file must contain for a rule to match anywhere in it: most files are never parsed.
 #
@@ -304,3 +305,50 @@ def _count_is_off(rule: Rule, count: int, where: str) -> Finding:
         what, code = f"matches {sites}, not {rule.expect}", "recipe-count"
         hint = "look at the sites (patchkit recipe try), then change `expect`"
     return Finding(Severity.ERROR, code, f"{rule.id}: {what}", where, hint)
+
+
+# The examples in a recipe, run: what each rule makes of a piece of code.
+
+
+_ANY = Expect(0, exact=False)
+
+
+class ExampleResult(Struct, frozen=True):
+    """An example of the rule `rule`: `wrong` says what is not as it should be, "" if all is.
+
+    `expected` and `got` are the texts after, where they differ.
+    """
+
+    rule: str
+    where: str
+    wrong: str = ""
+    expected: bytes = b""
+    got: bytes = b""
+
+
+def run_examples(recipe: Recipe) -> Iterator[ExampleResult]:
+    """Run every example; BadInputError for a rule that ast-grep does not take."""
+    for rule in recipe.all_rules:
+        if isinstance(rule, CodeRule):
+            check_rule(rule)
+        for example in rule.examples:
+            yield _run_example(recipe, rule, example)
+
+
+def _run_example(recipe: Recipe, rule: Rule, example: Example) -> ExampleResult:
+    result = ExampleResult(rule.id, str(example.where))
+    path = "example" + (LANGUAGES[rule.language][0] if isinstance(rule, CodeRule) else "")
+    alone = replace(rule, scope=Scope((path,)), expect=_ANY, allow=())
+    rules = (alone,) if isinstance(alone, CodeRule) else ()
+    texts = () if isinstance(alone, CodeRule) else (alone,)
+    before = example.before.encode()
+    run = run_recipe(replace(recipe, rules=rules, texts=texts), {path: before})
+    if run.fatal:
+        return replace(result, wrong=run.fatal[0].what.removeprefix(f"{rule.id}: "))
+    if example.sites is not None and example.sites != run.count(rule.id):
+        return replace(result, wrong=f"finds {run.count(rule.id)} sites, not {example.sites}")
+    got = run.changed.get(path, before)
+    if example.after is not None and got != example.after.encode():
+        wrong = "gives another text"
+        return replace(result, wrong=wrong, expected=example.after.encode(), got=got)
+    return result

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.recipes.bounds import (
+from patchkit.recipes.regex import matches
+from patchkit.recipes.rule import (
     HASH_COMMENTS,
+    Allowance,
+    CodeRule,
+    Rule,
+    TextRule,
     depth_of,
     require_apart,
     require_bounded,
     require_shallow,
     require_small,
 )
-from patchkit.recipes.regex import matches
-from patchkit.recipes.rule import Allowance, CodeRule, Rule, TextRule
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
@@ -38,7 +41,7 @@ _NAMED = re.compile(r"function|class|method|definition|declaration|struct|impl|m
 _Key = tuple[str, int, int]
 
 
-class Around:
+class EnclosingNames:
     """Names of what is around the sites of a rule in one file; each node on the way is asked once.
 
     `name` raises BadInputError when the sites lie inside each other by the thousand.
@@ -105,7 +108,7 @@ def _own(outer: SgNode, inner: SgNode) -> str:
 _VARIABLE = re.compile(r"\$\$\$([A-Z_][A-Z0-9_]*)|\$([A-Z_][A-Z0-9_]*)|\$\$\$")
 
 
-class Brought(Struct, frozen=True):
+class CapturedText(Struct, frozen=True):
     """What a variable stands for.
 
     `column` is how many columns the line that it starts in is set in; `literal` are the lines,
@@ -128,7 +131,7 @@ def used_variables(template: str) -> set[str]:
     return {match[0] for match in _VARIABLE.finditer(template) if match[0] != "$$$"}
 
 
-def expand(template: str, value: Callable[[str], Brought], indent: str, eol: str) -> str:
+def expand(template: str, value: Callable[[str], CapturedText], indent: str, eol: str) -> str:
     """The text of a fix.
 
     `value` gives what a variable (with its $) stands for, `indent` are the blanks before the line
@@ -140,7 +143,7 @@ def expand(template: str, value: Callable[[str], Brought], indent: str, eol: str
     return eol.join(expanded)
 
 
-def _line(line: str, value: Callable[[str], Brought], lead: str, indent: int) -> str:
+def _line(line: str, value: Callable[[str], CapturedText], lead: str, indent: int) -> str:
     own = len(line) - len(line.lstrip(" \t"))
 
     def bring(match: re.Match[str]) -> str:
@@ -153,7 +156,7 @@ def _line(line: str, value: Callable[[str], Brought], lead: str, indent: int) ->
     return lead + text if text else ""
 
 
-def _moved(brought: Brought, columns: int) -> str:
+def _moved(brought: CapturedText, columns: int) -> str:
     """The lines after the first, set in by so many more columns."""
     if columns == 0 or "\n" not in brought.text:
         return brought.text
@@ -304,7 +307,7 @@ class Capture(Struct, frozen=True):
 def find_captures(rule: CodeRule, source: Source, variable: str) -> list[Capture]:
     """Every site of the rule at which a variable (without its `$`) stands for one node."""
     found: list[Capture] = []
-    around = Around(rule, source.path)
+    around = EnclosingNames(rule, source.path)
     for node in _matches(rule, source):
         part = node.get_match(variable)
         if part is not None:
@@ -328,7 +331,7 @@ def check_rule(rule: CodeRule) -> None:
 
 
 def _code_sites(rule: CodeRule, source: Source) -> Iterator[Site]:
-    around = Around(rule, source.path)
+    around = EnclosingNames(rule, source.path)
     for node in _matches(rule, source):
         span = _span(node, source)
         yield _site(rule, source, span, within=around.name(node), node=node)
@@ -431,7 +434,7 @@ def _with_ends(text: str, eol: str) -> str:
 def _fixed(rule: CodeRule, source: Source, start: int, node: SgNode) -> str:
     assert rule.fix is not None
 
-    def value(variable: str) -> Brought:
+    def value(variable: str) -> CapturedText:
         name = variable.lstrip("$")
         if variable.startswith("$$$"):
             nodes = node.get_multiple_matches(name)
@@ -441,13 +444,13 @@ def _fixed(rule: CodeRule, source: Source, start: int, node: SgNode) -> str:
                 raise _unbound(rule, variable, source, start)
             nodes = [one]
         if not nodes:
-            return Brought()
+            return CapturedText()
         first, last = nodes[0].range().start.index, nodes[-1].range().end.index
         text = source.text[first + source.offset : last + source.offset]
         column = len(_indent(source.text, first + source.offset))
         # a block of text in YAML is part of its node's indentation
         literal = frozenset[int]() if rule.language == "yaml" else source.literal(rule, nodes)
-        return Brought(text, column, literal)
+        return CapturedText(text, column, literal)
 
     return expand(rule.fix, value, _indent(source.text, start), source.eol)
 

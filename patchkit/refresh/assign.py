@@ -25,7 +25,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.diff_parse import parse_diff
-from patchkit.model.line_history import Touched, VersionEdit, Weave, weave
+from patchkit.model.line_history import EditNeighbours, VersionEdit, Weave, weave
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
@@ -284,7 +284,7 @@ def _lines(history: FileHistory, edit: VersionEdit) -> EditedPiece:
     )
 
 
-def _owners(touched: Touched) -> tuple[frozenset[int], str]:
+def _owners(touched: EditNeighbours) -> tuple[frozenset[int], str]:
     """The patches that the lines speak for, and how they do."""
     own = touched.replaced - {0}
     if own:

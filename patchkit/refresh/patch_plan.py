@@ -22,7 +22,7 @@ from patchkit.stack.build import Stack, build_stack, parse_commit
 from patchkit.stack.patch_files import (
     CommitChange,
     Layout,
-    Original,
+    OriginalFile,
     PatchToWrite,
     export_patches,
     layout_of,
@@ -143,7 +143,7 @@ def _wanted(slot: StackSlot, setting: PlanContext) -> PatchToWrite:
     if change is None and file.header is not None and file.header.message == slot.change.message:
         # it did not apply: only its words can be compared
         change = CommitChange("", "", slot.change.message, slot.change.author)
-    original = Original(file, change) if change is not None else None
+    original = OriginalFile(file, change) if change is not None else None
     return PatchToWrite(slot.change, original, layout, setting.anew)
 
 

@@ -4,9 +4,10 @@ templates is given.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from patchkit import __version__
-from patchkit.errors import Problem, UsageError
+from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest.find import absolute
 from patchkit.manifest.site_values import SiteValues
 from patchkit.manifest.values import (
@@ -29,8 +30,10 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.names import filled, referred
 from patchkit.rendering import notation
-from patchkit.rendering.shell import quote, used_in
+from patchkit.rendering.marking import UNSIGNED, signed
+from patchkit.rendering.notation import quote, used_in
 from patchkit.stack.series import read_series
+from patchkit.templates.environments import ProjectTemplates
 
 # The version table: what a stack is made of, for a README or a page of documentation.
 
@@ -357,3 +360,42 @@ def _folder_of(path: str) -> str:
 
 def _is_below(path: str, other: str) -> bool:
     return path != other and path.startswith(other.rstrip("/") + "/")
+
+
+# A document through its template: the notation's filters, the mark's digest.
+
+
+_FILTERS: Mapping[str, Callable[..., str]] = {
+    "argument": notation.argument,
+    "body": notation.step_body,
+    "code": notation.code,
+    "comment": notation.comment,
+    "copy": notation.copy_words,
+    "html_comment": notation.html_comment,
+    "in_workspace": notation.in_workspace,
+    "json": lambda text: json.dumps(text, ensure_ascii=False),
+    "md": notation.markdown,
+    "oneline": notation.one_line,
+    "paths": notation.prepended,
+    "quote": notation.quote,
+    "short": notation.short,
+    "word": notation.word,
+}
+
+
+def templates_of(root: Path) -> ProjectTemplates:
+    """The templates for a project: its own before the shipped ones."""
+    return ProjectTemplates(root, _FILTERS)
+
+
+def document_text(document: Document, templates: ProjectTemplates) -> str:
+    """A document's text, signed, with one newline at its end.
+
+    Raises BadInputError for a template that fails, or that leaves out the mark.
+    """
+    text = templates.render(document.template, document.context)
+    if UNSIGNED not in text:
+        hint = f'add the line `# {UNSIGNED}`, as in `{{% include "mark.j2" %}}`'
+        where = templates.place(document.template)
+        raise BadInputError(Problem("has no line for the digest", where, hint))
+    return signed(text.strip("\n") + "\n")

@@ -36,7 +36,7 @@ _ENCODED = re.compile(
 _DIGITS = re.compile(r"(\d+)")
 
 
-class Incoming(Struct, frozen=True):
+class ImportedPatch(Struct, frozen=True):
     """A patch that wants to be in a series: the name it would like, its bytes, where it is from."""
 
     name: str
@@ -49,7 +49,7 @@ class ImportSource(Struct, frozen=True):
     """What a source holds; `kind` is a word for it."""
 
     kind: str
-    patches: tuple[Incoming, ...]
+    patches: tuple[ImportedPatch, ...]
 
 
 def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> ImportSource:
@@ -93,7 +93,7 @@ def read_edits(folder: Path, base: str | None, message: str, author: Identity) -
         (diff,) = canonical_diffs(trial, [(head, tree)])
     if diff:
         data = format_header(Header(message, author)) + diff
-        patches.append(Incoming(f"{slug(message)}.patch", data, str(folder)))
+        patches.append(ImportedPatch(f"{slug(message)}.patch", data, str(folder)))
     return ImportSource("checkout", tuple(patches))
 
 
@@ -102,7 +102,9 @@ def is_worktree(source: Path) -> bool:
     return (source / ".git").exists()
 
 
-def with_free_names(patches: Sequence[Incoming], taken: Collection[str]) -> list[Incoming]:
+def with_free_names(
+    patches: Sequence[ImportedPatch], taken: Collection[str]
+) -> list[ImportedPatch]:
     """The patches with valid names that are neither in `taken` nor twice, whatever the case."""
     used = {name.casefold() for name in taken}
     named = []
@@ -124,7 +126,7 @@ def _valid_name(wish: str) -> str:
     return name if is_patch_name(name) else f"{slug(stem)}.patch"
 
 
-def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[Incoming]]:
+def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[ImportedPatch]]:
     """A word for the source, and what it holds, not looked at yet."""
     if source.is_file() and source.name == "series":
         return "quilt series", _quilt(source)
@@ -138,7 +140,7 @@ def _raw(source: Path, order: Sequence[str] | None) -> tuple[str, list[Incoming]
     return "folder", _folder(source, order)
 
 
-def _quilt(series: Path) -> list[Incoming]:
+def _quilt(series: Path) -> list[ImportedPatch]:
     """A series whose names may be of any kind, with folders, as quilt allows."""
     found = []
     for line in lines_of(_bytes(series).decode("utf-8", "surrogateescape")):
@@ -146,7 +148,7 @@ def _quilt(series: Path) -> list[Incoming]:
         if words:
             strip = _strip_option("".join(words[1:]), f"{series}: {words[0]}")
             data = _bytes(series.parent / words[0])
-            found.append(Incoming(Path(words[0]).name, data, words[0], strip))
+            found.append(ImportedPatch(Path(words[0]).name, data, words[0], strip))
     return found
 
 
@@ -160,15 +162,15 @@ def _strip_option(text: str, where: str) -> int | None:
     return int(match[1])
 
 
-def _file(source: Path) -> tuple[str, list[Incoming]]:
+def _file(source: Path) -> tuple[str, list[ImportedPatch]]:
     data = _bytes(source)
     starts = [match.start() for match in _FROM_LINE.finditer(data)]
     if not starts or starts[0] != 0:
-        return "patch", [Incoming(source.name, data, str(source))]
+        return "patch", [ImportedPatch(source.name, data, str(source))]
     ends = [*starts[1:], len(data)]
     mails = [_sent(data[start:end]) for start, end in zip(starts, ends, strict=True)]
     return "mailbox", [
-        Incoming("", mail, f"{source} (mail {number})") for number, mail in enumerate(mails, 1)
+        ImportedPatch("", mail, f"{source} (mail {number})") for number, mail in enumerate(mails, 1)
     ]
 
 
@@ -177,7 +179,7 @@ def _sent(mail: bytes) -> bytes:
     return mail.replace(b"\r\n", b"\n") if mail.count(b"\r\n") == mail.count(b"\n") else mail
 
 
-def _folder(folder: Path, order: Sequence[str] | None) -> list[Incoming]:
+def _folder(folder: Path, order: Sequence[str] | None) -> list[ImportedPatch]:
     there = {
         path.name: path
         for path in folder.iterdir()
@@ -187,7 +189,7 @@ def _folder(folder: Path, order: Sequence[str] | None) -> list[Incoming]:
     missing = [Problem(f"{name}: no such patch in {folder}") for name in names if name not in there]
     if missing or not names:
         raise UsageError(*(missing or [Problem(f"{folder} holds no .patch or .diff file")]))
-    return [Incoming(name, _bytes(there[name]), str(there[name])) for name in names]
+    return [ImportedPatch(name, _bytes(there[name]), str(there[name])) for name in names]
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -195,9 +197,9 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isdecimal() else -1, part) for part in _DIGITS.split(name)]
 
 
-def _readable(patches: Sequence[Incoming]) -> tuple[Incoming, ...]:
+def _readable(patches: Sequence[ImportedPatch]) -> tuple[ImportedPatch, ...]:
     """The patches, decoded where need be; BadInputError with every one that is none."""
-    found: list[Incoming] = []
+    found: list[ImportedPatch] = []
     problems: list[Problem] = []
     for patch in patches:
         try:
@@ -209,7 +211,7 @@ def _readable(patches: Sequence[Incoming]) -> tuple[Incoming, ...]:
     return tuple(found)
 
 
-def _checked(patch: Incoming) -> Incoming:
+def _checked(patch: ImportedPatch) -> ImportedPatch:
     if _ENCODED.search(patch.data[:8192]):
         patch = replace(patch, data=_decoded(patch.data))
     file = parse_patch(patch.data, name=patch.where, strip=patch.strip or 0)
@@ -235,14 +237,14 @@ def _decoded(mail: bytes) -> bytes:
     return b"\n".join(kept) + b"\n\n" + body
 
 
-def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator[Incoming]:
+def _written(repository: Repository, commits: Sequence[StackCommit]) -> Iterator[ImportedPatch]:
     befores = [repository.tree(commit.parent) or "" for commit in commits[:1]]
     befores += [commit.tree for commit in commits[:-1]]
     pairs = [(before, c.tree) for before, c in zip(befores, commits, strict=True)]
     for commit, diff in zip(commits, canonical_diffs(repository, pairs), strict=True):
         if diff:
             data = format_header(Header(commit.message, named_author(commit.author))) + diff
-            yield Incoming(f"{slug(commit.subject)}.patch", data, commit.id)
+            yield ImportedPatch(f"{slug(commit.subject)}.patch", data, commit.id)
 
 
 def _bytes(path: Path) -> bytes:

@@ -62,7 +62,7 @@ class CommitChange(Struct, frozen=True):
     author: Identity
 
 
-class Original(Struct, frozen=True):
+class OriginalFile(Struct, frozen=True):
     """The file that a patch was applied from, and what its commit did then.
 
     The trees are empty where it did not apply.
@@ -76,7 +76,7 @@ class PatchToWrite(Struct, frozen=True):
     """A patch file to write; `original` is None for a new patch, `anew`: its diff is not kept."""
 
     change: CommitChange
-    original: Original | None = None
+    original: OriginalFile | None = None
     layout: Layout = Layout()
     anew: bool = False
 
@@ -161,7 +161,7 @@ def _header(wanted: PatchToWrite) -> bytes:
     return reword(split_lines(old.file.preamble), before, Header(change.message, author))
 
 
-def _author(author: Identity, old: Original) -> Identity | None:
+def _author(author: Identity, old: OriginalFile) -> Identity | None:
     """Whom the header is to name: who it names already, unless the commit has got another author.
 
     An author or a date that the file does not give was made up for the commit (the date is the

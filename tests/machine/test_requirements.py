@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from patchkit.machine.requirements import Wishes, read_wishes, taken_off
+from patchkit.machine.requirements import DeclaredRequirements, read_requirements, taken_off
 from patchkit.manifest.values import InstallStep
 
 EDITABLE = (InstallStep("pip install -e ."),)
@@ -26,20 +26,20 @@ needs_tomllib = pytest.mark.skipif(
 )
 
 
-def wishes(files: Mapping[str, str], *steps: InstallStep) -> Wishes:
-    return read_wishes(lambda path: files[path].encode() if path in files else None, steps)
+def requirements(files: Mapping[str, str], *steps: InstallStep) -> DeclaredRequirements:
+    return read_requirements(lambda path: files[path].encode() if path in files else None, steps)
 
 
-def lines(found: Wishes) -> list[str]:
-    return [str(each.requirement) for each in found.wishes]
+def lines(found: DeclaredRequirements) -> list[str]:
+    return [str(each.requirement) for each in found.requirements]
 
 
 @needs_tomllib
 def test_pyproject() -> None:
-    found = wishes({"pyproject.toml": PYPROJECT}, *EDITABLE)
+    found = requirements({"pyproject.toml": PYPROJECT}, *EDITABLE)
     assert lines(found) == ["torch==2.9.1", 'numpy<2; python_version < "3.13"']
     assert (found.python, found.python_file) == (">=3.10", "pyproject.toml")
-    assert all(each.enforced and each.certain for each in found.wishes)
+    assert all(each.enforced and each.certain for each in found.requirements)
 
 
 @needs_tomllib
@@ -48,10 +48,10 @@ def test_pyproject() -> None:
     ["pip install -e '.[npu]'", 'pip install ".[npu]"', "X=1 pip install -v -e .[npu] && make"],
 )
 def test_extras_that_a_step_names(run: str) -> None:
-    found = wishes({"python/pyproject.toml": PYPROJECT}, InstallStep(run, directory="python"))
+    found = requirements({"python/pyproject.toml": PYPROJECT}, InstallStep(run, directory="python"))
     assert "torch_npu==2.8.0" in lines(found)
     assert "flash-attn" not in lines(found)
-    assert {each.file for each in found.wishes} == {"python/pyproject.toml"}
+    assert {each.file for each in found.requirements} == {"python/pyproject.toml"}
 
 
 @needs_tomllib
@@ -59,9 +59,9 @@ def test_extras_that_a_step_names(run: str) -> None:
     "steps", [(), (InstallStep("make"),), (InstallStep("pip install --no-deps -e ."),)]
 )
 def test_what_no_step_enforces(steps: tuple[InstallStep, ...]) -> None:
-    found = wishes({"pyproject.toml": PYPROJECT}, *steps)
+    found = requirements({"pyproject.toml": PYPROJECT}, *steps)
     assert lines(found)
-    assert not any(each.enforced for each in found.wishes)
+    assert not any(each.enforced for each in found.requirements)
 
 
 @needs_tomllib
@@ -72,9 +72,11 @@ def test_dynamic_requirements_are_those_of_some_build() -> None:
         'Requires-Dist: ray>=2; extra == "ray"\n'
         'Requires-Dist: b; (sys_platform == "linux") and extra == "b"\n'
     )
-    found = wishes({"pyproject.toml": project, "PKG-INFO": info}, InstallStep("pip install .[b]"))
+    found = requirements(
+        {"pyproject.toml": project, "PKG-INFO": info}, InstallStep("pip install .[b]")
+    )
     assert lines(found) == ["torch==2.9.0", 'b; sys_platform == "linux"']
-    assert not any(each.certain for each in found.wishes)
+    assert not any(each.certain for each in found.requirements)
     assert found.python == ">=3.9"
 
 
@@ -84,7 +86,7 @@ def test_setup_cfg() -> None:
         "install_requires =\n    torch==2.5.1\n    # no\n    six\n"
         "[options.extras_require]\nx = ray\n"
     )
-    found = wishes({"setup.cfg": text}, InstallStep("pip install .[x]"))
+    found = requirements({"setup.cfg": text}, InstallStep("pip install .[x]"))
     assert lines(found) == ["torch==2.5.1", "six", "ray"]
     assert found.python == ">=3.8"
 
@@ -97,7 +99,7 @@ def test_setup_cfg() -> None:
     ],
 )
 def test_setup_py_that_says_it(text: str) -> None:
-    assert lines(wishes({"setup.py": text}, *EDITABLE)) == ["torch==2.5.1"]
+    assert lines(requirements({"setup.py": text}, *EDITABLE)) == ["torch==2.5.1"]
 
 
 CODE = (
@@ -106,20 +108,22 @@ CODE = (
 
 
 def test_setup_py_that_runs_code() -> None:
-    found = wishes({"setup.py": CODE}, *EDITABLE)
+    found = requirements({"setup.py": CODE}, *EDITABLE)
     assert found.unread == ("setup.py: its requirements are made by code",)
-    more = wishes({"setup.py": CODE, "requirements.txt": "torch==2.5.1\n"}, *EDITABLE)
+    more = requirements({"setup.py": CODE, "requirements.txt": "torch==2.5.1\n"}, *EDITABLE)
     assert lines(more) == ["torch==2.5.1"]
-    assert not more.wishes[0].certain
-    assert wishes({"setup.py": CODE}, InstallStep("pip install --no-deps .")).unread == ()
+    assert not more.requirements[0].certain
+    assert requirements({"setup.py": CODE}, InstallStep("pip install --no-deps .")).unread == ()
 
 
 def test_requirement_files_that_a_step_names() -> None:
     text = "# ours\ntorch==2.5.1  # why\n-r other.txt\n\ngit+https://x/y.git\n"
     text += "ray[default]>=2 \\\n  --hash=sha256:0\n"
-    found = wishes({"req/npu.txt": text}, InstallStep("pip install -r npu.txt", directory="req"))
+    found = requirements(
+        {"req/npu.txt": text}, InstallStep("pip install -r npu.txt", directory="req")
+    )
     assert lines(found) == ["torch==2.5.1", "ray[default]>=2"]
-    missing = wishes({}, InstallStep("pip install -r ../../secret.txt"))
+    missing = requirements({}, InstallStep("pip install -r ../../secret.txt"))
     assert missing.unread == ("../../secret.txt is not in the component",)
 
 
@@ -133,7 +137,7 @@ def test_requirement_files_that_a_step_names() -> None:
     ],
 )
 def test_files_that_cannot_be_read(name: str, text: str, message: str) -> None:
-    (told,) = wishes({name: text}, *EDITABLE).unread
+    (told,) = requirements({name: text}, *EDITABLE).unread
     assert told.startswith(f"{name}: ")
     assert message in told
 

@@ -8,7 +8,7 @@ import pytest
 from packaging.version import Version
 
 from patchkit.machine.compatibility import TORCH_NPU_CANN, TORCHVISION, mismatches
-from patchkit.machine.versions import exact, release, satisfies
+from patchkit.machine.requirements import exact, release, satisfies
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import whole_environment
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.line_history import Touched, VersionEdit, Weave, weave
+from patchkit.model.line_history import EditNeighbours, VersionEdit, Weave, weave
 
 _LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n"]), max_size=8)
 _HISTORY = st.lists(_LINES, min_size=1, max_size=5)
@@ -51,14 +51,14 @@ def test_an_edit_ends_up_in_the_last_version_and_leaves_the_ones_before_alone(
 
 def test_a_replaced_line_names_the_version_that_it_came_with() -> None:
     history = woven([[b"a\n", b"b\n"], [b"a\n", b"x\n", b"b\n"], [b"x\n", b"b\n"]])
-    assert history.touched(VersionEdit(0, 1, (b"y\n",))) == Touched(
+    assert history.touched(VersionEdit(0, 1, (b"y\n",))) == EditNeighbours(
         frozenset({1}), before=None, after=0, struck=frozenset({2})
     )
 
 
 def test_an_added_line_knows_its_neighbours() -> None:
     history = woven([[b"a\n", b"b\n"], [b"a\n", b"x\n", b"b\n"]])
-    assert history.touched(VersionEdit(2, 2, (b"y\n",))) == Touched(
+    assert history.touched(VersionEdit(2, 2, (b"y\n",))) == EditNeighbours(
         frozenset(), before=1, after=0, struck=frozenset()
     )
 

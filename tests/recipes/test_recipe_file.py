@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from patchkit.errors import BadInputError
-from patchkit.recipes.recipe_file import load_recipe, parse_recipe
-from patchkit.recipes.recipe_format import recipe_schema
+from patchkit.recipes.recipe_file import load_recipe, parse_recipe, recipe_schema
 from tests.recipes.kitchen import DROP, recipe_of, recipe_text
 
 HEAD = "version: 1\ndescription: A reason\nrules:\n  - id: one\n    language: python\n"

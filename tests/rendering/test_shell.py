@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.model.names import filled
-from patchkit.rendering import shell
+from patchkit.rendering import notation as shell
 
 VALUES = {"model": "/data/a b", "workspace": "/w", "odd": "$(echo no) `echo no` \"'\\"}
 TEXTS = st.text(

@@ -31,7 +31,7 @@ from patchkit.report.findings import drift_notices
 from patchkit.report.html.charts import ORDER, look_of, timeline_of, trend_of
 from patchkit.report.html.clashes import clash_of
 from patchkit.report.html.html_page import ci_page, drift_page
-from patchkit.templates.pages import page_part
+from patchkit.templates.environments import page_part
 from tests.report.lines import PAGE, STATES, component_drift, drift_report
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch

@@ -19,7 +19,7 @@ from patchkit.stack.build import SeriesPatch, build_stack, parse_commit
 from patchkit.stack.patch_files import (
     CommitChange,
     Layout,
-    Original,
+    OriginalFile,
     PatchToWrite,
     canonical_diffs,
     export_patches,
@@ -306,7 +306,7 @@ def test_a_patch_in_another_form_and_with_another_strip_keeps_its_bytes(
     odd = parse_patch(b"--- a/x/a\n+++ b/x/a\n" + _HUNK, name="odd.patch", strip=2)
     there = _applied(upstream, base, b"--- a/a\n+++ b/a\n" + _HUNK)
     nowhere = CommitChange("", "", there.message, there.author)  # it did not apply
-    moved = PatchToWrite(there, Original(odd, nowhere), Layout(2, folders="x/"))
+    moved = PatchToWrite(there, OriginalFile(odd, nowhere), Layout(2, folders="x/"))
     (data,) = export_patches(Repository(upstream.path), [moved])
     assert data == b"--- a/x/a\n+++ b/x/a\n" + _HUNK
 
@@ -415,7 +415,7 @@ def _applied(upstream: Upstream, base: str, data: bytes) -> CommitChange:
 def _wanted(upstream: Upstream, base: str, data: bytes) -> PatchToWrite:
     """A patch that does just what its file says on `base`."""
     change = _applied(upstream, base, data)
-    return PatchToWrite(change, Original(parse_patch(data, name="odd.patch"), change))
+    return PatchToWrite(change, OriginalFile(parse_patch(data, name="odd.patch"), change))
 
 
 def _moved(upstream: Upstream, wanted: PatchToWrite, base: str) -> PatchToWrite:

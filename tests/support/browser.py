@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from patchkit.templates.pages import digest_source
+from patchkit.templates.environments import digest_source
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _RESULT = re.compile(r'<pre id="test-result">(.*?)</pre>', re.DOTALL)

@@ -18,11 +18,11 @@ from patchkit.cli.options import (
 )
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
-from patchkit.machine.diagnosis import Topic
+from patchkit.machine.compatibility import Topic
 
 if TYPE_CHECKING:
     from patchkit.cli.terminal import Line
-    from patchkit.machine.diagnosis import Diagnosis
+    from patchkit.machine.compatibility import Diagnosis
     from patchkit.ops.doctor import DoctorReport
 
 
@@ -123,7 +123,7 @@ def doctor(
 def _render(terminal: Terminal, report: DoctorReport) -> None:
     from patchkit.cli.status_words import word
     from patchkit.cli.terminal import columns
-    from patchkit.machine.diagnosis import FINDINGS
+    from patchkit.machine.compatibility import FINDINGS
 
     for topic in Topic:
         found = [each for each in report.diagnoses if each.topic is topic]

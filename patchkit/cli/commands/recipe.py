@@ -198,7 +198,7 @@ def new(
 
 
 def _require_one_deed(start: RecipeStart, *, remove: bool) -> None:
-    from patchkit.recipes.bounds import LANGUAGES
+    from patchkit.recipes.rule import LANGUAGES
 
     if (start.pattern is None) == (start.find is None):
         raise UsageError("what to find is to be told once", hint="--pattern CODE or --find TEXT")

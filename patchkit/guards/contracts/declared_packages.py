@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from patchkit.machine.requirements import ReadFile, read_wishes
+from patchkit.machine.requirements import ReadFile, read_requirements
 from patchkit.manifest.values import InstallStep, normal_name
 
 #: Distributions whose module has another name than they have.
@@ -36,7 +36,7 @@ _MODULES = {
 
 def modules_asked_for(read: ReadFile, steps: tuple[InstallStep, ...]) -> frozenset[str]:
     """The first names of the modules of what a component's metadata asks for."""
-    return modules_of(each.requirement.name for each in read_wishes(read, steps).wishes)
+    return modules_of(each.requirement.name for each in read_requirements(read, steps).requirements)
 
 
 def modules_of(distributions: Iterable[str]) -> frozenset[str]:

@@ -20,10 +20,9 @@ from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.tree_view import Overlay, Terrain
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE
-from patchkit.recipes.bounds import LANGUAGES
 from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.rule import CodeRule, Rule, Scope
+from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule, Scope
 from patchkit.recipes.run import decode_file, may_match, needed_in
 from patchkit.recipes.sites import Site, Source, find_sites
 from patchkit.stack.series import LoadedPatch

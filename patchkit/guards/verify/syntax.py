@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from patchkit.disk.result_cache import Notes, memory_path
+from patchkit.disk.result_cache import ResultCache, memory_path
 from patchkit.gitcmd.tree_view import Overlay, Terrain
 from patchkit.manifest.yaml_nodes import YAML_READER, yaml_problem
 from patchkit.model.lint import Finding, Severity
@@ -38,14 +38,14 @@ def language_of(path: str) -> str:
     return _LANGUAGES[path[path.rfind(".") :]]
 
 
-def well_formed_files(cache: Path, manifest: Path, component: str) -> Notes:
+def well_formed_files(cache: Path, manifest: Path, component: str) -> ResultCache:
     """The blobs of a component that are known to be in order: parsing outweighs all else."""
     parsers = [sys.version, YAML_READER]
-    return Notes(memory_path(cache, "well-formed", [*parsers, str(manifest), component]))
+    return ResultCache(memory_path(cache, "well-formed", [*parsers, str(manifest), component]))
 
 
 def parse_findings(
-    source: Overlay, stack: Stack, patches: tuple[LoadedPatch, ...], known: Notes
+    source: Overlay, stack: Stack, patches: tuple[LoadedPatch, ...], known: ResultCache
 ) -> Iterator[Finding]:
     """Files that the stack broke, each at the last patch that touches it."""
     last: dict[str, LoadedPatch] = {}
@@ -60,7 +60,7 @@ def parse_findings(
             yield Finding(Severity.ERROR, "verify-parse", what, patch.where, hint)
 
 
-def _problem(terrain: Terrain, path: str, known: Notes) -> str:
+def _problem(terrain: Terrain, path: str, known: ResultCache) -> str:
     """Why the file at a path is not what its name says; "" also where there is no file."""
     entry, language = terrain.tree.entry(path), _language(path)
     if entry is None or language is None:

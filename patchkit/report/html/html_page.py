@@ -30,7 +30,7 @@ from patchkit.report.html.charts import (
     trend_of,
 )
 from patchkit.report.html.clashes import ClashView, clash_of
-from patchkit.templates.pages import digest_source, page_part, render_page
+from patchkit.templates.environments import digest_source, page_part, render_page
 
 # What the page's script needs, as JSON inside of HTML.
 #

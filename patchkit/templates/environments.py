@@ -1,18 +1,84 @@
-"""Templates of files for a project, which a project may replace by its own.
-
-Sandboxed: a template sees the values it is given and nothing of Python.
+"""The three ways in which jinja2 is used: files that patchkit writes once for people, HTML pages,
+and templates that a project may replace by its own.
 """
 
 from __future__ import annotations
 
+import base64
 import traceback
 from collections.abc import Callable, Mapping
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
 
 from patchkit.errors import BadInputError, PatchkitError, Problem
+from patchkit.manifest.write import quoted, yaml_text
+from patchkit.model.text import clean
+
+
+def render_template(name: str, **values: object) -> str:
+    """The template `name` ("manifest.yaml.j2") with `values`; a value it lacks is an error.
+
+    The filter `yaml` writes plain data as a block, `quoted` a text as one scalar.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("patchkit", "templates"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # the templates here are no HTML
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["yaml"] = lambda data: yaml_text(data).rstrip("\n")
+    environment.filters["quoted"] = quoted
+    return environment.get_template(name).render(values)
+
+
+# HTML pages, in which no text of others can be more than text: everything that a template prints is
+# made harmless and escaped, unless it is `Markup`.
+
+
+def render_page(name: str, **values: object) -> str:
+    """The template `name` of `templates/report` with `values`; one that it lacks is an error."""
+    return _environment().get_template(name).render(values)
+
+
+def page_part(name: str) -> Markup:
+    """A style sheet or script of `templates/report`, as it is."""
+    environment = _environment()
+    assert environment.loader is not None
+    return Markup(environment.loader.get_source(environment, name)[0])
+
+
+def digest_source(text: str) -> str:
+    """What a content security policy calls an inline style or script by."""
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("patchkit", "templates/report"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        finalize=_harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _harmless(value: object) -> object:
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+# Templates of files for a project, which a project may replace by its own.
+#
+# Sandboxed: a template sees the values it is given and nothing of Python.
+
 
 #: Where a project keeps templates of its own.
 FOLDER = "templates"
