@@ -43,7 +43,7 @@ def json_reference(results: Mapping[str, str]) -> str:
 
 _ERRORS = """## Errors
 
-A command that ends in an error prints `patchkit/error/1` in place of its result: `problems` is an
+A command that ends in an error prints `patchkit/error/2` in place of its result: `problems` is an
 array of Problem, each with `what` is wrong, `where` and a `hint`, the last two possibly empty."""
 
 

@@ -17,7 +17,7 @@ from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.process import git_version, sealed_environment
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import parse_patch
-from patchkit.model.outcome import FileOutcome
+from patchkit.model.outcome import FileResult
 from patchkit.model.tree import Overlay, Tree
 from patchkit.stack.build import SeriesPatch, build_stack
 
@@ -30,7 +30,7 @@ class Answer:
     """
 
     files: Mapping[str, bytes | None]
-    outcomes: Mapping[str, FileOutcome] = field(default_factory=dict)
+    outcomes: Mapping[str, FileResult] = field(default_factory=dict)
 
 
 Strategy = Callable[[Case], Answer]

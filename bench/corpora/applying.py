@@ -13,7 +13,7 @@ from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.outcome import PatchOutcome, Preimage
+from patchkit.model.outcome import PatchResult, Preimage
 from patchkit.stack.build import Base, SeriesPatch, build_stack
 
 
@@ -136,7 +136,7 @@ class Bench:
         return done.out.decode().strip()
 
 
-def told(outcome: PatchOutcome) -> str:
+def told(outcome: PatchResult) -> str:
     """How a patch clashes, in facts: files, hunks and reasons."""
     files = [file for file in outcome.files if file.clashes]
     reasons = sorted({clash.reason for file in files for clash in file.clashes}, key=str)

@@ -57,7 +57,7 @@ _RECORDS = {
     "purpose": b'{"manifest": "m", "upstream": "u"}',
     "record": b'{"form": 1, "at": "a", "manifest": "m", "component": "c", "ref": "r", "pin": "p",'
     b' "tip": "t", "patches": {"a": ["unchanged", ""]}, "notes": []}\n',
-    "report": b'{"schema": "patchkit/check/1", "patchkit": "0", "exit_code": 0, "components": []}',
+    "report": b'{"schema": "patchkit/check/2", "patchkit": "0", "exit_code": 0, "components": []}',
     "page": b'{"files": [{"filename": "a.tar.gz", "url": "a", "hashes": {"sha256": "0"}}]}',
 }
 _HTML = b'<base href="http://x/"><a href="a-1.tar.gz#sha256=00">a</a><a href="//[::1]/b">b</a>'

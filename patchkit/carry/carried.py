@@ -17,14 +17,14 @@ from patchkit.model.merging.confidence import CERTAIN
 from patchkit.model.merging.markers import Labels
 from patchkit.model.merging.scopes import ELSEWHERE, misplaced
 from patchkit.model.objects import GitObject, TreeEntry, make_object
-from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import Tree
 from patchkit.stack.build import Base, SeriesPatch, Stack, StackBuilder
 
 #: Puts a patch that is made from a recipe onto what is built so far; None: it is an ordinary one.
-Generate: TypeAlias = Callable[[StackBuilder, SeriesPatch], PatchOutcome | None]
+Generate: TypeAlias = Callable[[StackBuilder, SeriesPatch], PatchResult | None]
 
 
 class Past(Protocol):
@@ -103,7 +103,7 @@ class CarriedFile(Struct, frozen=True):
     away, and `split_off` are further files that have its code now.
     """
 
-    outcome: FileOutcome
+    outcome: FileResult
     path: str
     entry: TreeEntry | None = None
     blob: GitObject | None = None
@@ -141,7 +141,7 @@ class CarryReport(Struct, frozen=True):
     conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
 
     @property
-    def outcomes(self) -> tuple[PatchOutcome, ...]:
+    def outcomes(self) -> tuple[PatchResult, ...]:
         """One outcome per patch, in the order of the series."""
         return self.stack.outcomes
 
@@ -199,7 +199,7 @@ class FileSides(Struct, frozen=True):
 
     context: CarryContext
     change: FileChange
-    exact: FileOutcome
+    exact: FileResult
     place: str
     renamed: bool
     before: TreeEntry | None
@@ -263,15 +263,15 @@ class FileSides(Struct, frozen=True):
         return old.contents(before), new.contents(here), old.contents(after)
 
 
-def judged(outcome: FileOutcome, confidence: float, reasons: tuple[str, ...]) -> FileOutcome:
+def judged(outcome: FileResult, confidence: float, reasons: tuple[str, ...]) -> FileResult:
     """The outcome with how sure it is; what is not certain is for review."""
     review = confidence < CERTAIN
     return replace(outcome, confidence=confidence, reasons=reasons, review=review)
 
 
 def placed_well(
-    it: FileSides, outcome: FileOutcome, data: bytes, edits: Sequence[Edit]
-) -> FileOutcome:
+    it: FileSides, outcome: FileResult, data: bytes, edits: Sequence[Edit]
+) -> FileResult:
     """The outcome; for review if lines are in another scope than the one they were made in.
 
     `data` is the result, to which `edits` lead from upstream's file.
@@ -284,7 +284,7 @@ def placed_well(
     return judged(outcome, round(outcome.confidence * ELSEWHERE, 2), (*said, *outcome.reasons))
 
 
-def doubted_as(outcome: FileOutcome, before: FileOutcome) -> FileOutcome:
+def doubted_as(outcome: FileResult, before: FileResult) -> FileResult:
     """What was odd on the old base stays so; what is on the new one the two files show."""
     return replace(
         outcome, review=before.review, confidence=before.confidence, reasons=before.reasons
@@ -299,7 +299,7 @@ def accepted(context: CarryContext, carried: CarriedFile) -> CarriedFile:
     return CarriedFile(outcome, carried.path, marked=carried.marked)
 
 
-def conflict(exact: FileOutcome, path: str, *reasons: str) -> CarriedFile:
+def conflict(exact: FileResult, path: str, *reasons: str) -> CarriedFile:
     """The file as a conflict, for these reasons."""
     outcome = replace(
         exact, status=Status.CONFLICTED, confidence=0.0, reasons=reasons, review=False

@@ -38,7 +38,7 @@ from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.moved import MovedMerge, merge_moved, merge_split
 from patchkit.model.merging.regions import Doubt, Region, Rule
 from patchkit.model.objects import GitObject, TreeEntry, make_object
-from patchkit.model.outcome import FileOutcome, Status
+from patchkit.model.outcome import FileResult, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
 
@@ -47,7 +47,7 @@ _EXACT_ELSEWHERE = 0.7
 _IN_RENAMED_FOLDER = 0.7
 
 
-def carry_file(context: CarryContext, change: FileChange, exact: FileOutcome) -> CarriedFile:
+def carry_file(context: CarryContext, change: FileChange, exact: FileResult) -> CarriedFile:
     """Carry one change; `exact` is what applying it as it is would come to."""
     before = context.before.entry(change.old_path) if change.old_path is not None else None
     after = context.after.entry(change.new_path) if change.new_path is not None else None
@@ -113,7 +113,7 @@ def _merge_texts(it: FileSides) -> CarriedFile:
 def _sides(
     context: CarryContext,
     change: FileChange,
-    exact: FileOutcome,
+    exact: FileResult,
     before: TreeEntry | None,
     after: TreeEntry | None,
 ) -> FileSides:
@@ -268,7 +268,7 @@ def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     return _with_text(it, merge, placed_well(it, outcome, exact, edits), exact)
 
 
-def _with_text(it: FileSides, merge: FileMerge, outcome: FileOutcome, data: bytes) -> CarriedFile:
+def _with_text(it: FileSides, merge: FileMerge, outcome: FileResult, data: bytes) -> CarriedFile:
     blob = make_object("blob", data, it.entries[1].oid)
     entry = TreeEntry(it.mode or 0, blob.oid)
     marked = conflict_text(merge, it.context.labels)
@@ -349,7 +349,7 @@ def absorbed_by(past: Past, change: FileChange, path: str) -> str:
     return by or next(iter(past.changed_by(path)), "")
 
 
-def with_absorbing_commit(past: Past, change: FileChange, outcome: FileOutcome) -> FileOutcome:
+def with_absorbing_commit(past: Past, change: FileChange, outcome: FileResult) -> FileResult:
     """The outcome of a file that upstream has already, with the commit that brought it there."""
     by = absorbed_by(past, change, outcome.carried_to or outcome.path)
     reasons = outcome.reasons or (f"upstream has the file as the patch makes it{_by(by)}",)

@@ -21,7 +21,7 @@ from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.regions import compare_three
 from patchkit.model.objects import TreeEntry, make_object
-from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.tree import ObstructedError, Tree
 
@@ -41,7 +41,7 @@ class ResolvedStack(Struct):
     failed: list[tuple[str, frozenset[str]]] = field(default_factory=list)
 
     def carry(
-        self, context: CarryContext, change: FileChange, before: FileOutcome, file: CarriedFile
+        self, context: CarryContext, change: FileChange, before: FileResult, file: CarriedFile
     ) -> CarriedFile | Names:
         """The change carried here, or the patches that leave its path open.
 
@@ -59,7 +59,7 @@ class ResolvedStack(Struct):
 
     def outcome(
         self, change: FileChange, file: CarriedFile, there: CarriedFile | Names
-    ) -> FileOutcome:
+    ) -> FileResult:
         """What to say of a file that comes to `there` on this stack, see `carry`."""
         outcome = file.outcome
         if there is file:
@@ -72,7 +72,7 @@ class ResolvedStack(Struct):
 
     def take(
         self,
-        outcome: PatchOutcome,
+        outcome: PatchResult,
         changes: Sequence[FileChange],
         files: Sequence[CarriedFile],
         there: Sequence[CarriedFile | Names],
@@ -182,7 +182,7 @@ def waits(here: Status, there: Status) -> bool:
     return fails or (here is Status.MERGED and there in (Status.UNCHANGED, Status.SHIFTED))
 
 
-def waiting(file: FileOutcome, names: Names) -> FileOutcome:
+def waiting(file: FileResult, names: Names) -> FileResult:
     """The file as one that cannot be carried before these patches are."""
     return replace(
         file,

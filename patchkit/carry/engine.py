@@ -23,7 +23,7 @@ from patchkit.carry.cascade import Names, ResolvedStack, edited, waiting
 from patchkit.model.apply_changes import Applied, Blobs, apply_changes
 from patchkit.model.merging.markers import Labels
 from patchkit.model.names import short_id
-from patchkit.model.outcome import FileOutcome, PatchOutcome, Reason, Status
+from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
 from patchkit.model.revision import reverse_changes
@@ -112,11 +112,11 @@ class _StackCarrier(Struct):
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
     resolved: ResolvedStack | None = None
 
-    def passed(self, old: PatchOutcome) -> None:
+    def passed(self, old: PatchResult) -> None:
         """The old stack is one patch further."""
         self.old_tree = self._after(old) or self.old_tree
 
-    def carry(self, patch: SeriesPatch, old: PatchOutcome) -> PatchOutcome:
+    def carry(self, patch: SeriesPatch, old: PatchResult) -> PatchResult:
         """Carry one patch; `old` is what it comes to on the old base."""
         changes = patch_changes(patch)
         after = self._after(old)
@@ -124,7 +124,7 @@ class _StackCarrier(Struct):
         if not changes or after is None or names_a_path_twice(changes):
             return self._whole(patch, changes, self._strictly(patch, changes, exact))
         if any(clash.reason is Reason.UNSAFE for file in exact.files for clash in file.clashes):
-            outcome = PatchOutcome(patch.name, Status.CONFLICTED, exact.files)
+            outcome = PatchResult(patch.name, Status.CONFLICTED, exact.files)
             return self._whole(patch, changes, outcome)
         context = CarryContext(
             self.old_tree,
@@ -154,7 +154,7 @@ class _StackCarrier(Struct):
             self.resolved.take(outcome, changes, files, there, context)
         return outcome
 
-    def put_resolved(self, patch: SeriesPatch, made: PatchOutcome) -> None:
+    def put_resolved(self, patch: SeriesPatch, made: PatchResult) -> None:
         """Take along a patch that its recipe, or a person, has put onto the stack, or failed to."""
         if self.resolved is None and made.status is Status.CONFLICTED:
             self.resolved = ResolvedStack(self.builder.tree)
@@ -164,8 +164,8 @@ class _StackCarrier(Struct):
             )
 
     def _whole(
-        self, patch: SeriesPatch, changes: Sequence[FileChange], outcome: PatchOutcome
-    ) -> PatchOutcome:
+        self, patch: SeriesPatch, changes: Sequence[FileChange], outcome: PatchResult
+    ) -> PatchResult:
         """The outcome of a patch that is taken as a whole, which may wait for earlier ones."""
         if self.resolved is None and outcome.status is Status.CONFLICTED:
             self.resolved = ResolvedStack(self.builder.tree)
@@ -182,8 +182,8 @@ class _StackCarrier(Struct):
         patch: SeriesPatch,
         context: CarryContext,
         files: Sequence[CarriedFile],
-        old: PatchOutcome,
-    ) -> tuple[list[CarriedFile | Names], tuple[FileOutcome, ...]]:
+        old: PatchResult,
+    ) -> tuple[list[CarriedFile | Names], tuple[FileResult, ...]]:
         """What becomes of each file where earlier patches that failed are resolved.
 
         And what there is to say of it: what fails for that reason only waits.
@@ -200,7 +200,7 @@ class _StackCarrier(Struct):
         )
         return there, outcomes
 
-    def _after(self, old: PatchOutcome) -> Tree | None:
+    def _after(self, old: PatchResult) -> Tree | None:
         if old.tree is None:
             return None
         return Tree(Overlay(self.source, self.before.objects), old.tree)
@@ -216,14 +216,14 @@ class _StackCarrier(Struct):
 
     def _strictly(
         self, patch: SeriesPatch, changes: Sequence[FileChange], exact: Applied
-    ) -> PatchOutcome:
+    ) -> PatchResult:
         """For a patch that says nothing about the old base: it applies exactly, or not at all."""
         elsewhere = exact.tree is None or _shifted(exact.files)
         if changes and elsewhere and is_contained(self.builder.tree, self.builder.blobs, changes):
-            return PatchOutcome(patch.name, Status.ABSORBED, exact.files)
+            return PatchResult(patch.name, Status.ABSORBED, exact.files)
         if self.careful and any(each.review for each in exact.files):
             files = tuple(replace(e, status=Status.CONFLICTED, review=False) for e in exact.files)
-            return PatchOutcome(patch.name, Status.CONFLICTED, files)
+            return PatchResult(patch.name, Status.CONFLICTED, files)
         outcome = self.builder.push(patch)
         if outcome.status is not Status.CONFLICTED:
             return outcome
@@ -263,11 +263,11 @@ class _StackCarrier(Struct):
         self,
         patch: SeriesPatch,
         files: Sequence[CarriedFile],
-        outcomes: tuple[FileOutcome, ...],
-    ) -> PatchOutcome:
+        outcomes: tuple[FileResult, ...],
+    ) -> PatchResult:
         status = joined(each.status for each in outcomes)
         if status.fails:
-            return PatchOutcome(patch.name, status, outcomes)
+            return PatchResult(patch.name, status, outcomes)
         try:
             tree = edited(self.builder.tree, files)
         except ObstructedError as error:
@@ -277,11 +277,11 @@ class _StackCarrier(Struct):
                 else each
                 for each in outcomes
             )
-            return PatchOutcome(patch.name, Status.CONFLICTED, failed)
+            return PatchResult(patch.name, Status.CONFLICTED, failed)
         made = [file.blob for file in files if file.blob is not None]
         made += [each.blob for file in files for each in file.split_off]
         if tree.write(made) == self.builder.tree_id:
-            return PatchOutcome(patch.name, Status.ABSORBED, outcomes)
+            return PatchResult(patch.name, Status.ABSORBED, outcomes)
         if any(each.status is Status.ABSORBED for each in outcomes):
             status = Status.MERGED  # what is left of it is another patch
         return self.builder.place(patch, tree, made, status, outcomes)
@@ -316,11 +316,11 @@ def names_a_path_twice(changes: Sequence[FileChange]) -> bool:
     return len(paths) != len(set(paths))
 
 
-def as_on_old_base(outcome: PatchOutcome, before: PatchOutcome) -> PatchOutcome:
+def as_on_old_base(outcome: PatchResult, before: PatchResult) -> PatchResult:
     """Unchanged means: just as it applied on the old base, offsets and all."""
     if outcome.status is not Status.SHIFTED or not before.status.applies:
         return outcome
-    files: tuple[FileOutcome, ...] = tuple(
+    files: tuple[FileResult, ...] = tuple(
         replace(here, status=Status.UNCHANGED)
         if here.offsets == there.offsets and not here.review
         else here
@@ -335,5 +335,5 @@ def joined(files: Iterable[Status]) -> Status:
     return min(files, key=_WEIGHT.index)
 
 
-def _shifted(files: Sequence[FileOutcome]) -> bool:
+def _shifted(files: Sequence[FileResult]) -> bool:
     return any(each.status is Status.SHIFTED for each in files)

@@ -6,17 +6,15 @@ import textwrap
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
 
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import Problem
 from patchkit.model.objects import lines_of
-from patchkit.model.outcome import FileOutcome, Status
+from patchkit.model.outcome import Attention, FileResult, Status
 from patchkit.model.revision import Revision
 from patchkit.model.text import counted
 from patchkit.ops.refresh_report import (
-    Attention,
     BumpedComponent,
     BumpReport,
     Halted,
@@ -26,9 +24,6 @@ from patchkit.ops.refresh_report import (
     RefreshResult,
 )
 from patchkit.refresh.draft import RoutedEdit
-
-if TYPE_CHECKING:
-    from patchkit.ops.carry import CarriedFileRow
 
 # What became of a patch that was carried, for people: each file that is worth a word, and why.
 
@@ -45,9 +40,9 @@ def print_carried(
     terminal.product(["  " * indent, word(status), "  ", name, *note])
 
 
-def print_carried_file(terminal: Terminal, file: FileOutcome | CarriedFileRow) -> None:
+def print_carried_file(terminal: Terminal, file: FileResult, *, offsets: bool = False) -> None:
     """A file with its reasons; nothing for one that there is nothing to say about."""
-    offset = 0 if isinstance(file, FileOutcome) else file.offset
+    offset = file.offset if offsets else 0
     if not (file.reasons or file.review or offset or file.status is Status.CONFLICTED):
         return
     sure = f", {file.confidence:.0%} sure" if file.review else ""
@@ -104,11 +99,11 @@ def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool
         pins = f"is at {row.new} already"
     terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
     for patch in row.patches:
-        terminal.product(["  ", word(patch.attention), "  ", patch.name])
+        terminal.product(["  ", word(patch.attention or ""), "  ", patch.name])
         if patch.attention in _EXPLAINED:
             for file in patch.files:
                 print_carried_file(terminal, file)
-        if patch.attention is Attention.REVIEW and not patch.told:
+        if patch.attention is Attention.REVIEW and not patch.explained:
             terminal.product(["        ", Painted("its change is another one now", Paint.FAINT)])
     if row.halted is not None:
         print_halted(terminal, row.halted)

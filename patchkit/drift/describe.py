@@ -29,7 +29,7 @@ from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.gitcmd.first_parent import Commit, describe_commits, removed_and_added
 from patchkit.gitcmd.tree_view import Overlay, Terrain
 from patchkit.model.objects import SUBMODULE_MODE, GitObject
-from patchkit.model.outcome import PatchOutcome, Reason, Status
+from patchkit.model.outcome import PatchResult, Reason, Status
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
 from patchkit.stack.series import LoadedPatch
@@ -73,7 +73,7 @@ def explain_clash(
     return replace(explained, origin=Origin(0, ()))
 
 
-def _bring_renamed(history: History, commit: str, outcome: PatchOutcome, bring: Bring) -> None:
+def _bring_renamed(history: History, commit: str, outcome: PatchResult, bring: Bring) -> None:
     """Bring what the commit adds that looks like a file which it takes away."""
     gone = [clash.path for clash in outcome.clashes if clash.reason is Reason.MISSING]
     if not gone:

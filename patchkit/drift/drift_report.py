@@ -12,7 +12,7 @@ from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.guards.overrides.override_review import TargetVerdict
 from patchkit.model.objects import TreeEntry
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.text import counted
 
 
@@ -91,7 +91,7 @@ class PatchForecast(Struct, frozen=True):
         return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
 
 
-def forecast_of(outcome: PatchOutcome) -> PatchForecast:
+def forecast_of(outcome: PatchResult) -> PatchForecast:
     """What the carry engine came to, as it is reported."""
     conflicts = tuple(each.path for each in outcome.files if each.status is Status.CONFLICTED)
     if outcome.status is Status.CONFLICTED and not conflicts:

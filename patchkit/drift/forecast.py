@@ -38,7 +38,7 @@ from patchkit.model.objects import (
     TreeEntry,
     make_object,
 )
-from patchkit.model.outcome import FileOutcome, Reason, Status
+from patchkit.model.outcome import FileResult, Reason, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import ObjectSource, Overlay, Tree
@@ -84,7 +84,7 @@ class _Layer(Struct):
     changes: tuple[FileChange, ...]
     before: Tree
     after: Tree | None
-    old: tuple[FileOutcome, ...]
+    old: tuple[FileResult, ...]
     recipe: Recipe | None
     places: tuple[frozenset[str], ...] = ()
     paths: frozenset[str] = frozenset()
@@ -491,7 +491,7 @@ class Forecaster:
         self._made[there.blob.oid] = there.blob.payload
         return {there.path: there.entry}
 
-    def _as_old(self, layer: _Layer, index: int, told: FileOutcome | ExactVerdict) -> Status:
+    def _as_old(self, layer: _Layer, index: int, told: FileResult | ExactVerdict) -> Status:
         """Offsets that the patch has on the old base, too, are no news."""
         old = layer.old[index].offsets if index < len(layer.old) else ()
         same = told.status is Status.SHIFTED and told.offsets == old

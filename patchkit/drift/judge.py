@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.objects import SUBMODULE_MODE, GitObject, TreeEntry
-from patchkit.model.outcome import Clash, FileOutcome, Reason, Status
+from patchkit.model.outcome import Clash, FileResult, Reason, Status
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.revision import reverse_changes
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree, few_files
@@ -112,7 +112,7 @@ def _may_hold(tree: Tree, blobs: Blobs, change: FileChange) -> bool:
 
 
 def _faults(
-    tree: Tree, blobs: Blobs, changes: Sequence[FileChange], files: Sequence[FileOutcome]
+    tree: Tree, blobs: Blobs, changes: Sequence[FileChange], files: Sequence[FileResult]
 ) -> Iterator[HunkFault]:
     for change, outcome in zip(changes, files, strict=True):
         for clash in outcome.clashes:

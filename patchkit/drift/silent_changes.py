@@ -23,7 +23,7 @@ from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.guards.overrides.definitions import signature_of
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
-from patchkit.model.outcome import FileOutcome, PatchOutcome
+from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.python.modules import FunctionNode, parse_python
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
@@ -101,7 +101,7 @@ class _Looking(Struct, frozen=True):
     tip: StackBuilder
 
     def compare(
-        self, patch: SeriesPatch, then: PatchOutcome, now: PatchOutcome
+        self, patch: SeriesPatch, then: PatchResult, now: PatchResult
     ) -> Iterator[Suspicion]:
         changes = patch_changes(patch)
         for change, before, after in zip(changes, then.files, now.files, strict=True):
@@ -109,7 +109,7 @@ class _Looking(Struct, frozen=True):
                 yield from self._file(change, before, after)
 
     def _file(
-        self, change: FileChange, before: FileOutcome, after: FileOutcome
+        self, change: FileChange, before: FileResult, after: FileResult
     ) -> Iterator[Suspicion]:
         old, new = _lines(self.pin, change.path), _lines(self.tip, change.path)
         if old == new:
@@ -137,7 +137,7 @@ class _Looking(Struct, frozen=True):
         change: FileChange,
         old: Sequence[bytes],
         new: Sequence[bytes],
-        after: FileOutcome,
+        after: FileResult,
     ) -> Iterator[Suspicion]:
         """Patched functions that the file named elsewhere on the pin, and no more at the tip."""
         seen: set[str] = set()

@@ -26,7 +26,7 @@ from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.tree_view import Overlay, Terrain
 from patchkit.model.apply_changes import Blobs, apply_changes
-from patchkit.model.outcome import Clash, FileOutcome, PatchOutcome, Reason, Status
+from patchkit.model.outcome import Clash, FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange
 from patchkit.model.revision import reverse_changes
 from patchkit.model.similarity import Rewording, changed_names, find_rewordings
@@ -186,7 +186,7 @@ def explain_stack(
 def explain_patch(
     terrain: Terrain,
     patch: SeriesPatch,
-    outcome: PatchOutcome,
+    outcome: PatchResult,
     *,
     base: str,
     history: Repository | None = None,
@@ -218,7 +218,7 @@ def explain_patch(
 def _explain_file(
     terrain: Terrain,
     change: FileChange,
-    outcome: FileOutcome,
+    outcome: FileResult,
     base: str,
     history: Repository | None,
 ) -> FileExplanation:

@@ -29,7 +29,7 @@ from patchkit.model.objects import (
     TreeEntry,
     make_object,
 )
-from patchkit.model.outcome import Clash, FileOutcome, Preimage, Reason, Status
+from patchkit.model.outcome import Clash, FileResult, Preimage, Reason, Status
 from patchkit.model.patch import BinaryMethod, FileChange, Kind
 from patchkit.model.tree import ObjectSource, ObstructedError, Tree
 
@@ -64,7 +64,7 @@ class Applied(Struct, frozen=True):
     """What came of a patch: the tree after it and its new blobs, or `tree` None if it clashes."""
 
     tree: Tree | None
-    files: tuple[FileOutcome, ...]
+    files: tuple[FileResult, ...]
     blobs: tuple[GitObject, ...] = ()
 
 
@@ -144,7 +144,7 @@ class _Attempt(Struct):
 
     # -- one change --------------------------------------------------------------------------
 
-    def try_change(self, change: FileChange) -> FileOutcome:
+    def try_change(self, change: FileChange) -> FileResult:
         """Work out one change in memory."""
         preimage = Preimage.UNKNOWN
         try:
@@ -156,12 +156,12 @@ class _Attempt(Struct):
             after, offsets = self._contents_after(change, before, mode)
             elsewhere = () if self.terse else self._elsewhere(change, before, preimage, offsets)
         except _ClashError as error:
-            return FileOutcome(
+            return FileResult(
                 change.path, Status.CONFLICTED, preimage, error.offsets, error.clashes
             )
         self._record(change, after)
         status = Status.SHIFTED if any(offsets) else Status.UNCHANGED
-        outcome = FileOutcome(change.path, status, preimage, offsets)
+        outcome = FileResult(change.path, status, preimage, offsets)
         if elsewhere:
             outcome = replace(outcome, review=True, confidence=ELSEWHERE, reasons=elsewhere)
         return outcome
@@ -325,7 +325,7 @@ class _Attempt(Struct):
 
     # -- all changes -------------------------------------------------------------------------
 
-    def settle(self, changes: Sequence[FileChange], outcomes: list[FileOutcome]) -> Tree | None:
+    def settle(self, changes: Sequence[FileChange], outcomes: list[FileResult]) -> Tree | None:
         """The tree after all changes; None, with the outcome corrected, if a path is obstructed."""
         tree = self.tree
         for change, _ in self.results:

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.model.diff_parse import split_lines
-from patchkit.model.outcome import FileOutcome
+from patchkit.model.outcome import FileResult
 from patchkit.model.patch import FileChange, Hunk, Kind
 
 
@@ -168,7 +168,7 @@ class Attribution(Struct):
     _removed_by: dict[str, int] = field(default_factory=dict)
 
     def add(
-        self, number: int, changes: Sequence[FileChange], outcomes: Sequence[FileOutcome]
+        self, number: int, changes: Sequence[FileChange], outcomes: Sequence[FileResult]
     ) -> tuple[PatchDependency, ...]:
         """Let patch `number`, which applies with `outcomes`, go over the files; what it needs."""
         needs: list[PatchDependency] = []

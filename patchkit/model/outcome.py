@@ -68,38 +68,53 @@ class Clash(Struct, frozen=True):
     detail: str = ""
 
 
-class FileOutcome(Struct, frozen=True):
-    """What became of one file change; `offsets` has one entry per hunk, 0: its recorded place.
+class FileResult(Struct, frozen=True):
+    """What became of one file of a patch on a base."""
 
-    A carried file says more: `confidence`, from 0 to 1, with the `reasons` for it; `review` asks a
-    person to look at it; `carried_to` is its path on the new base where that is another one;
-    `remembered` is the file of the project from which its conflict was resolved. `waits_for` are
-    the earlier patches without which it cannot be carried, `absorbed_by` the upstream commit, as
-    "ID subject", that made the same change ("" if that is not known).
-    """
+    path: str  # as the patch names it
+    status: Status  # the verdict on this file
+    preimage: Preimage = Preimage.UNKNOWN  # is it the blob that the patch was made against?
+    offsets: tuple[int, ...] = ()  # one for each hunk, in lines; 0: at its recorded place
+    clashes: tuple[Clash, ...] = ()  # the places where it does not fit
+    confidence: float = 1.0  # from 0 to 1: how surely it was carried; of no use for a conflict
+    reasons: tuple[str, ...] = ()  # what the confidence rests on, or why it is in conflict
+    review: bool = False  # whether a person should look at it
+    carried_to: str = ""  # its path on the new base, where that is another one
+    remembered: str = ""  # the project's file by which its conflict was resolved
+    waits_for: tuple[str, ...] = ()  # the earlier patches without which it cannot be carried
+    absorbed_by: str = ""  # "ID subject" of the upstream commit with the same change, if known
 
-    path: str
-    status: Status
-    preimage: Preimage = Preimage.UNKNOWN
-    offsets: tuple[int, ...] = ()
-    clashes: tuple[Clash, ...] = ()
-    confidence: float = 1.0
-    reasons: tuple[str, ...] = ()
-    review: bool = False
-    carried_to: str = ""
-    remembered: str = ""
-    waits_for: tuple[str, ...] = ()
-    absorbed_by: str = ""
+    @property
+    def offset(self) -> int:
+        """The farthest that a hunk stands from its recorded place, in lines."""
+        return max(self.offsets, key=abs, default=0)
 
 
-class PatchOutcome(Struct, frozen=True):
-    """What became of one patch; `commit` and `tree` (after it) are None unless it applies."""
+class Attention(str, Enum):
+    """What a patch on a new pin asks of a reviewer, from most to least."""
 
-    name: str
-    status: Status
-    files: tuple[FileOutcome, ...] = ()
-    commit: str | None = None
-    tree: str | None = None
+    CONFLICTED = "conflicted"  # it does not fit
+    WAITING = "waiting"  # it fails only because one before it is in conflict
+    SKIPPED = "skipped"  # one before it does not fit
+    RESOLVED = "resolved"  # a person resolved its conflict, now or before
+    REVIEW = "review"  # its change was merged without certainty, or is another one now
+    CONTEXT = "context"  # the same change among other lines
+    OFFSETS = "offsets"  # the same at other lines
+    REGENERATED = "regenerated"  # its recipe was run again
+    ABSORBED = "absorbed"  # the new pin contains it: it leaves the series
+    LEFT_OUT = "left out"  # a person took it off the series
+    UNCHANGED = "unchanged"  # not a byte
+
+
+class PatchResult(Struct, frozen=True):
+    """What became of one patch on a base, whoever asks: apply, check, refresh, bump or carry."""
+
+    name: str  # its file's name in the series
+    status: Status  # the verdict on the whole patch
+    files: tuple[FileResult, ...] = ()  # one for each file change, in the patch's order
+    commit: str | None = None  # its commit in the new stack; None unless it applies
+    tree: str | None = None  # the tree after it; None unless it applies
+    attention: Attention | None = None  # what a bump asks of a reviewer; None of anything else
 
     @property
     def clashes(self) -> tuple[Clash, ...]:
@@ -110,6 +125,18 @@ class PatchOutcome(Struct, frozen=True):
     def review(self) -> bool:
         """Whether a person should look at what became of it."""
         return any(file.review for file in self.files)
+
+    @property
+    def explained(self) -> bool:
+        """Whether its files say why it asks for attention."""
+        return any(each.review or each.reasons for each in self.files)
+
+    @property
+    def confidence(self) -> float:
+        """That of the least certain file, from 0 to 1; 0 for a patch in conflict."""
+        if self.status is Status.CONFLICTED:
+            return 0.0
+        return min((each.confidence for each in self.files), default=1.0)
 
     @property
     def waits_for(self) -> tuple[str, ...]:

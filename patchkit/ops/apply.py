@@ -18,7 +18,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError,
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.outcome import PatchOutcome
+from patchkit.model.outcome import PatchResult
 from patchkit.model.progress import Progress
 from patchkit.ops.hints import in_columns, ways_out
 from patchkit.parallel import in_parallel
@@ -114,7 +114,7 @@ class AppliedComponent(Struct, frozen=True):
     base: str | None = None
     tip: str | None = None
     tree: str | None = None
-    patches: tuple[PatchOutcome, ...] = ()
+    patches: tuple[PatchResult, ...] = ()
     failures: tuple[Failure, ...] = ()
     changed: int | None = None
     saved_ref: str | None = None

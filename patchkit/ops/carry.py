@@ -30,7 +30,7 @@ from patchkit.gitcmd.worktree import git_folder
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import unsafe_path
 from patchkit.model.objects import Base, encode_path
-from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Identity
 from patchkit.model.series_file import parse_series
 from patchkit.stack.build import SeriesPatch, Stack, build_stack
@@ -43,42 +43,15 @@ from patchkit.stack.patch_files import (
 )
 
 
-class CarriedFileRow(Struct, frozen=True):
-    """What became of one file of a patch.
-
-    `path` is where the patch has it, `carried_to` where it is on the new base if that is another
-    path. `confidence` is from 0 to 1, with `reasons`; `review`: a person should look at it.
-    `offset` is the farthest that a hunk was found from its place, in lines.
-    """
-
-    path: str
-    status: Status
-    confidence: float
-    review: bool
-    reasons: tuple[str, ...]
-    carried_to: str
-    offset: int
-
-
-class CarriedPatchRow(Struct, frozen=True):
-    """What became of one patch; `written` is its file for the new base, None if there is none."""
-
-    name: str
-    status: Status
-    confidence: float
-    review: bool
-    files: tuple[CarriedFileRow, ...]
-    written: Path | None = None
-
-
 class PlainCarryReport(Struct, frozen=True):
-    """A carry between two commits; `tree` is what the carried patches give on the new base."""
+    """A carry between two commits of one repository."""
 
-    old_base: str
-    new_base: str
-    tree: str
-    patches: tuple[CarriedPatchRow, ...]
-    conflicts: tuple[str, ...]
+    old_base: str  # the commit that the patches are for
+    new_base: str  # the commit to which they were carried
+    tree: str  # what the carried patches give on the new base
+    patches: tuple[PatchResult, ...]  # in the order of the series
+    conflicts: tuple[str, ...]  # the paths in conflict, sorted
+    written: Mapping[str, Path]  # patch -> its file for the new base, where one was written
     exit_code: ExitCode = ExitCode.OK
 
 
@@ -123,8 +96,9 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
         bases[0].commit,
         bases[1].commit,
         report.stack.tree,
-        tuple(_row(each, written.get(each.name)) for each in report.outcomes),
+        report.outcomes,
         conflicts,
+        written,
         ExitCode.OK if report.clean else ExitCode.HALTED,
     )
 
@@ -247,23 +221,3 @@ def _conflicts(report: CarryReport) -> set[str]:
         for file in outcome.files
         if file.status is Status.CONFLICTED
     }
-
-
-def _row(outcome: PatchOutcome, written: Path | None) -> CarriedPatchRow:
-    files = tuple(map(_file_row, outcome.files))
-    confidence = min((each.confidence for each in files), default=1.0)
-    if outcome.status is Status.CONFLICTED:
-        confidence = 0.0
-    return CarriedPatchRow(outcome.name, outcome.status, confidence, outcome.review, files, written)
-
-
-def _file_row(file: FileOutcome) -> CarriedFileRow:
-    return CarriedFileRow(
-        file.path,
-        file.status,
-        0.0 if file.status is Status.CONFLICTED else file.confidence,
-        file.review,
-        file.reasons,
-        file.carried_to,
-        max(file.offsets, key=abs, default=0),
-    )

@@ -23,7 +23,7 @@ from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.lint import Finding, Severity, lint_patch
 from patchkit.model.mail import parse_patch
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress, Silent
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.ops.agreements import Agreements
@@ -260,7 +260,7 @@ def _explanations(
 
 def _generated(  # noqa: PLR0917
     patch: LoadedPatch,
-    outcome: PatchOutcome,
+    outcome: PatchResult,
     overlay: Overlay,
     tree: str,
     history: Repository,
@@ -312,7 +312,7 @@ def _lint(patch: LoadedPatch) -> tuple[Finding, ...]:
 
 
 def _outcome_findings(
-    patch: LoadedPatch, outcome: PatchOutcome, origin: Origin | None
+    patch: LoadedPatch, outcome: PatchResult, origin: Origin | None
 ) -> Iterator[Finding]:
     reviewed = patch.origin.other_base if isinstance(patch.origin, PinnedPatch) else ()
     others = {other.path for other in origin.others} if origin is not None else set[str]()

@@ -11,7 +11,7 @@ from msgspec import Struct
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.model.lint import Finding
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 
 # Shared patches: one that several components take must fit every pin that it is put on.
 
@@ -62,7 +62,7 @@ class PatchCheck(Struct, frozen=True):
 
     name: str
     where: str
-    outcome: PatchOutcome
+    outcome: PatchResult
     origin: Origin | None = None
     explanation: PatchExplanation | None = None
     next_steps: tuple[str, ...] = ()

@@ -19,10 +19,10 @@ from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import GitPin, IndexPin, Manifest, Pin, path_below
 from patchkit.model.names import short_id
-from patchkit.model.outcome import FileOutcome
+from patchkit.model.outcome import FileResult
 from patchkit.model.text import counted
 from patchkit.ops.refresh_input import RefreshInput, ResumeStep
-from patchkit.ops.refresh_report import Halted, HaltedFile, NamedPin
+from patchkit.ops.refresh_report import Halted, NamedPin
 from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.workspace.create import bring_objects
 from patchkit.workspace.save import Held
@@ -60,7 +60,7 @@ class Waiting(Struct, frozen=True):
     seen: Mapping[str, str]
     keys: Mapping[str, str]
     decisions: Mapping[str, Decision] = field(default_factory=dict)
-    flagged: tuple[FileOutcome, ...] = ()
+    flagged: tuple[FileResult, ...] = ()
 
     @property
     def wanted(self) -> Pin | None:
@@ -94,7 +94,7 @@ def waiting_of(halt: Halt) -> Waiting:
     data["decisions"] = convert(data["decisions"], dict[str, Decision])
     data["old"], data["new"] = NamedPin(**data["old"]), NamedPin(**data["new"])
     data["marked"] = tuple(data["marked"])
-    data["flagged"] = convert(data.get("flagged", ()), tuple[FileOutcome, ...])
+    data["flagged"] = convert(data.get("flagged", ()), tuple[FileResult, ...])
     return Waiting(**data)
 
 
@@ -198,15 +198,12 @@ def halted_report(stop: NewConflict) -> Halted:
     conflict, checkout = stop.conflict, stop.found.checkout
     header = conflict.patch.file.header
     subject, _, reason = (header.message if header is not None else "").partition("\n")
-    files = (
-        HaltedFile(each.path, each.reasons, each.marked, each.upstream) for each in conflict.files
-    )
     return Halted(
         conflict.patch.name,
         subject,
         _reason(reason),
         checkout.path,
-        tuple(files),
+        conflict.files,
         conflict.later,
         conflict.unknown,
     )

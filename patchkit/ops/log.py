@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import BuiltStack, built_stack
@@ -133,7 +133,7 @@ def _logged(
 
 
 def _logged_patch(
-    number: int, patch: LoadedPatch, outcome: PatchOutcome, present: Mapping[str, str] | None
+    number: int, patch: LoadedPatch, outcome: PatchResult, present: Mapping[str, str] | None
 ) -> LoggedPatch:
     header = patch.file.header
     added, removed = count_lines(patch.file)
@@ -152,7 +152,7 @@ def _logged_patch(
     )
 
 
-def _presence(name: str, outcome: PatchOutcome, present: Mapping[str, str] | None) -> str:
+def _presence(name: str, outcome: PatchResult, present: Mapping[str, str] | None) -> str:
     if present is None or outcome.status is Status.EMPTY:
         return ""
     if name not in present:

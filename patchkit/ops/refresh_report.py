@@ -6,12 +6,14 @@ from enum import Enum
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.model.lint import Finding
 from patchkit.model.names import short_id
-from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.outcome import Attention, PatchResult, Status
 from patchkit.model.revision import Revision
+from patchkit.refresh.conflict import ConflictedFile
 from patchkit.refresh.draft import RoutedEdit
 
 
@@ -42,15 +44,6 @@ class RefreshedPatch(Struct, frozen=True):
     diff: bytes = b""
 
 
-class HaltedFile(Struct, frozen=True):
-    """A file in conflict: why, and whether it holds conflict markers (else: decide by git add)."""
-
-    path: str
-    reasons: tuple[str, ...]
-    marked: bool
-    upstream: tuple[str, ...] = ()
-
-
 class Halted(Struct, frozen=True):
     """The conflict that a checkout holds now.
 
@@ -62,7 +55,7 @@ class Halted(Struct, frozen=True):
     subject: str
     reason: str
     checkout: Path
-    files: tuple[HaltedFile, ...]
+    files: tuple[ConflictedFile, ...]
     later: tuple[str, ...] = ()
     unknown: str = ""
 
@@ -95,7 +88,7 @@ class RefreshedComponent(Struct, frozen=True):
     untracked: tuple[str, ...] = ()
     saved: str = ""
     also_saved: tuple[str, ...] = ()
-    carried: tuple[PatchOutcome, ...] = ()
+    carried: tuple[PatchResult, ...] = ()
     findings: tuple[Finding, ...] = ()
     halted: Halted | None = None
     left_out: tuple[str, ...] = ()
@@ -120,22 +113,6 @@ class RefreshReport(Struct, frozen=True):
 # What a bump reports: the two pins, and the patches by what a reviewer must look at.
 
 
-class Attention(str, Enum):
-    """What a patch asks of a reviewer, from most to least."""
-
-    CONFLICTED = "conflicted"  # it does not fit
-    WAITING = "waiting"  # it fails only because one before it is in conflict
-    SKIPPED = "skipped"  # one before it does not fit
-    RESOLVED = "resolved"  # a person resolved its conflict, now or before
-    REVIEW = "review"  # its change was merged without certainty, or is another one now
-    CONTEXT = "context"  # the same change among other lines
-    OFFSETS = "offsets"  # the same at other lines
-    REGENERATED = "regenerated"  # its recipe was run again
-    ABSORBED = "absorbed"  # the new pin contains it: it leaves the series
-    LEFT_OUT = "left out"  # a person took it off the series
-    UNCHANGED = "unchanged"  # not a byte
-
-
 class NamedPin(Struct, frozen=True):
     """A pin (a commit id, a version, a hash) and the tag or branch that it is known by, or "".
 
@@ -153,20 +130,6 @@ class NamedPin(Struct, frozen=True):
     def short(self) -> str:
         """The pin, as people write it."""
         return short_id(self.pin)
-
-
-class BumpedPatch(Struct, frozen=True):
-    """A patch on the new pin: the verdict, what it asks of a reviewer, and why, file by file."""
-
-    name: str
-    status: Status
-    attention: Attention
-    files: tuple[FileOutcome, ...] = ()
-
-    @property
-    def told(self) -> bool:
-        """Whether its files say why it asks for that."""
-        return any(each.review or each.reasons for each in self.files)
 
 
 class BumpedComponent(Struct, frozen=True):
@@ -187,7 +150,7 @@ class BumpedComponent(Struct, frozen=True):
     result: RefreshResult
     exit_code: ExitCode = ExitCode.OK
     link: str = ""
-    patches: tuple[BumpedPatch, ...] = ()
+    patches: tuple[PatchResult, ...] = ()
     files: tuple[str, ...] = ()
     halted: Halted | None = None
     arrived: bool = False
@@ -238,22 +201,20 @@ class BumpReport(Struct, frozen=True):
 
 def sorted_patches(
     done: RefreshedComponent,
-) -> tuple[BumpedPatch, ...]:
+) -> tuple[PatchResult, ...]:
     """The verdicts by attention, in the order of the series among equals."""
     revisions = {each.name: each.revision for each in done.patches}
     decided = dict.fromkeys(done.left_out, Attention.LEFT_OUT)
     decided |= dict.fromkeys(done.resolved, Attention.RESOLVED)
     order = list(Attention)
     rows = [
-        BumpedPatch(
-            each.name,
-            each.status,
-            decided.get(each.name) or _attention(each, revisions.get(each.name)),
-            each.files,
+        replace(
+            each,
+            attention=decided.get(each.name) or _attention(each, revisions.get(each.name)),
         )
         for each in done.carried
     ]
-    return tuple(sorted(rows, key=lambda each: order.index(each.attention)))
+    return tuple(sorted(rows, key=lambda each: order.index(each.attention or Attention.UNCHANGED)))
 
 
 _OF_STATUS = {
@@ -276,7 +237,7 @@ _UNWRITTEN = {
 }
 
 
-def _attention(outcome: PatchOutcome, revision: Revision | None) -> Attention:
+def _attention(outcome: PatchResult, revision: Revision | None) -> Attention:
     fixed = _OF_STATUS.get(outcome.status)
     if fixed is not None:
         return fixed

@@ -31,7 +31,7 @@ from patchkit.model.objects import (
     TreeEntry,
     make_object,
 )
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Header, Identity
 from patchkit.model.revision import same_changes
 from patchkit.model.text import counted
@@ -137,7 +137,7 @@ class Generator(Struct):
     runs: dict[str, RecipeRun] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
-    def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchOutcome | None:
+    def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchResult | None:
         """The outcome of a generated patch, None for an ordinary one."""
         recipe = self.recipes.get(patch.name)
         if recipe is None:
@@ -147,7 +147,7 @@ class Generator(Struct):
         problems = _problems_of(patch.name, result.run)
         if problems:
             self.problems += problems
-            return PatchOutcome(patch.name, Status.CONFLICTED)
+            return PatchResult(patch.name, Status.CONFLICTED)
         if _makes(builder, patch) == result.tree_id:
             return builder.push(patch)
         return builder.place(patch, result.tree, result.objects)
@@ -233,7 +233,7 @@ class PatchSlot(Struct, frozen=True):
 
 
 def check_generated(
-    patch: LoadedPatch, outcome: PatchOutcome, place: PatchSlot
+    patch: LoadedPatch, outcome: PatchResult, place: PatchSlot
 ) -> tuple[Finding, ...]:
     """What is wrong with a patch that has a recipe; nothing for one that has none."""
     try:
@@ -273,7 +273,7 @@ def _unnamed(patch: LoadedPatch) -> Iterator[Finding]:
         )
 
 
-def _stale(patch: LoadedPatch, outcome: PatchOutcome, result: Rewritten) -> Finding:
+def _stale(patch: LoadedPatch, outcome: PatchResult, result: Rewritten) -> Finding:
     count = len(result.run.changed)
     if not count:
         what, hint = "its recipe changes nothing here", "take the patch off the series"

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, field
 
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import GitObject, TreeEntry, lines_of, make_object
-from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.resolution import ENDING, Resolution, format_resolution, parse_resolution
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
 from patchkit.refresh.patch_plan import SeriesFolder
@@ -29,17 +29,15 @@ _MARKERS = (b"<<<<<<< upstream ", b"||||||| base ")
 
 
 class ConflictedFile(Struct, frozen=True):
-    """A file of the conflict: why, and whether it holds markers.
+    """A file in conflict."""
 
-    `lines` are those that upstream added or took away there, without the blanks around them;
-    `upstream` are commits to look at.
-    """
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"lines"})
 
-    path: str
-    reasons: tuple[str, ...]
-    marked: bool
-    lines: frozenset[bytes] = frozenset()
-    upstream: tuple[str, ...] = ()
+    path: str  # where it is on the new base
+    reasons: tuple[str, ...]  # why it could not be merged
+    marked: bool  # whether it holds conflict markers; else it is decided by git add or rm
+    lines: frozenset[bytes] = frozenset()  # what upstream changed there, without blanks around
+    upstream: tuple[str, ...] = ()  # upstream's commits to look at, as "ID subject"
 
 
 class Conflict(Struct, frozen=True):
@@ -61,7 +59,7 @@ class Conflict(Struct, frozen=True):
     later: tuple[str, ...]
     objects: tuple[GitObject, ...]
     keys: Mapping[str, str]
-    flagged: tuple[FileOutcome, ...] = ()
+    flagged: tuple[FileResult, ...] = ()
     unknown: str = ""
 
 
@@ -94,7 +92,7 @@ def first_conflict(
     )
 
 
-def _shown_files(outcome: PatchOutcome, files: Sequence[CarriedFile]) -> tuple[ConflictedFile, ...]:
+def _shown_files(outcome: PatchResult, files: Sequence[CarriedFile]) -> tuple[ConflictedFile, ...]:
     """The files in conflict; of a patch that was not merged at all, as the outcome has them."""
     open_files = [each for each in files if not each.carried]
     if not open_files:
@@ -187,12 +185,12 @@ class Decision(Struct, frozen=True):
     tree: str | None
     offered: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
-    flagged: tuple[FileOutcome, ...] = ()
+    flagged: tuple[FileResult, ...] = ()
 
     @property
-    def files(self) -> tuple[FileOutcome, ...]:
+    def files(self) -> tuple[FileResult, ...]:
         """What there is to say of the patch's files."""
-        by_hand = (FileOutcome(each, Status.MERGED, reasons=(_BY_HAND,)) for each in self.keys)
+        by_hand = (FileResult(each, Status.MERGED, reasons=(_BY_HAND,)) for each in self.keys)
         return (*by_hand, *self.flagged)
 
 
@@ -205,13 +203,13 @@ class DecidedPatches(Struct, frozen=True):
     decisions: Mapping[str, Decision]
     otherwise: Generate | None = None
 
-    def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchOutcome | None:
+    def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchResult | None:
         """The outcome of a decided patch, None for one that has to be carried."""
         decision = self.decisions.get(patch.name)
         if decision is None or decision.onto != builder.tree_id:
             return self.otherwise(builder, patch) if self.otherwise is not None else None
         if decision.tree is None:
-            return PatchOutcome(patch.name, Status.ABSORBED)
+            return PatchResult(patch.name, Status.ABSORBED)
         tree = Tree(builder.source, decision.tree)
         return builder.place(patch, tree, (), Status.MERGED, decision.files)
 

@@ -1,7 +1,7 @@
 """Results as JSON: one envelope for all commands, shapes that follow the results' classes.
 
 ```json
-{"schema": "patchkit/apply/1", "patchkit": "0.1.0", "exit_code": 0, ...fields of the result...}
+{"schema": "patchkit/apply/2", "patchkit": "0.1.0", "exit_code": 0, ...fields of the result...}
 ```
 
 A value becomes an object with its fields in order, a mapping an object, a sequence an array, an
@@ -26,7 +26,7 @@ from msgspec.structs import fields
 from patchkit import __version__
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 

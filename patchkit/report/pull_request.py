@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from patchkit.model.outcome import FileOutcome
+from patchkit.model.outcome import Attention, FileResult, PatchResult
 from patchkit.model.text import escaped
 from patchkit.ops.refresh_report import (
-    Attention,
     BumpedComponent,
-    BumpedPatch,
     BumpReport,
     NamedPin,
     RefreshResult,
@@ -121,17 +119,17 @@ def commit_message(report: BumpReport) -> Iterator[str]:
         yield from lines
 
 
-def _summed(attention: Attention, patches: Sequence[BumpedPatch]) -> str:
+def _summed(attention: Attention, patches: Sequence[PatchResult]) -> str:
     names = ", ".join(_plain(each.name) for each in patches)
     told = f" ({names})" if attention in _NAMED else ""
     return f"{_SHORT[attention]}: {len(patches)}{told}"
 
 
-def _patch(patch: BumpedPatch, *, detailed: bool) -> Iterator[str]:
+def _patch(patch: PatchResult, *, detailed: bool) -> Iterator[str]:
     yield f"- [ ] {escaped(patch.name)}" if detailed else f"- {escaped(patch.name)}"
     if not detailed:
         return
-    if not patch.told and patch.attention is Attention.REVIEW:
+    if not patch.explained and patch.attention is Attention.REVIEW:
         yield "  - its change is another one now"
     for file in patch.files:
         if file.review or file.reasons:
@@ -139,7 +137,7 @@ def _patch(patch: BumpedPatch, *, detailed: bool) -> Iterator[str]:
             yield from (f"    - {escaped(reason)}" for reason in file.reasons)
 
 
-def _file(file: FileOutcome) -> str:
+def _file(file: FileResult) -> str:
     place = f" -> {file.carried_to}" if file.carried_to else ""
     sure = f", {file.confidence:.0%} sure" if file.review else ""
     return f"{file.path}{place}: {file.status.value}{sure}"

@@ -18,7 +18,7 @@ from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import add_patch_trailer, split_patch_trailer
 from patchkit.model.objects import Base, GitObject, lines_of, make_commit
-from patchkit.model.outcome import FileOutcome, PatchOutcome, Status
+from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange, Header, Identity, PatchFile
 from patchkit.model.tree import ObjectSource, Tree
 
@@ -60,7 +60,7 @@ class Stack(Struct, frozen=True):
     """
 
     base: Base
-    outcomes: tuple[PatchOutcome, ...]
+    outcomes: tuple[PatchResult, ...]
     commit: str
     tree: str
     objects: tuple[GitObject, ...]
@@ -101,12 +101,10 @@ def build_stack(
     """
     builder = StackBuilder(source, base)
     builder.preload(patches)
-    outcomes: list[PatchOutcome] = []
+    outcomes: list[PatchResult] = []
     stopped = False
     for patch in patches:
-        outcomes.append(
-            PatchOutcome(patch.name, Status.SKIPPED) if stopped else builder.push(patch)
-        )
+        outcomes.append(PatchResult(patch.name, Status.SKIPPED) if stopped else builder.push(patch))
         stopped = stopped or (stop_at_conflict and not outcomes[-1].status.applies)
     return builder.finish(outcomes)
 
@@ -158,19 +156,19 @@ class StackBuilder:
         entries = (self.tree.entry(path) for path in sorted(paths))
         self.blobs.load(entry.oid for entry in entries if entry and entry.mode != 0o160000)
 
-    def push(self, patch: SeriesPatch) -> PatchOutcome:
+    def push(self, patch: SeriesPatch) -> PatchResult:
         """Apply one patch and commit it, if it applies."""
         changes = patch_changes(patch)
         if not changes:
-            return PatchOutcome(patch.name, Status.EMPTY)
+            return PatchResult(patch.name, Status.EMPTY)
         applied = apply_changes(self.tree, self.blobs, changes)
         if applied.tree is None:
-            return PatchOutcome(patch.name, Status.CONFLICTED, applied.files)
+            return PatchResult(patch.name, Status.CONFLICTED, applied.files)
         written = list(applied.blobs)
         self._land(patch, applied.tree, written)
         shifted = any(each.status is Status.SHIFTED for each in applied.files)
         status = Status.SHIFTED if shifted else Status.UNCHANGED
-        return PatchOutcome(patch.name, status, applied.files, self.commit, self._tree_id)
+        return PatchResult(patch.name, status, applied.files, self.commit, self._tree_id)
 
     def place(
         self,
@@ -178,14 +176,14 @@ class StackBuilder:
         tree: Tree,
         objects: Sequence[GitObject],
         status: Status = Status.REGENERATED,
-        files: tuple[FileOutcome, ...] = (),
-    ) -> PatchOutcome:
+        files: tuple[FileResult, ...] = (),
+    ) -> PatchResult:
         """Commit a tree, with its new objects, as what the patch makes, whatever its diff says."""
         for each in objects:
             if each.kind == "blob":
                 self.blobs.add(each)
         self._land(patch, tree, list(objects))
-        return PatchOutcome(patch.name, status, files, self.commit, self._tree_id)
+        return PatchResult(patch.name, status, files, self.commit, self._tree_id)
 
     @property
     def tree_id(self) -> str:
@@ -197,7 +195,7 @@ class StackBuilder:
         """What was made so far."""
         return tuple(self._objects.values())
 
-    def finish(self, outcomes: Sequence[PatchOutcome]) -> Stack:
+    def finish(self, outcomes: Sequence[PatchResult]) -> Stack:
         """The stack as built so far."""
         return Stack(self.base, tuple(outcomes), self.commit, self._tree_id, self.objects)
 

@@ -12,7 +12,7 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.outcome import FileOutcome, Status
+from patchkit.model.outcome import FileResult, Status
 from patchkit.stack.build import SeriesPatch
 from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
 
@@ -33,7 +33,7 @@ def carry(
         return carry_stack(reader, *bases, series, past=past, careful=careful)
 
 
-def only_file(report: CarryReport) -> FileOutcome:
+def only_file(report: CarryReport) -> FileResult:
     (outcome,) = report.outcomes
     (file,) = outcome.files
     return file

@@ -11,7 +11,7 @@ from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.resolution import Resolution
 from patchkit.stack.build import SeriesPatch, StackBuilder
 from tests.carry.test_carry_file import PATCH, PATCHED, TEXT, carry, only_file
@@ -165,9 +165,9 @@ def test_a_generated_patch_is_taken_as_it_was_generated(upstream: Upstream) -> N
     commit = upstream.commit({"f.py": TEXT})
     repository = Repository(upstream.path)
     base = read_base(repository, commit)
-    said = PatchOutcome("0.patch", Status.REGENERATED)
+    said = PatchResult("0.patch", Status.REGENERATED)
 
-    def generate(builder: StackBuilder, patch: SeriesPatch) -> PatchOutcome | None:
+    def generate(builder: StackBuilder, patch: SeriesPatch) -> PatchResult | None:
         return said if patch.name == "0.patch" else None
 
     series = [SeriesPatch(f"{number}.patch", parse_patch(PATCH, name="x")) for number in range(2)]

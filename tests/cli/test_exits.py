@@ -432,7 +432,7 @@ def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]
     ran: Ran = project.run(*argv, "--json")
     assert ran.code == code
     assert ran.json["exit_code"] == code
-    assert ran.json["schema"] in (f"patchkit/{command.replace(' ', '-')}/1", "patchkit/error/1")
+    assert ran.json["schema"] in (f"patchkit/{command.replace(' ', '-')}/2", "patchkit/error/2")
 
 
 _CHANGING = {

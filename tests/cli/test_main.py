@@ -96,7 +96,7 @@ def test_errors_are_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert captured.err == "error: git is missing\nhint: install it\n"
     assert json.loads(captured.out) == {
-        "schema": "patchkit/error/1",
+        "schema": "patchkit/error/2",
         "patchkit": __version__,
         "exit_code": 5,
         "problems": [{"what": "git is missing", "where": "", "hint": "install it"}],

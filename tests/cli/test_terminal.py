@@ -65,7 +65,7 @@ def test_reports(capsys: pytest.CaptureFixture[str]) -> None:
     Terminal(json=True).report("do it", result, ExitCode.FINDING, _render)
     printed = json.loads(capsys.readouterr().out)
     assert (printed["schema"], printed["exit_code"], printed["name"]) == (
-        "patchkit/do-it/1",
+        "patchkit/do-it/2",
         1,
         "x",
     )

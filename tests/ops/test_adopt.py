@@ -287,7 +287,7 @@ def test_json_says_what_came_from_where(
 ) -> None:
     (tmp_path / "one.patch").write_bytes(patches["one.patch"])
     document = empty.run("import", str(tmp_path / "one.patch"), "--json").ok().json
-    assert document["schema"] == "patchkit/import/1"
+    assert document["schema"] == "patchkit/import/2"
     assert document["written"] is True
     assert document["patches"] == [
         {

@@ -88,7 +88,7 @@ def test_the_machine_form(project: Project, upstream: Upstream) -> None:
 
     report = project.run("fetch", "--json").json
 
-    assert report["schema"] == "patchkit/fetch/1"
+    assert report["schema"] == "patchkit/fetch/2"
     assert report["exit_code"] == 5
     absent, published = report["components"]
     assert (published["status"], published["commit"]) == ("fetched", commit)

@@ -96,7 +96,7 @@ def test_lint_as_json(good: Project) -> None:
     good.write({"manifests/bad.yaml": GOOD.replace(COMMIT, "main")})
     ran = good.run("manifest", "lint", "--json")
     assert ran.code == ran.json["exit_code"] == 4
-    assert ran.json["schema"] == "patchkit/manifest-lint/1"
+    assert ran.json["schema"] == "patchkit/manifest-lint/2"
     bad, fine = ran.json["manifests"]
     (problem,) = bad["problems"]
     assert problem["where"].endswith("manifests/bad.yaml:5")

@@ -496,7 +496,7 @@ def test_json_says_where_everything_went(stack: Stacked) -> None:
     stack.edit("a.txt", "five\n", "5\n")
     document = stack.run("refresh", "--json").ok().json
     (component,) = document["components"]
-    assert document["schema"] == "patchkit/refresh/1"
+    assert document["schema"] == "patchkit/refresh/2"
     assert component["result"] == "refreshed"
     assert component["edits"][0]["patch"] == "one.patch"
     revisions = {each["name"]: each["revision"] for each in component["patches"]}

@@ -343,5 +343,5 @@ def test_an_image_needs_its_files_in_the_project(root: Path, tmp_path: Path) -> 
 
 def test_json_says_what_the_command_is(root: Path) -> None:
     ran = render(root, *VALUES, "--json").ok()
-    assert json.loads(ran.stdout)["schema"] == "patchkit/render/1"
+    assert json.loads(ran.stdout)["schema"] == "patchkit/render/2"
     assert ran.json["manifest"] == "manifests/demo.yaml"

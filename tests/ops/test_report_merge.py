@@ -123,13 +123,13 @@ def test_nothing_counts_twice(many: Project) -> None:
     [
         ("[1", "is not JSON"),
         ("[]", "is no result of patchkit"),
-        ('{"schema": "patchkit/ci/2"}', "has version 2 of the schema"),
-        ('{"schema": "patchkit/apply/1"}', "is a result of `patchkit apply`"),
-        ('{"schema": "patchkit/check/1"}', "strict: is missing"),
-        ('{"schema": "patchkit/check/1", "strict": 1}', "strict: 1 is misplaced"),
-        ('{"schema": "patchkit/drift/1", "components": [3]}', "components[0]: is no object"),
+        ('{"schema": "patchkit/ci/1"}', "has version 1 of the schema"),
+        ('{"schema": "patchkit/apply/2"}', "is a result of `patchkit apply`"),
+        ('{"schema": "patchkit/check/2"}', "strict: is missing"),
+        ('{"schema": "patchkit/check/2", "strict": 1}', "strict: 1 is misplaced"),
+        ('{"schema": "patchkit/drift/2", "components": [3]}', "components[0]: is no object"),
         (
-            '{"schema": "patchkit/drift/1", "components": '
+            '{"schema": "patchkit/drift/2", "components": '
             '[{"manifest": "m", "name": "n", "pin": "p", "exit_code": 99}]}',
             "components[0].exit_code: 99 is no ExitCode",
         ),

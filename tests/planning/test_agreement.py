@@ -14,7 +14,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import GitSource
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry, make_object
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.resolution import Resolution
 from patchkit.planning.effort import walk_stack
 from patchkit.planning.plan_report import Effort, Stretch
@@ -59,14 +59,14 @@ def stretch_at(stretches: tuple[Stretch, ...], position: int) -> Stretch:
 
 def outcomes_at(
     history: History, series: list[SeriesPatch], commit: str
-) -> tuple[PatchOutcome, ...]:
+) -> tuple[PatchResult, ...]:
     past = Between(history.repository, history.pin, commit)
     with ObjectReader(history.repository) as reader:
         bases = history.base(history.pin), history.base(commit)
         return carry_stack(reader, *bases, series, past=past).outcomes
 
 
-def told(outcomes: tuple[PatchOutcome, ...]) -> list[tuple[object, ...]]:
+def told(outcomes: tuple[PatchResult, ...]) -> list[tuple[object, ...]]:
     return [
         (
             each.name,

@@ -10,7 +10,7 @@ import pytest
 from patchkit.errors import BadInputError
 from patchkit.manifest.values import LocalSeries
 from patchkit.model.objects import Base
-from patchkit.model.outcome import PatchOutcome, Status
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import PatchFile
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import (
@@ -66,7 +66,7 @@ def test_the_lock_of_a_stack_names_the_tree_after_each_patch() -> None:
     series = [LoadedPatch(n, n.encode(), empty, _ORIGIN, None, n, 1, "") for n in "abc"]
     trees = ["1" * 40, None, "3" * 40]
     outcomes = tuple(
-        PatchOutcome(patch.name, Status.UNCHANGED, tree=tree)
+        PatchResult(patch.name, Status.UNCHANGED, tree=tree)
         for patch, tree in zip(series, trees, strict=True)
     )
     base = Base("a" * 40, "b" * 40, "0 +0000")

@@ -31,7 +31,7 @@ from patchkit.model.names import short_id
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
-    from patchkit.model.outcome import PatchOutcome
+    from patchkit.model.outcome import PatchResult
     from patchkit.ops.apply import AppliedComponent, ApplyReport
 
 UpdateLockOption = Annotated[
@@ -163,7 +163,7 @@ def _patch_rows(applied: AppliedComponent) -> Iterator[tuple[Line, ...]]:
             yield (word(each.status), name, *([remarks] if remarks else []))
 
 
-def _remarks(outcome: PatchOutcome) -> list[str]:
+def _remarks(outcome: PatchResult) -> list[str]:
     offsets = [offset for file in outcome.files for offset in file.offsets if offset]
     found = []
     if offsets:

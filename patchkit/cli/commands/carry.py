@@ -102,7 +102,7 @@ def _render(terminal: Terminal, report: PlainCarryReport) -> None:
     for patch in report.patches:
         print_carried(terminal, patch.name, patch.status, review=patch.review)
         for file in patch.files:
-            print_carried_file(terminal, file)
+            print_carried_file(terminal, file, offsets=True)
     review = sum(patch.review for patch in report.patches)
     failed = sum(patch.status is Status.CONFLICTED for patch in report.patches)
     terminal.product()
