@@ -14,7 +14,7 @@ STEPS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test quick check format golden reference bench bench-full faults fuzz remotes corpora coverage mutation
-.PHONY: dist audit clean simulate simulate-quick simulate-mutations
+.PHONY: dist site site-deploy audit clean simulate simulate-quick simulate-mutations
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -85,6 +85,13 @@ dist: $(VENV)/.develops  ## sdist and wheel; the same bytes wherever they are bu
 	$(BIN)/python -m hatchling build -d dist
 	@cd dist && sha256sum *
 
+site: $(VENV)/.documents  ## the documentation as a site, in build/site; every link is looked up
+	$(BIN)/python -m mkdocs build --quiet --strict
+
+site-deploy: $(VENV)/.documents  ## VERSION=n: the site as that version and `latest`, on branch gh-pages
+	$(BIN)/mike deploy --push --update-aliases $(VERSION) latest
+	$(BIN)/mike set-default --push latest
+
 simulate: $(VENV)/.runs .simenv  ## the stacks on a simulated NPU, half an hour; STEPS="megatron bridge/train", DEVICE=npu
 	.simenv/bin/python -m simulate run $(STEPS) --device $(DEVICE) --report build/simulate-$(DEVICE).json
 
@@ -122,6 +129,10 @@ $(VENV)/.runs: pyproject.toml
 
 $(VENV)/.develops: $(VENV)/.runs
 	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.documents: $(VENV)/.runs
+	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.measures: $(VENV)/.develops

@@ -67,32 +67,86 @@ def test_nothing_is_in_it_that_does_not_belong_there(
                 "patchkit",
                 "patchkit_cli",
             }
+            shared = {each.partition(".data/data/")[2] for each in names} - {""}
+            assert shared > {
+                "share/man/man1/patchkit.1",
+                "share/bash-completion/completions/patchkit",
+                "share/zsh/site-functions/_patchkit",
+                "share/fish/vendor_completions.d/patchkit.fish",
+            }
         else:
             with tarfile.open(path) as sdist:
                 names = sdist.getnames()
         assert not [each for each in names if "__pycache__" in each or "/.venv" in each]
 
 
-def test_the_wheel_works_in_a_bare_environment(built: dict[str, bytes], tmp_path: Path) -> None:
+def _pythons() -> list[str]:
+    """One interpreter for each Python from 3.10 on that this machine has.
+
+    They are looked for on PATH and in $PATCHKIT_TEST_PYTHONS (folders, separated like PATH).
+    """
+    if not os.environ.get("PATCHKIT_TEST_BUILD"):
+        return [sys.executable]
+    path = os.pathsep.join([os.environ.get("PATCHKIT_TEST_PYTHONS", ""), os.environ["PATH"]])
+    named = {f"3.{minor}": shutil.which(f"python3.{minor}", path=path) for minor in range(10, 20)}
+    named[f"3.{sys.version_info[1]}"] = sys.executable
+    able = [each for each in named.values() if each and _makes_environments(each)]
+    assert able
+    return able
+
+
+def _makes_environments(python: str) -> bool:
+    script = "import ensurepip, venv, sys; sys.exit(sys.version_info < (3, 10))"
+    return subprocess.run([python, "-c", script], capture_output=True, check=False).returncode == 0
+
+
+def _run(*argv: str, cwd: Path) -> str:
+    done = subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (argv, done.stdout, done.stderr)
+    return done.stdout
+
+
+@pytest.mark.parametrize("python", _pythons())
+def test_the_wheel_works_in_a_bare_environment(
+    python: str, built: dict[str, bytes], tmp_path: Path
+) -> None:
     (name,) = (each for each in built if each.endswith(".whl"))
     (tmp_path / name).write_bytes(built[name])
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "bare")], check=True)
-    python = tmp_path / "bare" / "bin" / "python"
+    bare = tmp_path / "bare"
+    _run(python, "-m", "venv", str(bare), cwd=tmp_path)
+    pip = (str(bare / "bin/python"), "-m", "pip")
     quiet = ("--quiet", "--quiet", "--disable-pip-version-check")
-    install = [str(python), "-m", "pip", "install", *quiet, str(tmp_path / name)]
-    subprocess.run(install, check=True, cwd=tmp_path)
-    subprocess.run([str(python), "-m", "pip", "check"], check=True, capture_output=True)
-    program = tmp_path / "bare" / "bin" / "patchkit"
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    commands = (
-        ["init", "demo", "--git", "https://example.com/demo.git", "--commit", commit],
-        ["manifest", "lint"],
-        ["manifest", "schema"],
-        ["status"],
-        ["--help"],
-    )
-    for words in commands:
-        done = subprocess.run(
-            [str(program), *words], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (words, done.stderr)
+    _run(*pip, "install", *quiet, str(tmp_path / name), cwd=tmp_path)
+    _run(*pip, "check", cwd=tmp_path)
+    assert (bare / "share/man/man1/patchkit-apply.1").is_file()
+    _carries_a_patch(str(bare / "bin/patchkit"), tmp_path)
+
+
+def _carries_a_patch(program: str, folder: Path) -> None:
+    """The main job with an upstream made on the spot: pin, edit, record, apply, bump."""
+
+    def commit(text: str) -> str:
+        (folder / "up").mkdir(exist_ok=True)
+        (folder / "up/a.py").write_text(text)
+        _run(*git, "add", "a.py", cwd=folder)
+        _run(*git, "commit", "-qm", "A change", cwd=folder)
+        return _run(*git, "rev-parse", "HEAD", cwd=folder).strip()
+
+    git = ("git", "-C", str(folder / "up"), "-c", "user.name=A", "-c", "user.email=a@example.com")
+    _run("git", "init", "-q", "up", cwd=folder)
+    lines = [f"line {number}\n" for number in range(9)]
+    pin = commit("".join(lines))
+    where = ("--git", f"file://{folder}/up", "--commit", pin)
+    _run(program, "init", "demo", *where, cwd=folder)
+    _run(program, "manifest", "lint", cwd=folder)
+    _run(program, "manifest", "schema", cwd=folder)
+    _run(program, "apply", cwd=folder)
+    (edited,) = (folder / "workspace").glob("*/a.py")
+    edited.write_text("".join([*lines[:7], "ours\n", lines[8]]))
+    new = (program, "new", "ours", "--message", "Ours", "-m", "demo", "-c", edited.parent.name)
+    _run(*new, cwd=folder)
+    _run(program, "check", cwd=folder)
+    newest = commit("".join(["theirs\n", *lines[1:]]))
+    _run(program, "bump", edited.parent.name, "--to", newest, cwd=folder)
+    _run(program, "apply", cwd=folder)
+    assert edited.read_text() == "".join(["theirs\n", *lines[1:7], "ours\n", lines[8]])

@@ -27,7 +27,7 @@ DOCS = ROOT / "docs"
 RUNNABLE = ["tutorial.md", *sorted(f"howto/{path.name}" for path in (DOCS / "howto").glob("*.md"))]
 #: Show the shipped manifest on its real upstreams.
 WITH_INDEX = ["README.md"]
-PROSE = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+PROSE = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md"]
 
 _BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
 _SETUP = re.compile(r"(?ms)^<!-- setup\n(.*?)^-->$")

@@ -22,9 +22,9 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
 
 ROOT = Path(__file__).parent.parent
-WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("ci", "drift")]
+WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("ci", "drift", "release")]
 ACTIONS = ["action.yml", "ci/bump/action.yml"]
-FILES = [*ACTIONS, "ci/gitlab.yml", ".pre-commit-hooks.yaml", *WORKFLOWS]
+FILES = [*ACTIONS, "ci/gitlab.yml", ".pre-commit-hooks.yaml", *WORKFLOWS, "mkdocs.yml"]
 BASE = numbered()
 
 
@@ -50,6 +50,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[str]]]:
         ("ci/gitlab.yml", {"ci", "report merge", "matrix", "bump"}),
         (".pre-commit-hooks.yaml", {"manifest lint", "check"}),
         (".github/workflows/ci.yml", {"matrix", "report merge"}),
+        (".github/workflows/release.yml", {"init", "manifest lint", "status", "version"}),
         (".github/workflows/drift.yml", {"matrix", "drift", "report merge", "render"}),
     ],
 )
@@ -327,6 +328,7 @@ def test_yamllint_has_nothing_to_say() -> None:
         ("vendor.github-actions", ACTIONS),
         ("vendor.github-workflows", WORKFLOWS),
         ("vendor.gitlab-ci", ["ci/gitlab.yml"]),
+        ("vendor.dependabot", [".github/dependabot.yml"]),
     ],
 )
 def test_files_are_what_their_schemas_ask_for(schema: str, names: list[str]) -> None:

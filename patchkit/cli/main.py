@@ -19,9 +19,19 @@ _BROKEN_PIPE = 141
 
 def main() -> None:
     """Run patchkit on the process's arguments and exit."""
+    if sys.platform == "win32":  # no flock, no fork: nothing would be safe there
+        sys.exit(_refuse_system())
     _open_streams()
     _warn_of_nothing()
     sys.exit(run(sys.argv[1:]))
+
+
+def _refuse_system() -> int:
+    print("error: patchkit needs Linux or another POSIX system", file=sys.stderr)
+    print(
+        "hint: on Windows run it in WSL, with the project on its own file system", file=sys.stderr
+    )
+    return 5
 
 
 def _open_streams() -> None:

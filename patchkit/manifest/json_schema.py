@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from patchkit import REPOSITORY
 from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.types import (
     ByForm,
@@ -39,11 +40,8 @@ def schema_text(*, part: bool = False) -> str:
 
 def json_schema(*, part: bool = False) -> dict[str, Any]:
     """The schema as plain data."""
-    schema: dict[str, Any] = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": _PART_TITLE if part else _TITLE,
-        **_record(MANIFEST),
-    }
+    name = "manifest-part" if part else "manifest"
+    schema = {**_head(name, _PART_TITLE if part else _TITLE), **_record(MANIFEST)}
     if not part:
         schema["if"] = {"required": ["extends"]}
         schema["else"] = _whole()
@@ -55,16 +53,21 @@ def record_schema(
 ) -> dict[str, Any]:
     """The schema of a file that `record` describes; `definitions`: shapes that contain themselves.
 
-    Those are the `Later` shapes by name.
+    Those are the `Later` shapes by name. `title` is "patchkit" and what the file is.
     """
-    schema: dict[str, Any] = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": title,
-        **_record(record),
-    }
+    schema = {**_head(title.removeprefix("patchkit "), title), **_record(record)}
     if definitions:
         schema["definitions"] = {name: _shape(each) for name, each in definitions.items()}
     return schema
+
+
+def _head(name: str, title: str) -> dict[str, Any]:
+    """What a schema says of itself; `name` is its file's, docs/<name>.schema.json."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": f"{REPOSITORY}/raw/main/docs/{name}.schema.json",
+        "title": title,
+    }
 
 
 def _whole() -> dict[str, Any]:
