@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def cache_folder(option: Path | None) -> Path:
     """The cache: --cache or $PATCHKIT_CACHE, else the platform's cache folder."""
-    if option is not None:
+    option = option or Path(os.environ.get("PATCHKIT_CACHE", ""))
+    if option != Path():
         return option.absolute()
     from platformdirs import user_cache_path
 
@@ -78,10 +79,11 @@ def open_manifest(name: str | None) -> Manifest:
 def load(path: Path) -> Manifest:
     """A manifest; a change of the project's files that was killed half-way is completed first."""
     from patchkit.disk.transaction import recover
-    from patchkit.manifest.load import load_manifest
+    from patchkit.manifest.cached import read_manifest
 
-    manifest = load_manifest(path)
-    return load_manifest(path) if recover(manifest.root) else manifest
+    cache = cache_folder(None)
+    manifest = read_manifest(path, cache)
+    return read_manifest(path, cache) if recover(manifest.root) else manifest
 
 
 def open_manifests(

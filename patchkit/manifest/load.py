@@ -15,9 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.manifest.find import absolute, available_manifests, find_manifest, project_root
+from patchkit.manifest.find import (
+    absolute,
+    available_manifests,
+    find_manifest,
+    is_inside,
+    project_root,
+)
 from patchkit.manifest.format import FORMAT_VERSION, MANIFEST
-from patchkit.manifest.rules import check_rules, find_warnings, is_inside
+from patchkit.manifest.rules import check_rules, find_warnings
 from patchkit.manifest.scalars import check_manifest_path, resolve_url
 from patchkit.manifest.types import MapOf, Record, Shape
 from patchkit.manifest.validate import check_shape, shown
@@ -402,16 +408,25 @@ class Inspection(Struct, frozen=True):
 
 def load_manifest(path: Path) -> Manifest:
     """The manifest at `path`; raises BadInputError with every problem, each with its file:line."""
-    inspection = inspect_manifest(path)
+    return load_with_files(path)[0]
+
+
+def load_with_files(path: Path) -> tuple[Manifest, Mapping[Path, bytes]]:
+    """As load_manifest, and the files that it was read from, itself first."""
+    reader = _Reader(project_root(path))
+    inspection = _inspect(path, reader)
     if inspection.manifest is None:
         raise BadInputError(*inspection.problems)
-    return inspection.manifest
+    return inspection.manifest, reader.data
 
 
 def inspect_manifest(path: Path) -> Inspection:
     """The manifest at `path`, or everything that keeps it from being one."""
-    root = project_root(path)
-    reader = _Reader(root)
+    return _inspect(path, _Reader(project_root(path)))
+
+
+def _inspect(path: Path, reader: _Reader) -> Inspection:
+    root = reader.root
     table = reader.read(path, ())
     manifest: Manifest | None = None
     warnings: list[Problem] = []
@@ -430,10 +445,11 @@ class _Reader:
     """Reads files and merges them; `incomplete` once a file or a part could not be used."""
 
     def __init__(self, root: Path) -> None:
+        self.root = root
         self.files: list[Path] = []
+        self.data: dict[Path, bytes] = {}
         self.problems: dict[tuple[str, str], Problem] = {}
         self.incomplete = False
-        self._root = root
         self._parts: dict[Path, Table | None] = {}
 
     def add(self, problems: Iterable[Problem]) -> None:
@@ -463,7 +479,8 @@ class _Reader:
         if path not in self.files:
             self.files.append(path)
         try:
-            table = _parse_file(path)
+            self.data[path] = _read(path)
+            table = _parse(path, self.data[path])
         except BadInputError as error:
             self.incomplete = True
             self.add(error.problems)
@@ -506,9 +523,9 @@ class _Reader:
 
     def _refused(self, path: Path, item: Scalar, chain: tuple[Path, ...]) -> Problem | None:
         where, name = str(item.where), shown(item.text)
-        if not is_inside(path, self._root):
+        if not is_inside(path, self.root):
             return Problem(
-                f"{name} is outside of the project", where, f"parts are below {self._root.name}/"
+                f"{name} is outside of the project", where, f"parts are below {self.root.name}/"
             )
         try:
             there = path.is_file()
@@ -527,8 +544,8 @@ class _Reader:
         return None
 
 
-def _parse_file(path: Path) -> Table:
-    table = parse(decode(_read(path), path), path)
+def _parse(path: Path, data: bytes) -> Table:
+    table = parse(decode(data, path), path)
     if not isinstance(table, Table):
         raise BadInputError(
             Problem("not a mapping", f"{path}:{table.where.line}", "begin with `version: 1`")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from patchkit.errors import Problem
+from patchkit.manifest.find import is_inside
 from patchkit.manifest.scalars import check_inner_path, holds_secret, is_local
 from patchkit.manifest.validate import near, shown
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
@@ -348,12 +349,6 @@ def _places(table: Table, root: Path) -> Iterator[Problem]:
                 str(node.where),
                 "a symbolic link on the way; patches stay below the project's folder",
             )
-
-
-def is_inside(path: Path, root: Path) -> bool:
-    """Whether `path` stays below `root` when every symbolic link is followed."""
-    real, real_root = os.path.realpath(path), os.path.realpath(root)
-    return os.path.commonpath([real, real_root]) == real_root
 
 
 def _entries(table: Table) -> list[Table]:

@@ -296,10 +296,6 @@ _SYNTAX_HINTS = (
 # Whether a file of an upstream is YAML at all: any YAML, not only what manifests may use.
 
 
-#: Whose word it is.
-YAML_READER = f"PyYAML {yaml.__version__}"
-
-
 def yaml_problem(data: bytes) -> str:
     """Why the bytes are no YAML, "" if they are; nothing is built from them."""
     try:

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
-from patchkit.manifest.find import absolute
-from patchkit.manifest.rules import is_inside
+from patchkit.manifest.find import absolute, is_inside
 from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
 from patchkit.manifest.values import Manifest, whole_environment
 from patchkit.rendering.documents import (

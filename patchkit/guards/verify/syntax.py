@@ -1,4 +1,7 @@
-"""Files that a stack touches and that could be parsed before must parse after."""
+"""Files that a stack touches and that could be parsed before must parse after.
+
+What parses is loaded where a file is not known to be in order.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,12 @@ import json
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from patchkit.disk.result_cache import ResultCache, memory_path
 from patchkit.gitcmd.tree_view import Overlay, Terrain
-from patchkit.manifest.yaml_nodes import YAML_READER, yaml_problem
 from patchkit.model.lint import Finding, Severity
-from patchkit.python.modules import parse_python
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
 
@@ -40,8 +42,8 @@ def language_of(path: str) -> str:
 
 def well_formed_files(cache: Path, manifest: Path, component: str) -> ResultCache:
     """The blobs of a component that are known to be in order: parsing outweighs all else."""
-    parsers = [sys.version, YAML_READER]
-    return ResultCache(memory_path(cache, "well-formed", [*parsers, str(manifest), component]))
+    about = [sys.version, _yaml_reader(), str(manifest), component]
+    return ResultCache(memory_path(cache, "well-formed", about))
 
 
 def parse_findings(
@@ -81,6 +83,8 @@ def _language(path: str) -> str | None:
 
 
 def _python(data: bytes) -> str:
+    from patchkit.python.modules import parse_python  # noqa: PLC0415
+
     return parse_python(data)[1]
 
 
@@ -104,4 +108,18 @@ def _toml(data: bytes) -> str:
     return ""
 
 
-_PARSERS = {"Python": _python, "JSON": _json, "TOML": _toml, "YAML": yaml_problem}
+def _yaml(data: bytes) -> str:
+    from patchkit.manifest.yaml_nodes import yaml_problem  # noqa: PLC0415
+
+    return yaml_problem(data)
+
+
+def _yaml_reader() -> int:
+    """What changes when another PyYAML is installed, without loading it."""
+    found = find_spec("yaml")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).stat().st_mtime_ns
+
+
+_PARSERS = {"Python": _python, "JSON": _json, "TOML": _toml, "YAML": _yaml}

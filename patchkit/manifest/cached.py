@@ -1,0 +1,106 @@
+"""A manifest as it was read last, kept in the cache.
+
+YAML, the declared format and its rules are a third of what a short command costs, and need not be
+loaded while no file changed.
+
+Invariant: what is kept follows from its key. The key has the manifest's place, this code's own
+files, and the kept data name every file that was read with the digest of its bytes. What the rules
+ask of the disk beside these bytes (no path leads out of the project) is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path, PosixPath
+from typing import Any
+
+from msgspec import Struct
+
+from patchkit.disk.result_cache import memory_path, recall, remember
+from patchkit.manifest import values
+from patchkit.manifest.find import absolute, is_inside, project_root
+from patchkit.manifest.values import LocalPatch, LocalSeries, Manifest
+
+#: The classes that a manifest is made of, by name.
+_CLASSES: Mapping[str, type[Struct]] = {
+    name: each
+    for name, each in vars(values).items()
+    if isinstance(each, type) and issubclass(each, Struct) and each is not Struct
+}
+#: Files whose code decides what becomes of a text: a change of theirs makes another key.
+_CODE = ("values", "load", "format", "rules", "scalars", "validate", "yaml_nodes", "cached")
+
+
+def read_manifest(path: Path, cache: Path) -> Manifest:
+    """The manifest at `path`; raises BadInputError with every problem, each with its file:line.
+
+    Read anew only if a file changed since; `cache` is patchkit's cache folder.
+    """
+    kept = memory_path(cache, "manifests", [str(path), str(absolute(path)), *_code_state()])
+    manifest = _recalled(recall(kept), project_root(path))
+    if manifest is None:
+        from patchkit.manifest.load import load_with_files  # noqa: PLC0415 (YAML and the format)
+
+        manifest, files = load_with_files(path)
+        digests = {str(file): sha256(data).hexdigest() for file, data in files.items()}
+        remember(kept, {"files": digests, "manifest": _packed(manifest)})
+    return manifest
+
+
+def _recalled(kept: Any, root: Path) -> Manifest | None:
+    """The manifest that was kept, if all files that it was read from are what they were."""
+    try:
+        for number, (name, digest) in enumerate(kept["files"].items()):
+            file = Path(name)
+            if sha256(file.read_bytes()).hexdigest() != digest:
+                return None
+            if number and not is_inside(file, root):  # the first is the manifest, wherever it is
+                return None
+        manifest = _unpacked(kept["manifest"])
+    except (TypeError, KeyError, AttributeError, OSError, ValueError):
+        return None  # nothing was kept, or it is damaged, or a file is gone
+    return manifest if isinstance(manifest, Manifest) and _stays_inside(manifest) else None
+
+
+def _stays_inside(manifest: Manifest) -> bool:
+    """Whether all paths that the manifest names stay in the project, symbolic links followed."""
+    for component in manifest.components:
+        for entry in component.patches:
+            if isinstance(entry, LocalPatch | LocalSeries) and not is_inside(
+                manifest.root / entry.path, manifest.root
+            ):
+                return False
+    return True
+
+
+def _code_state() -> list[int]:
+    files = [Path(__file__).with_name(f"{name}.py") for name in _CODE]
+    return [file.stat().st_mtime_ns for file in files if file.exists()]
+
+
+def _packed(value: object) -> object:
+    """A value of a manifest as JSON can hold it: a list is a tuple, an object says its class."""
+    if isinstance(value, Struct):
+        fields = [_packed(getattr(value, name)) for name in value.__struct_fields__]
+        return {"class": type(value).__name__, "fields": fields}
+    if isinstance(value, PosixPath):
+        return {"path": str(value)}
+    if isinstance(value, Mapping):
+        return {"mapping": {key: _packed(each) for key, each in value.items()}}
+    if isinstance(value, tuple):
+        return [_packed(each) for each in value]
+    assert value is None or isinstance(value, str | int), f"a manifest with {value!r}"
+    return value
+
+
+def _unpacked(data: Any) -> Any:
+    if isinstance(data, list):
+        return tuple([_unpacked(each) for each in data])
+    if not isinstance(data, dict):
+        return data
+    if "class" in data:
+        return _CLASSES[data["class"]](*[_unpacked(each) for each in data["fields"]])
+    if "path" in data:
+        return Path(data["path"])
+    return {key: _unpacked(each) for key, each in data["mapping"].items()}
