@@ -1,20 +1,29 @@
-"""Real upstream repositories and patches, built fast: one git process per commit.
+"""Real upstream repositories and patches, built without a git process for each commit.
 
 Ids are the same on every machine: authors and dates are fixed, each commit a minute after the last.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from tests.support.objects import Entry, Objects
+
 _AUTHOR = "Ann Author <ann@example.com>"
 _START = 1700000000
+_ID = re.compile(r"[0-9a-f]{40}")
+#: A commit of more files goes through `git fast-import`, which packs them.
+_FEW = 100
+_DIFF = ("-p", "--full-index", "--binary", "--diff-algorithm=histogram", "-M")
 
 
 @dataclass(frozen=True)
@@ -82,10 +91,26 @@ class Upstream:
         """
         self._commits += 1
         when = f"{_START + 60 * self._commits} +0000"
-        stream = [b"feature done\n", f"commit refs/heads/{branch}\nmark :1\n".encode()]
-        stream.append(f"author {author} {when}\ncommitter {author} {when}\n".encode())
+        head = f"author {author} {when}\ncommitter {author} {when}\n".encode()
+        tip = self.resolve(f"refs/heads/{branch}")
+        ids = (tip,) if parents is None and tip else parents or ()
+        if len(files) > _FEW or not all(_ID.fullmatch(each) for each in ids):
+            return self._imported(files, message, branch, ids, head)
+        objects = Objects(self.path)
+        made = {os.fsencode(path): _entry(objects, content) for path, content in files.items()}
+        tree = objects.changed(objects.tree_of(ids[0]) if ids else None, made)
+        lines = [f"tree {tree}\n", *(f"parent {each}\n" for each in ids)]
+        commit = objects.write(b"commit", "".join(lines).encode() + head + b"\n" + _raw(message))
+        self._point(f"refs/heads/{branch}", commit)
+        return commit
+
+    def _imported(
+        self, files: Files, message: str, branch: str, parents: tuple[str, ...], head: bytes
+    ) -> str:
+        stream = [b"feature done\n", f"commit refs/heads/{branch}\nmark :1\n".encode(), head]
         stream.append(_data(message))
-        stream += _parents(self.resolve(f"refs/heads/{branch}"), parents)
+        words = ("from", *["merge"] * len(parents))
+        stream += [f"{w} {p}\n".encode() for w, p in zip(words, parents, strict=False)]
         stream += [_change(path, content) for path, content in files.items()]
         stream.append(b"\nget-mark :1\ndone\n")
         return (
@@ -94,17 +119,27 @@ class Upstream:
 
     def branch(self, name: str, revision: str) -> None:
         """Make or move a branch."""
-        self.git("update-ref", f"refs/heads/{name}", revision)
+        self._point(f"refs/heads/{name}", revision)
 
     def tag(self, name: str, revision: str) -> None:
         """Make a lightweight tag."""
-        self.git("update-ref", f"refs/tags/{name}", revision)
+        self._point(f"refs/tags/{name}", revision)
+
+    def _point(self, ref: str, revision: str) -> None:
+        file = self.path / ref
+        if not _ID.fullmatch(revision) or file.is_dir():
+            self.git("update-ref", ref, revision)
+            return
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{revision}\n")
 
     def resolve(self, revision: str) -> str | None:
         """The id that a full ref name or an expression stands for; None if there is none."""
         ref = self.path / revision
         if revision.startswith("refs/") and ref.is_file():
             return ref.read_text().strip()
+        if revision.startswith("refs/") and not (self.path / "packed-refs").exists():
+            return None
         out = git_in(self.path, "rev-parse", "--verify", "--quiet", revision, accept=(0, 1, 128))
         return out.decode().strip() or None
 
@@ -114,22 +149,14 @@ class Upstream:
 
     def tree(self, revision: str = "main") -> str:
         """The id of a commit's tree."""
+        commit = revision if _ID.fullmatch(revision) else self.resolve(f"refs/heads/{revision}")
+        if commit is not None and (self.path / "objects" / commit[:2] / commit[2:]).exists():
+            return Objects(self.path).tree_of(commit)
         return self.git("rev-parse", revision + "^{tree}").decode().strip()
 
     def diff(self, old: str, new: str) -> bytes:
         """The change between two commits in the form that patchkit writes."""
-        return self.git(
-            "-c",
-            "core.quotePath=false",
-            "diff-tree",
-            "-p",
-            "--full-index",
-            "--binary",
-            "--diff-algorithm=histogram",
-            "-M",
-            old,
-            new,
-        )
+        return self.git("-c", "core.quotePath=false", "diff-tree", *_DIFF, old, new)
 
     def git(self, *args: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
         """The output of a git command in this repository; asserts the exit code."""
@@ -172,10 +199,7 @@ def make_patch(
 
     `subject=None` gives a raw diff without a header.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        upstream = Upstream.create(Path(folder) / "r.git")
-        old = upstream.commit(before)
-        diff = upstream.diff(old, upstream.commit(after))
+    diff = _differ().diff(before, after)
     return diff if subject is None else patch_header(subject, body, author, date) + diff
 
 
@@ -188,9 +212,65 @@ def patch_header(subject: str, body: str = "", author: str = _AUTHOR, date: str 
     return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
 
 
-def _parents(tip: str | None, parents: tuple[str, ...] | None) -> list[bytes]:
-    ids = (tip,) if parents is None and tip else parents or ()
-    return [f"{'merge' if i else 'from'} {oid}\n".encode() for i, oid in enumerate(ids)]
+class _Differ:
+    """One `git diff-tree --stdin` for all patches that a test run makes."""
+
+    _END = b"=end of the difference="
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="patchkit-differ-")
+        repository = Upstream.create(Path(self._folder.name) / "r.git").path
+        self._objects = Objects(repository)
+        settings = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/"}
+        self._git = subprocess.Popen(
+            ["git", "-c", "core.quotePath=false", "diff-tree", "--stdin", *_DIFF],
+            cwd=repository,
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"} | settings,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        atexit.register(self.close)
+
+    def diff(self, before: Files, after: Files) -> bytes:
+        old = self._tree(None, before)
+        question = f"{old} {self._tree(old, after)}\n".encode()
+        asking, answering = self._git.stdin, self._git.stdout
+        assert asking is not None
+        assert answering is not None
+        # what is no pair of ids is printed as it came, once all before it is
+        asking.write(question + self._END + b"\n")
+        answer = bytearray()
+        while not answer.endswith(self._END + b"\n"):
+            part = os.read(answering.fileno(), 1 << 16)
+            assert part, "git diff-tree has ended"
+            answer += part
+        return bytes(answer.removeprefix(question).removesuffix(self._END + b"\n"))
+
+    def _tree(self, base: str | None, files: Files) -> str:
+        changes = {os.fsencode(p): _entry(self._objects, each) for p, each in files.items()}
+        return self._objects.changed(base, changes)
+
+    def close(self) -> None:
+        self._git.communicate()
+        self._folder.cleanup()
+
+
+@cache
+def _differ() -> _Differ:
+    return _Differ()
+
+
+def _entry(objects: Objects, content: Content) -> Entry | None:
+    if content is None:
+        return None
+    if isinstance(content, Submodule):
+        return b"160000", content.commit
+    if isinstance(content, Symlink):
+        return b"120000", objects.write(b"blob", _raw(content.target))
+    if isinstance(content, File):
+        return content.mode.encode(), objects.write(b"blob", _raw(content.data))
+    return b"100644", objects.write(b"blob", _raw(content))
 
 
 def _change(path: str, content: Content) -> bytes:
@@ -207,8 +287,12 @@ def _change(path: str, content: Content) -> bytes:
 
 
 def _data(text: str | bytes) -> bytes:
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+    data = _raw(text)
     return b"data %d\n%s\n" % (len(data), data)
+
+
+def _raw(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
 
 
 def _quoted(path: str) -> bytes:
