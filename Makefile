@@ -10,7 +10,7 @@ SEED ?= 6
 DEVICE ?= npu
 STEPS ?=
 
-# Where this is set, every start compiles all modules anew: 0.3 s of CPU time.
+# Where this is set, every start compiles all modules: 0.3 s of CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test quick check format golden reference bench bench-full faults fuzz remotes corpora coverage mutation
@@ -22,11 +22,11 @@ help:  ## what can be made
 demo: $(VENV)/.runs  ## the tour: apply, check, edit, refresh, a drift that is found
 	PATCHKIT="$(abspath $(BIN)/patchkit)" sh demo/run.sh
 
-test: $(VENV)/.develops  ## the test suite
+test: $(VENV)/.develops  ## the tests of patchkit, and those of the shipped patches
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
-quick: $(VENV)/.develops  ## the tests without the slow ones, for the loop while working
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m "not slow"
+quick: $(VENV)/.develops  ## the tests of patchkit without the slow ones, for the loop while working
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m "not slow" tests
 
 check: $(VENV)/.develops  ## format, lint, types, stale generated files, tests
 	$(BIN)/ruff format --check .
@@ -39,11 +39,11 @@ format: $(VENV)/.develops  ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-golden: $(VENV)/.develops  ## write tests/golden anew; read the difference
+golden: $(VENV)/.develops  ## write tests/golden; read the difference
 	$(BIN)/python -m pytest --update-golden tests
 	git diff --stat tests/golden
 
-reference: $(VENV)/.develops  ## write docs/reference, help, schemas and tables of formats anew
+reference: $(VENV)/.develops  ## write docs/reference, help, schemas and tables of formats
 	$(BIN)/python -m tools.reference
 
 bench: $(VENV)/.develops  ## ratios to git, quilt and others, some minutes; writes docs/benchmarks.md
@@ -109,12 +109,12 @@ simulate-mutations: $(VENV)/.runs .simenv  ## each patch taken away: does the st
 .simenv-quick:
 	@$(PYTHON) -m simulate.environment --quick .simenv
 
-audit: $(VENV)/.runs  ## known holes in what we depend on; asks the network
+audit: $(VENV)/.runs  ## known vulnerabilities of dependencies; asks the network
 	$(BIN)/python -m pip check
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
 	$(BIN)/python -m pip_audit --skip-editable --strict
 
-clean:  ## away with everything made here
+clean:  ## remove everything made here
 	rm -rf $(VENV) .simenv .demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # A stamp is written last, so that a set-up that was cut short is done again.

@@ -12,13 +12,12 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 
 from coverage import Coverage
 
-from bench.page import machine, put_between_marks
+from bench.figures import machine, put_between_marks, today
 
 #: What decides about patches and the user's files, before what shows it.
 CORE = ("model", "model/merging", "carry", "workspace", "refresh", "recipes", "drift", "planning")
@@ -79,7 +78,7 @@ def _by_package() -> dict[str, Count]:
 
 def _table(packages: Mapping[str, Count]) -> Iterator[str]:
     yield (
-        f"{datetime.now(timezone.utc).date()}; coverage.py {version('coverage')}; {machine()}."
+        f"{today()}; coverage.py {version('coverage')}; {machine()}."
         "\n\n| | statements | reached | branches | taken |\n|---|--:|--:|--:|--:|"
     )
     for folder, count in packages.items():

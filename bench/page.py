@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
-import os
-import platform
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from bench.figures import machine, today
 from bench.measure import Row
 
 _HEAD = """\
@@ -85,7 +82,7 @@ class Page:
             command="python -m bench.run " + " ".join(_arguments()),
             subject=self.subject[0].upper() + self.subject[1:],
             machine=machine(),
-            date=datetime.datetime.now(datetime.timezone.utc).date(),
+            date=today(),
             rounds=self.rounds,
         )
         tables = ["\n".join(_markdown(table)) for table in self.tables]
@@ -136,22 +133,6 @@ def _markdown(table: Table) -> Iterator[str]:
     if table.note:
         yield f"\n{table.note}"
     yield ""
-
-
-def put_between_marks(page: Path, name: str, text: str) -> None:
-    """Replace what stands between `<!-- NAME -->` and `<!-- end of NAME -->` in a page."""
-    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    head, mark, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, closing, tail = rest.partition(end)
-    if not (mark and closing):
-        raise SystemExit(f"{page}: there is no {begin} with its {end}")
-    page.write_text(f"{head}{begin}\n{text}\n{end}{tail}", encoding="utf-8")
-
-
-def machine() -> str:
-    """What the figures were taken on."""
-    git = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
-    return f"{os.cpu_count()} cores, Python {platform.python_version()}, {git.strip()}"
 
 
 def _arguments() -> Iterator[str]:

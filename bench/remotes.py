@@ -19,10 +19,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 
-from bench.page import put_between_marks
+from bench.figures import put_between_marks, today
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch, tree_files
 from tests.support.smart import SmartServer, Trick, smart_server
@@ -196,10 +195,9 @@ def _page(counts: Counter[tuple[str, str]], seed: int, broken: int) -> str:
     for command in _COMMANDS:
         row = [counts[command, kind] for kind in kinds]
         rows.append([command, *map(str, row), str(sum(row))])
-    today = datetime.now(timezone.utc).date().isoformat()
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return (
-        f"{today}, seed {seed}: **{counts.total()} distinct points**, {broken} broke a law.\n\n"
+        f"{today()}, seed {seed}: **{counts.total()} distinct points**, {broken} broke a law.\n\n"
         f"{table}"
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -25,23 +24,8 @@ settings.register_profile(
 settings.load_profile("patchkit")
 
 
-#: What `make quick` leaves out: kills, faults, hostile surroundings and documentation, which start
-#: many processes each, and the shipped patches. A single test says it with the marker `slow`.
-_SLOW = re.compile(
-    r"tests/(hostile|faults|corpora|stacks)/|_kill\.py|_laws\.py|test_kill"
-    r"|tests/(test_docs|test_workflows|test_distribution)\.py"
-    r"|tests/(cli/test_exits|workspace/test_failures|upstream/test_store|drift/test_walk)\.py"
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if _SLOW.search(item.nodeid):
-            item.add_marker("slow")
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden")
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,7 @@ pytestmark = [
         not os.environ.get("PATCHKIT_TEST_BUILD"),
         reason="PATCHKIT_TEST_BUILD=1 builds and installs",
     ),
+    pytest.mark.slow,
 ]
 
 

@@ -21,6 +21,8 @@ from patchkit.cli.catalog import COMMANDS, split_command
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 #: Run as they are: they make their own upstreams.

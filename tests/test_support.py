@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.support.commands import run, run_process
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import (
+    Files,
     Submodule,
     Symlink,
     Upstream,
@@ -36,6 +41,24 @@ def test_modes_links_and_submodules(upstream: Upstream) -> None:
     listing = upstream.git("ls-tree", "main").decode().split("\n")
     assert [line[:6] for line in listing if line] == ["120000", "100755", "160000"]
     upstream.git("fsck", "--strict")
+
+
+_NAMES = st.sampled_from(["a", "b", "a/b", "a/b/c", "a.b", "a-b", "b/a", "b/c", "z/\xe9", "a/b/d"])
+_CONTENTS = st.sampled_from([None, "1\n", b"\xff", executable("x"), Symlink("a"), ""])
+
+
+@given(st.lists(st.dictionaries(_NAMES, _CONTENTS, max_size=5), min_size=2, max_size=4))
+@settings(max_examples=20)
+def test_law_commits_are_those_of_fast_import(changes: list[Files]) -> None:
+    signed = f"Ann Author <ann@example.com> {1700000060} +0000"
+    head = f"author {signed}\ncommitter {signed}\n".encode()
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = (Upstream.create(Path(folder) / name) for name in ("ours", "theirs"))
+        for files in changes:
+            tip = theirs.resolve("refs/heads/main")
+            commit = theirs.fast_import(files, "A\xe9", "main", (tip,) if tip else (), head)
+            assert replace(ours, _commits=0).commit(files, "A\xe9") == commit
+        ours.git("fsck", "--strict")
 
 
 def test_a_branch_can_leave_main(upstream: Upstream) -> None:

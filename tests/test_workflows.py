@@ -23,6 +23,8 @@ from tests.drift.lines import numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 BASE = numbered()
 _PYTHON = f'case "$*" in "-m pip"*) exit 0;; esac\nexec {sys.executable} "$@"'

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from bench.corpora.applying import Found, judge_published
 from bench.corpora.judging import as_git
-from bench.corpora.page import slime_section, suite_section, write_section
+from bench.corpora.page import slime_section, suite_section
 from bench.corpora.published import Clone
 from bench.corpora.recording import head
 from bench.corpora.suites import git_scripts, patch_scripts, version
+from bench.figures import put_between_marks
 
 _SLIME = ("sglang", "megatron", "mindspeed")
 
@@ -78,7 +79,7 @@ def _tell(text: str) -> None:
 def _done(name: str, text: Sequence[str], page: Path | None) -> None:
     print("\n\n".join(text))
     if page is not None:
-        write_section(page, name, text)
+        put_between_marks(page, name, "\n\n".join(text))
 
 
 if __name__ == "__main__":

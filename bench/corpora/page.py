@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime, timezone
-from pathlib import Path
 
 from bench.corpora.applying import Found
 from bench.corpora.judging import BOTH, NEITHER, ORDER, Judged, as_git
-
-
-def write_section(page: Path, name: str, text: Sequence[str]) -> None:
-    """Replace what stands between the marks of that name."""
-    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    head, _, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, _, tail = rest.partition(end)
-    page.write_text("\n\n".join([head + begin, *text, end + tail]), encoding="utf-8")
+from bench.figures import today
 
 
 def suite_section(found: Judged, suite: str, program: str) -> list[str]:
@@ -24,7 +14,7 @@ def suite_section(found: Judged, suite: str, program: str) -> list[str]:
     scripts = {script for script, _ in found.cases}
     counts = ", ".join(f"{outcome} {found.sum(outcome)}" for outcome in ORDER if found.sum(outcome))
     text = [
-        f"{_today()}, {suite}, {program}: **{found.total()} distinct cases** from {len(scripts)}"
+        f"{today()}, {suite}, {program}: **{found.total()} distinct cases** from {len(scripts)}"
         f" scripts: {counts}.",
     ]
     if found.unheld:
@@ -48,7 +38,7 @@ def _differences(found: Judged) -> str:
 def slime_section(found: Found, clone: str) -> list[str]:
     """Published sets: counts, and each one that does not apply at its pin."""
     text = [
-        f"{_today()}, slime {clone}: **{found.total()} sets**, the same verdict and the same tree"
+        f"{today()}, slime {clone}: **{found.total()} sets**, the same verdict and the same tree"
         f" as `git apply` in {found.total() - len(found.differ)}.",
     ]
     table = ["| pin | sets | apply | refused |", "| --- | --- | --- | --- |"]
@@ -75,7 +65,3 @@ def _refusals(found: Found, source: str) -> str:
             pin = f"{each.component} {each.pin[:9]}"
             table.append(f"| {each.commit} | {each.date} | {each.folder} | {pin} | {why} |")
     return "\n".join(table)
-
-
-def _today() -> str:
-    return datetime.now(timezone.utc).date().isoformat()

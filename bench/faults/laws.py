@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.faults.calls import REMOVES, Fault
-from bench.faults.sandbox import Sandbox
-from bench.faults.scene import Scene
+from bench.faults.sandbox import Sandbox, Scene
 from bench.faults.tracing import Traced
 from patchkit.disk.files import UNFINISHED
 from patchkit.disk.transaction import JOURNAL

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
-from datetime import datetime, timezone
 from pathlib import Path
 
 from bench.faults.editor import Edits
 from bench.faults.running import Found
-from bench.page import put_between_marks
+from bench.figures import machine, put_between_marks, today
 
 
 def write_page(page: Path, found: Found) -> None:
@@ -29,8 +25,8 @@ def edit_figures(found: Edits) -> str:
     ended = ", ".join(f"{code}: {count}" for code, count in sorted(found.ended.items()))
     return "\n\n".join(
         [
-            f"{_today()}, seed {found.seed}: **{found.sum()} saves**, {len(found.broken)} broke a"
-            f" law. {_machine()}.",
+            f"{today()}, seed {found.seed}: **{found.sum()} saves**, {len(found.broken)} broke a"
+            f" law. {machine()}.",
             found.table(),
             f"Exit codes of the commands: {ended}. At {found.missed} further moments the file could"
             " not be saved: it was not there, git held its index, or the program was through.",
@@ -45,22 +41,12 @@ def figures(found: Found) -> str:
     broke = "; ".join(f"`{point}`" for point, _ in found.broken) or "none"
     return "\n\n".join(
         [
-            f"{_today()}, seed {found.seed}: **{found.sum()} distinct points**"
+            f"{today()}, seed {found.seed}: **{found.sum()} distinct points**"
             f" of {found.available},"
-            f" {len(found.broken)} broke a law. {_machine()}.",
+            f" {len(found.broken)} broke a law. {machine()}.",
             found.table(),
             f"Calls that were struck: {calls}. In {found.twice} of the kills the run that puts"
             " things right was killed, too.",
             f"Broken: {broke}.",
         ]
     )
-
-
-def _today() -> str:
-    return datetime.now(timezone.utc).date().isoformat()
-
-
-def _machine() -> str:
-    git = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout
-    machine = f"{platform.system()} {platform.release().split('-')[0]}, {os.cpu_count()} cores"
-    return f"Python {platform.python_version()}, {git.strip()}, {machine}"

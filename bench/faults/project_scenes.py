@@ -7,8 +7,7 @@ from hashlib import sha256
 
 import yaml
 
-from bench.faults.sandbox import Sandbox
-from bench.faults.scene import Scene
+from bench.faults.sandbox import Sandbox, Scene
 from tests.ops.test_overrides import CORE, REASON, RULES, SPEED, overriding
 from tests.rendering.machines import VALUES, Machine, make_project
 from tests.support.projects import Project

@@ -12,8 +12,7 @@ from itertools import groupby
 from bench.faults.calls import FAULTS, Fault
 from bench.faults.editor import MOMENTS, WAYS, Editor, Edits, Moment
 from bench.faults.laws import BUG, Laws, state_of
-from bench.faults.sandbox import Sandbox
-from bench.faults.scene import Scene
+from bench.faults.sandbox import Sandbox, Scene
 from bench.faults.scenes import SCENES
 from bench.faults.tracing import Traced, Tracer
 

@@ -7,8 +7,7 @@ from hashlib import sha256
 import yaml
 
 from bench.faults.project_scenes import PROJECT_SCENES
-from bench.faults.sandbox import Sandbox
-from bench.faults.scene import Scene
+from bench.faults.sandbox import Sandbox, Scene
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.archives import digest, make_tar
 from tests.support.projects import Project

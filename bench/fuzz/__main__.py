@@ -8,12 +8,11 @@ import sys
 import time
 import traceback
 from collections import Counter
-from datetime import datetime, timezone
 from pathlib import Path
 from random import Random
 
+from bench.figures import machine, put_between_marks, today
 from bench.fuzz.targets import TARGETS
-from bench.page import machine, put_between_marks
 
 _SLOW = 20.0  # seconds that no case may take
 _TELL = 60.0  # seconds between two words about how far it is
@@ -64,10 +63,9 @@ def main() -> int:
 
 
 def _figures(counts: Counter[str], seed: int, minutes: float, failed: int) -> str:
-    today = datetime.now(timezone.utc).date().isoformat()
     each = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     return (
-        f"{today}, seed {seed}, {minutes:g} minutes, {machine()}: **{counts.total():,} cases**,"
+        f"{today()}, seed {seed}, {minutes:g} minutes, {machine()}: **{counts.total():,} cases**,"
         f" {failed} failed.\n\n{each}."
     )
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import yaml
 
+from bench.figures import machine, put_between_marks, today
 from bench.mutation.running import Run, Verdict
-from bench.page import machine, put_between_marks
 
 _REASONS = Path(__file__).parent / "reasons.yaml"
 
@@ -62,8 +61,7 @@ def figures(runs: Sequence[Run]) -> str:
     """A row per group, and below it every reason that was needed."""
     seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
     lines = [
-        f"{datetime.now(timezone.utc).date()}, seed {seeds}; mutmut {version('mutmut')};"
-        f" {machine()}.",
+        f"{today()}, seed {seeds}; mutmut {version('mutmut')}; {machine()}.",
         "",
         "| group | mutants | tried | noticed | explained | neither |",
         "|---|--:|--:|--:|--:|--:|",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from patchkit.model.tree import Overlay, Tree
 from patchkit.stack.build import SeriesPatch
 from tests.model.oracle import Objects, Snapshot, git_diff
 from tests.support.repos import Upstream, make_patch
+
+pytestmark = pytest.mark.slow
 
 LINE = st.sampled_from(["alpha = 1", "beta(two)", "    gamma", "    return", "", "delta"])
 END = st.sampled_from(["\n", "\r\n"])

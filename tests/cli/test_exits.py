@@ -20,6 +20,8 @@ from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
+pytestmark = pytest.mark.slow
+
 _HELLO = "def hello():\n    greet('world')\n    return 0\n"
 _OTHER = "".join(f"line {n}\n" for n in range(1, 21))
 _START = {"hello.py": _HELLO, "other.txt": _OTHER}

@@ -21,7 +21,10 @@ from patchkit.model.patch import FileChange
 
 CLONE = os.environ.get("PATCHKIT_TEST_GIT", "")
 
-pytestmark = pytest.mark.skipif(not CLONE, reason="PATCHKIT_TEST_GIT names no clone of git")
+pytestmark = [
+    pytest.mark.skipif(not CLONE, reason="PATCHKIT_TEST_GIT names no clone of git"),
+    pytest.mark.slow,
+]
 
 #: Where what we read from a mail is not what git mailinfo does, and why.
 KNOWN = {

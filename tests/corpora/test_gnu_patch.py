@@ -16,6 +16,7 @@ CLONE = os.environ.get("PATCHKIT_TEST_GNU_PATCH", "")
 pytestmark = [
     pytest.mark.skipif(not CLONE, reason="PATCHKIT_TEST_GNU_PATCH names no clone of GNU patch"),
     pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not installed"),
+    pytest.mark.slow,
 ]
 
 #: What git takes and GNU patch does not without fuzz: shorter context at an end, binary payloads.

@@ -19,10 +19,13 @@ _CLONES = {
     for name in ("slime", "sglang", "megatron", "mindspeed")
 }
 
-pytestmark = pytest.mark.skipif(
-    not all(clones[0].path for clones in _CLONES.values()),
-    reason="PATCHKIT_TEST_SLIME, _SGLANG, _MEGATRON and _MINDSPEED name no clones",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not all(clones[0].path for clones in _CLONES.values()),
+        reason="PATCHKIT_TEST_SLIME, _SGLANG, _MEGATRON and _MINDSPEED name no clones",
+    ),
+    pytest.mark.slow,
+]
 
 #: Published broken, by slime's commit (measured before a line of ours was written).
 BROKEN = {"ae5cc5742", "170e68614", "aeb0a29ef", "149c348d4", "c74877886", "624b824a8"}

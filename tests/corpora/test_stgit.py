@@ -12,7 +12,10 @@ from tests.support.repos import Upstream, git_in
 
 CLONE = os.environ.get("PATCHKIT_TEST_STGIT", "")
 
-pytestmark = pytest.mark.skipif(not CLONE, reason="PATCHKIT_TEST_STGIT names no clone of StGit")
+pytestmark = [
+    pytest.mark.skipif(not CLONE, reason="PATCHKIT_TEST_STGIT names no clone of StGit"),
+    pytest.mark.slow,
+]
 
 _AUTHOR = "Inge Ström <inge@power.com>"
 _DIFF, _MAIL = (

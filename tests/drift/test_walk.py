@@ -13,6 +13,8 @@ from tests.drift.lines import edit, look, numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
+pytestmark = pytest.mark.slow
+
 BASE = numbered()
 OURS = edit("a.py", BASE, l6="ours")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from patchkit.explain.explanation import Cause
 from patchkit.model.outcome import Status
 from patchkit.stack.build import build_stack
 from tests.support.memory import memory_base, plain_patch
+
+pytestmark = pytest.mark.slow
 
 WORDS = st.sampled_from(["a = 1", "b.c.d(e)", "b.x.d(e)", "}", "", "  a = 1", "import b.c", "z"])
 texts = st.lists(WORDS, min_size=1, max_size=14).map(lambda x: "".join(f"{w}\n" for w in x))

@@ -13,10 +13,11 @@ import pytest
 
 from bench.faults.calls import fault_of
 from bench.faults.running import Harness
-from bench.faults.sandbox import Sandbox, sandbox
-from bench.faults.scene import Scene
+from bench.faults.sandbox import Sandbox, Scene, sandbox
 from bench.faults.scenes import SCENES
 from bench.faults.tracing import Tracer, unavailable
+
+pytestmark = pytest.mark.slow
 
 POINTS = int(os.environ.get("PATCHKIT_TEST_FAULTS", "8"))
 SEED = int(os.environ.get("PATCHKIT_TEST_SEED", "1"))

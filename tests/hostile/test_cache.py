@@ -16,6 +16,8 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream, tree_files
 from tests.support.stacked import STATES, Stacked, published, small_patches
 
+pytestmark = pytest.mark.slow
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "emptied": lambda path: path.write_bytes(b""),
     "cut in half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),

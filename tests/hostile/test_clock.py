@@ -16,6 +16,8 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
 from tests.support.stacked import STATES, lines, small_patches
 
+pytestmark = pytest.mark.slow
+
 #: What time it is: as long before NOW as it is really after it.
 _MIRROR = """
 #define _GNU_SOURCE

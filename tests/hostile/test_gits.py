@@ -13,6 +13,8 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
 from tests.support.stacked import STATES, Stacked, small_patches
 
+pytestmark = pytest.mark.slow
+
 REAL = shutil.which("git") or ""
 
 

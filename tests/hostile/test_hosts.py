@@ -15,6 +15,8 @@ from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch, tree_files
 from tests.support.stacked import STATES, Stacked, small_patches
 
+pytestmark = pytest.mark.slow
+
 FOLDED = os.environ.get("PATCHKIT_TEST_CASEFOLD", "")
 
 

@@ -16,6 +16,8 @@ from patchkit.stack.importing import _natural
 from patchkit.stack.lockfile import load_lock
 from patchkit.upstream.git import version_order
 
+pytestmark = pytest.mark.slow
+
 HUGE = "9" * 5000
 
 

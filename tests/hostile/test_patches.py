@@ -10,6 +10,8 @@ import pytest
 from tests.support.projects import Project
 from tests.support.repos import Files, Submodule, Symlink, Upstream, git_in, make_patch
 
+pytestmark = pytest.mark.slow
+
 BASE: Files = {"a.txt": "one\ntwo\n", "sub/b.txt": "b\n"}
 
 

@@ -13,6 +13,8 @@ from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.recipes.run import RecipeRun, run_recipe
 from tests.recipes.kitchen import recipe_text
 
+pytestmark = pytest.mark.slow
+
 CALL = {"pattern": "f($A)"}
 
 

@@ -10,6 +10,8 @@ from bench.remotes import Point, Stage
 from tests.support.repos import Upstream
 from tests.support.smart import Trick, smart_server
 
+pytestmark = pytest.mark.slow
+
 #: What is played on which answer (0: refs and capabilities), and what is then said.
 TRICKS = {
     "cut in the greeting": (0, Trick(cut=80), "the connection broke"),

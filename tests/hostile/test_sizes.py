@@ -16,6 +16,8 @@ from tests.support.commands import run_process
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
+pytestmark = pytest.mark.slow
+
 _HEAD = b"diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n one\n+"
 
 

@@ -18,6 +18,8 @@ from tests.support.repos import Upstream, git_in, make_patch, tree_files
 from tests.support.servers import Reply, http_server
 from tests.support.stacked import STATES, Stacked, small_patches
 
+pytestmark = pytest.mark.slow
+
 PLACES = {
     "blanks": "a folder  with blanks ",
     "a newline": "one\ntwo",

@@ -12,6 +12,8 @@ from patchkit.parallel import in_parallel
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
+pytestmark = pytest.mark.slow
+
 PATCH = {"a.patch": make_patch({"a": "1\n"}, {"a": "2\n"}, body="So.")}
 
 

@@ -10,6 +10,8 @@ from tests.support.commands import Ran
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch, patch_header
 
+pytestmark = pytest.mark.slow
+
 #: A title, a clipboard, a link, a colour, a bell, text from right to left, one line written over
 #: another, rich's markup.
 ESCAPES = (

@@ -5,12 +5,15 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ops.test_resume import Bumping
 from tests.support.projects import Project
 from tests.support.repos import Content, Symlink, Upstream, executable, make_patch
+
+pytestmark = pytest.mark.slow
 
 #: What a file may be, by side: small, so that sides meet often.
 _CONTENTS: st.SearchStrategy[Content] = st.sampled_from(

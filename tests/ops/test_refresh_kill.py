@@ -15,6 +15,8 @@ from tests.support.repos import Upstream
 from tests.support.stacked import Stacked, small_patches
 from tests.workspace.killing import killed_at
 
+pytestmark = pytest.mark.slow
+
 #: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
 STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "37"))
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.recipes.run import run_recipe
 from tests.recipes.kitchen import DROP, recipe_of
+
+pytestmark = pytest.mark.slow
 
 RECIPE = recipe_of(
     {**DROP, "expect": ">= 0"},

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 SIMENV = ROOT / ".simenv"
 
-pytestmark = pytest.mark.simulate
+pytestmark = [pytest.mark.simulate, pytest.mark.slow]
 
 
 @pytest.fixture(scope="session")

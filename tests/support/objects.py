@@ -6,7 +6,6 @@ Only loose objects are written; one that is packed is asked of `git cat-file`.
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import zlib
 from collections.abc import Iterable, Mapping
@@ -32,13 +31,13 @@ class Objects:
         data = b"%s %d\0%s" % (kind, len(content), content)
         name = hashlib.sha1(data).hexdigest()
         folder = self._folder / name[:2]
-        file = f"{folder}/{name[2:]}"
+        file = folder / name[2:]
         if kind != b"blob":
             _seen[name] = content
-        if not os.path.exists(file):
+        if not file.exists():
             folder.mkdir(exist_ok=True)
-            with open(file, "wb", opener=_read_only) as stream:
-                stream.write(zlib.compress(data, 1))
+            file.write_bytes(zlib.compress(data, 1))
+            file.chmod(0o444)
         return name
 
     def read(self, name: str) -> bytes:
@@ -61,8 +60,8 @@ class Objects:
     def changed(self, tree: str | None, changes: Mapping[bytes, Entry | None]) -> str:
         """The tree in which each path of `changes` has become its entry, or None: gone.
 
-        As `git fast-import` has it: a file gives way to a folder and the other way round, later paths
-        see what earlier ones did, and a folder without a file is left out.
+        As `git fast-import` has it: a file gives way to a folder and the other way round, later
+        paths see what earlier ones did, and a folder without a file is left out.
         """
         return self._write(self._change(tree, list(changes.items()))) or self.write(b"tree", b"")
 
@@ -112,7 +111,3 @@ class Objects:
         rows = sorted(entries.items(), key=lambda r: r[0] + (b"/" if r[1][0] == _FOLDER else b""))
         parts = [b"%s %s\0%s" % (mode, name, bytes.fromhex(oid)) for name, (mode, oid) in rows]
         return self.write(b"tree", b"".join(parts))
-
-
-def _read_only(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o444)

@@ -95,7 +95,7 @@ class Upstream:
         tip = self.resolve(f"refs/heads/{branch}")
         ids = (tip,) if parents is None and tip else parents or ()
         if len(files) > _FEW or not all(_ID.fullmatch(each) for each in ids):
-            return self._imported(files, message, branch, ids, head)
+            return self.fast_import(files, message, branch, ids, head)
         objects = Objects(self.path)
         made = {os.fsencode(path): _entry(objects, content) for path, content in files.items()}
         tree = objects.changed(objects.tree_of(ids[0]) if ids else None, made)
@@ -104,9 +104,10 @@ class Upstream:
         self._point(f"refs/heads/{branch}", commit)
         return commit
 
-    def _imported(
+    def fast_import(
         self, files: Files, message: str, branch: str, parents: tuple[str, ...], head: bytes
     ) -> str:
+        """The same by git; `head` are the author's and the committer's line."""
         stream = [b"feature done\n", f"commit refs/heads/{branch}\nmark :1\n".encode(), head]
         stream.append(_data(message))
         words = ("from", *["merge"] * len(parents))

@@ -32,6 +32,8 @@ from tests.support.components import (
 from tests.support.repos import Submodule, Symlink, Upstream
 from tests.support.servers import HttpServer, Reply, dead_port, http_server, silent_server
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Listener(Silent):

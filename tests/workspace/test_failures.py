@@ -30,6 +30,8 @@ from tests.support.repos import Files, Symlink, git_in
 from tests.workspace.bench import BASE, CHANGE, Bench, disk_files
 from tests.workspace.test_kill import NEW, OLD
 
+pytestmark = pytest.mark.slow
+
 
 def everything(bench: Bench) -> tuple[object, ...]:
     """Files, index, refs and HEAD of the checkout."""

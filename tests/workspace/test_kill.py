@@ -15,6 +15,8 @@ from tests.support.repos import Files, Symlink, executable
 from tests.workspace.bench import STAMP, Bench, committed_files, disk_files
 from tests.workspace.killing import killed_at
 
+pytestmark = pytest.mark.slow
+
 #: Every how many-th point is tried; PATCHKIT_TEST_KILLS=1 tries them all.
 STEP = int(os.environ.get("PATCHKIT_TEST_KILLS", "19"))
 

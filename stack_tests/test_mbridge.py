@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import Stack
-from tests.stacks.stubs import Stub, execute, torch_for
+from stack_tests.conftest import Stack
+from stack_tests.stubs import Stub, execute, torch_for
 
 PATH = "mbridge/models/ext/deepseek_v3/dequant_fp8_safetensor_io.py"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from tests.stacks.conftest import Stack
-from tests.stacks.devices import Branch, Scenario, Side
-from tests.stacks.stubs import Stub, module, stubbed
+from stack_tests.conftest import Stack
+from stack_tests.devices import Branch, Scenario, Side
+from stack_tests.stubs import Stub, module, stubbed
 
 ROOT = "python/sglang/srt"
 #: The same folder in a source distribution

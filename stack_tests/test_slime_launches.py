@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from patchkit.manifest.load import load_manifest
-from tests.stacks.conftest import ROOT
-from tests.stacks.stubs import Stub, stubbed
+from stack_tests.conftest import ROOT
+from stack_tests.stubs import Stub, stubbed
 from tests.support.upstreams import NEEDS_UPSTREAMS
 
 SITE = {

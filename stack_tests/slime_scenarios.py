@@ -10,9 +10,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from tests.stacks.devices import Branch, Scenario, Side
-from tests.stacks.ray_stub import Ray
-from tests.stacks.stubs import Stop, decorators, module, notes, stop, stubbed
+from stack_tests.devices import Branch, Scenario, Side
+from stack_tests.ray_stub import Ray
+from stack_tests.stubs import Stop, decorators, module, notes, stop, stubbed
 
 DEVICE = "slime/utils/device.py"
 IS_NPU = Branch(

@@ -13,7 +13,7 @@ from patchkit.errors import ExitCode
 from tests.support.commands import run_process
 from tests.support.upstreams import skip_without_upstreams
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 #: core_v0.12.1, the release that MindSpeed fc63de5c is documented with.
 DOCUMENTED = "a845aa7e12b3a117e24c2352b9e3e60bad2e3a17"
 COUNTS = {"gone": 14, "declared": 4, "signature": 90, "body": 85, "new": 6, "same": 69}

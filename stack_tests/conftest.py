@@ -1,5 +1,7 @@
 """The real upstream trees of the shipped manifests, before and after our patches.
 
+These tests are about the patches in patches/, not about patchkit, whose tests are in tests/.
+
 They come through patchkit itself: one `apply` per manifest and test run, in a copy of manifests/
 and patches/. Without a package index (or, for git upstreams, without PATCHKIT_TEST_UPSTREAM=1 in
 the environment) the tests that need them are skipped, and say so.
@@ -14,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import ExitCode
+from tests.conftest import _sealed  # noqa: F401
 from tests.support.commands import run_process
 from tests.support.repos import git_in
 from tests.support.upstreams import skip_without_upstreams
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 PUBLISHED = """\
 version: 1
 components:

@@ -12,7 +12,7 @@ from patchkit.errors import ExitCode
 from tests.support.commands import run_process
 from tests.support.upstreams import skip_without_upstreams
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 #: patch taken away -> (component, what is wrong there, how often)
 MENDS = {

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.manifest.load import load_manifest
-from tests.stacks.conftest import ROOT, Stack
+from stack_tests.conftest import ROOT, Stack
 
 SITE = {
     "actor_rollout_ref.model.path": "${model_path}",

@@ -9,8 +9,8 @@ import pytest
 
 from patchkit.manifest.load import load_manifest
 from patchkit.model.mail import parse_patch
-from tests.stacks.conftest import ROOT
-from tests.stacks.test_shipped import local_patches
+from stack_tests.conftest import ROOT
+from stack_tests.test_shipped import local_patches
 from tests.support.upstreams import NEEDS_UPSTREAMS
 
 PAGE = ROOT / "docs/stacks/qwen3-vl-npu.md"

@@ -16,7 +16,7 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.patch import FileChange
 from patchkit.model.series_file import parse_series
 from patchkit.stack.lockfile import load_lock
-from tests.stacks.conftest import ROOT
+from stack_tests.conftest import ROOT
 
 MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
 PATCHES = sorted((ROOT / "patches").rglob("*.patch"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import Stack
+from stack_tests.conftest import Stack
 
 tomllib = pytest.importorskip("tomllib", reason="Python 3.11 or later reads TOML")
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import Stack
-from tests.stacks.sglang_scenarios import MODEL, utils
-from tests.stacks.stubs import Stub, execute, module, stubbed
-from tests.stacks.test_megatron import JIT, MODULE
+from stack_tests.conftest import Stack
+from stack_tests.sglang_scenarios import MODEL, utils
+from stack_tests.stubs import Stub, execute, module, stubbed
+from stack_tests.test_megatron import JIT, MODULE
 
 pytestmark = [
     pytest.mark.upstream,

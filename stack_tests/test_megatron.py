@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import Stack
-from tests.stacks.stubs import Stub, execute, stubbed, torch_for
+from stack_tests.conftest import Stack
+from stack_tests.stubs import Stub, execute, stubbed, torch_for
 
 JIT = "megatron/core/jit.py"
 MODULE = "megatron/core/transformer/module.py"

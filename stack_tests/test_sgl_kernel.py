@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stacks.conftest import Stack
+from stack_tests.conftest import Stack
 
 PACKAGE = "python/deep_ep/deep_ep/__init__.py"
 BUILD = "build.sh"

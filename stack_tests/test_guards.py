@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import ROOT
+from stack_tests.conftest import ROOT
 from tests.support.commands import Ran, run_process
 from tests.support.upstreams import NEEDS_UPSTREAMS
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from tests.stacks.stubs import Stub
+from stack_tests.stubs import Stub
 
 #: What the accelerators of the node are called, in the order in which Ray gives them out.
 DEVICES = ("3", "10", "2", "0")

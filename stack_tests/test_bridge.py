@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import Stack
-from tests.stacks.stubs import Stub, execute, module, notes, torch_for
+from stack_tests.conftest import Stack
+from stack_tests.stubs import Stub, execute, module, notes, torch_for
 
 MAPPING = "src/megatron/bridge/models/conversion/param_mapping.py"
 BLOCK = "src/megatron/bridge/models/qwen_vl/modelling_qwen3_vl/transformer_block.py"

@@ -14,7 +14,7 @@ PACKAGES = (
 )
 
 if "PATCHKIT_TEST_DEVICE" in os.environ and "ray" not in sys.modules:
-    from tests.stacks.stubs import Stub, pretend, torch_for
+    from stack_tests.stubs import Stub, pretend, torch_for
 
     torch = torch_for(os.environ["PATCHKIT_TEST_DEVICE"])
     torch.__version__ = "2.8.0"

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import Stack
-from tests.stacks.stubs import Stub
+from stack_tests.conftest import Stack
+from stack_tests.stubs import Stub
 
 WORKER = "verl.experimental.separation.engine_workers"
 REAL = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import Stack
-from tests.stacks.devices import Side
-from tests.stacks.sglang_scenarios import (
+from stack_tests.conftest import Stack
+from stack_tests.devices import Side
+from stack_tests.sglang_scenarios import (
     MODEL,
     QKV,
     QWEN3,
@@ -20,7 +20,7 @@ from tests.stacks.sglang_scenarios import (
     telling,
     utils,
 )
-from tests.stacks.stubs import Stub
+from stack_tests.stubs import Stub
 
 pytestmark = pytest.mark.upstream
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.conftest import ROOT, Stack
+from stack_tests.conftest import ROOT, Stack
 from tests.support.repos import git_in
 
 pytestmark = [

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from tests.stacks.conftest import Stack
-from tests.stacks.stubs import execute, torch_for
+from stack_tests.conftest import Stack
+from stack_tests.stubs import execute, torch_for
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.stacks import megatron_scenarios, sglang_scenarios, slime_scenarios
-from tests.stacks.conftest import Stack
-from tests.stacks.devices import Scenario
+from stack_tests import megatron_scenarios, sglang_scenarios, slime_scenarios
+from stack_tests.conftest import Stack
+from stack_tests.devices import Scenario
 
 GIT = (
     *slime_scenarios.SCENARIOS,

@@ -6,8 +6,8 @@ changed in the bridge is the same on every device (test_mindspeed.py, test_bridg
 
 from __future__ import annotations
 
-from tests.stacks import test_mbridge, test_megatron
-from tests.stacks.devices import Branch, Scenario, Side
+from stack_tests import test_mbridge, test_megatron
+from stack_tests.devices import Branch, Scenario, Side
 
 
 def jit(checkout: str) -> Scenario:
