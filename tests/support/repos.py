@@ -24,6 +24,7 @@ _ID = re.compile(r"[0-9a-f]{40}")
 #: A commit of more files goes through `git fast-import`, which packs them.
 _FEW = 100
 _DIFF = ("-p", "--full-index", "--binary", "--diff-algorithm=histogram", "-M")
+_DIFF_TREE = ("diff-tree", "--stdin", *_DIFF)
 
 
 @dataclass(frozen=True)
@@ -223,27 +224,37 @@ class _Differ:
         repository = Upstream.create(Path(self._folder.name) / "r.git").path
         self._objects = Objects(repository)
         settings = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/"}
-        self._git = subprocess.Popen(
-            ["git", "-c", "core.quotePath=false", "diff-tree", "--stdin", *_DIFF],
+        # no child of ours, so that a test may wait for all of its children; it ends with its input
+        started = subprocess.Popen(
+            [
+                "sh",
+                "-c",
+                'exec 3<&0; git "$@" <&3 3<&- &',
+                "git",
+                "-c",
+                "core.quotePath=false",
+                *_DIFF_TREE,
+            ],
             cwd=repository,
             env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"} | settings,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
         )
+        started.wait()
+        assert started.stdin is not None
+        assert started.stdout is not None
+        self._asking, self._answering = started.stdin, started.stdout
         atexit.register(self.close)
 
     def diff(self, before: Files, after: Files) -> bytes:
         old = self._tree(None, before)
         question = f"{old} {self._tree(old, after)}\n".encode()
-        asking, answering = self._git.stdin, self._git.stdout
-        assert asking is not None
-        assert answering is not None
         # what is no pair of ids is printed as it came, once all before it is
-        asking.write(question + self._END + b"\n")
+        self._asking.write(question + self._END + b"\n")
         answer = bytearray()
         while not answer.endswith(self._END + b"\n"):
-            part = os.read(answering.fileno(), 1 << 16)
+            part = os.read(self._answering.fileno(), 1 << 16)
             assert part, "git diff-tree has ended"
             answer += part
         return bytes(answer.removeprefix(question).removesuffix(self._END + b"\n"))
@@ -253,7 +264,8 @@ class _Differ:
         return self._objects.changed(base, changes)
 
     def close(self) -> None:
-        self._git.communicate()
+        self._asking.close()
+        self._answering.close()
         self._folder.cleanup()
 
 
