@@ -21,6 +21,8 @@ from tests.drift.lines import edit, numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("ci", "drift", "release")]
 ACTIONS = ["action.yml", "ci/bump/action.yml"]

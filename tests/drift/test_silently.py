@@ -19,6 +19,8 @@ from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.projects import Project
 from tests.support.repos import Upstream
 
+pytestmark = pytest.mark.slow
+
 BASE = numbered()
 
 

@@ -17,6 +17,8 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import STATES, small_patches
 
+pytestmark = pytest.mark.slow
+
 
 class Named(Struct):
     """A project whose upstream has a branch v1 and a tag v1, and what every spelling names."""

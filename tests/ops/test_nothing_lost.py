@@ -15,6 +15,8 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import Stacked, lines, small_patches
 
+pytestmark = pytest.mark.slow
+
 _REF = re.compile(r"refs/patchkit/saved/[\w-]+")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from tests.drift.lines import numbered
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
+
+pytestmark = pytest.mark.slow
 
 STAYS = ("unchanged", "shifted", "empty")
 FUSED = "@fuser\ndef f(x):\n    return x\n"

@@ -13,6 +13,8 @@ from tests.support.projects import Project
 from tests.support.repos import Upstream
 from tests.support.stacked import NAMES, STATES, Stacked, lines, small_patches
 
+pytestmark = pytest.mark.slow
+
 
 def _shared(project: Project, upstream: Upstream, *, far: bool) -> Stacked:
     """Two manifests take one series; in the other one's base, line 5's neighbours may differ."""

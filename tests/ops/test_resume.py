@@ -98,6 +98,7 @@ def stack(project: Project, upstream: Upstream) -> Bumping:
 # -- on ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> None:
     before = stack.product
     ran = stack.bump()
@@ -118,6 +119,7 @@ def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> 
     assert stack.product == before
 
 
+@pytest.mark.slow
 def test_a_conflict_without_upstreams_history_says_so(stack: Bumping, upstream: Upstream) -> None:
     new = str(upstream.resolve("main"))
     assert stack.run("bump", "demo", "--to", new, "--dry-run").code == 3
@@ -155,6 +157,7 @@ def test_resolved_conflicts_become_the_patches(stack: Bumping, upstream: Upstrea
     stack.run("check").ok()
 
 
+@pytest.mark.slow
 def test_conflict_markers_are_no_resolution(stack: Bumping) -> None:
     assert stack.bump().code == 3
     before = stack.state
@@ -170,6 +173,7 @@ def test_conflict_markers_are_no_resolution(stack: Bumping) -> None:
     assert (stack.product, stack.read("a.txt")) == (before[:2], before[6]["a.txt"].decode())  # type: ignore[index]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["=======", "|||||||", "||||||| base", ">>>>>>> one.patch"])
 def test_a_lone_marker_is_no_resolution(stack: Bumping, left: str) -> None:
     assert stack.bump().code == 3
@@ -178,6 +182,7 @@ def test_a_lone_marker_is_no_resolution(stack: Bumping, left: str) -> None:
     assert (ran.code, "a.txt:6: has conflict markers in line 6" in ran.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_line_of_the_file_s_own_is_no_marker(project: Project, upstream: Upstream) -> None:
     """What underlines a title in reStructuredText looks like one."""
     text = "Title\n=======\n\nold\n"
@@ -192,6 +197,7 @@ def test_a_line_of_the_file_s_own_is_no_marker(project: Project, upstream: Upstr
     stack.run("continue").ok()
 
 
+@pytest.mark.slow
 def test_all_that_is_left_is_named(stack: Bumping, upstream: Upstream) -> None:
     upstream.commit({"added.txt": "theirs\n", "b.txt": lines({10: "X\n"})}, "Add it")
     assert stack.bump().code == 3
@@ -204,6 +210,7 @@ def test_all_that_is_left_is_named(stack: Bumping, upstream: Upstream) -> None:
     assert "three.patch still waits: 2 files to resolve" in ran.err
 
 
+@pytest.mark.slow
 def test_a_patch_of_which_nothing_is_left_is_asked_about(stack: Bumping) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream five\nline 6\n")
@@ -211,6 +218,7 @@ def test_a_patch_of_which_nothing_is_left_is_asked_about(stack: Bumping) -> None
     assert (ran.code, "nothing of one.patch is left" in ran.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_what_was_merged_beside_a_conflict_is_still_to_review(
     stack: Bumping, upstream: Upstream
 ) -> None:
@@ -242,6 +250,7 @@ def test_a_skipped_patch_leaves_the_series(stack: Bumping) -> None:
     stack.settled()
 
 
+@pytest.mark.slow
 def test_a_file_that_upstream_deleted_is_decided_by_git(stack: Bumping, upstream: Upstream) -> None:
     upstream.commit({"a.txt": lines()}, "No five")
     upstream.commit({"b.txt": None}, "No b")
@@ -257,6 +266,7 @@ def test_a_file_that_upstream_deleted_is_decided_by_git(stack: Bumping, upstream
     stack.settled()
 
 
+@pytest.mark.slow
 def test_new_files_count_once_git_was_told(stack: Bumping, upstream: Upstream) -> None:
     upstream.commit({"b.txt": lines()}, "No ten")
     assert stack.bump().code == 3
@@ -268,6 +278,7 @@ def test_new_files_count_once_git_was_told(stack: Bumping, upstream: Upstream) -
     stack.settled()
 
 
+@pytest.mark.slow
 def test_after_a_pin_was_edited_by_hand(stack: Bumping, upstream: Upstream) -> None:
     path = stack.project.root / MANIFEST
     old, new = (str(upstream.resolve(each)) for each in ("main~3", "main"))
@@ -321,6 +332,7 @@ def test_undo_goes_back_step_by_step(stack: Bumping) -> None:
     assert done != start
 
 
+@pytest.mark.slow
 def test_undo_gives_back_what_was_staged_and_what_was_not(stack: Bumping) -> None:
     """A conflict in two files, one of them resolved; a file staged and edited on, one removed."""
     assert stack.bump().code == 3
@@ -339,6 +351,7 @@ def test_undo_gives_back_what_was_staged_and_what_was_not(stack: Bumping) -> Non
     assert (*now[:2], "\n".join(rows), *now[3:]) == left
 
 
+@pytest.mark.slow
 def test_a_link_in_the_place_of_a_conflict_is_not_followed(stack: Bumping, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text(MARKED)
     assert stack.bump().code == 3
@@ -358,6 +371,7 @@ def _everything(stack: Bumping) -> dict[str, tuple[int, bytes]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("back", ["abort", "undo", "continue, undo", "skip, undo"])
 def test_all_that_a_checkout_can_hold_comes_back(
     project: Project, upstream: Upstream, back: str
@@ -406,6 +420,7 @@ def test_all_that_a_checkout_can_hold_comes_back(
     assert (*stack.state[:2], "\n".join(rows), *stack.state[3:]) == state
 
 
+@pytest.mark.slow
 def test_undo_of_a_bump_without_conflicts(stack: Bumping, upstream: Upstream) -> None:
     upstream.commit({"a.txt": "first\n" + lines(), "b.txt": lines()}, "Start over")
     before = stack.state
@@ -438,6 +453,7 @@ def test_nothing_waits_in_any_component(project: Project, upstream: Upstream, co
     assert (ran.code, ran.err.startswith("error: demo: ")) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_pin_moved_by_hand_waits_for_a_checkout(stack: Bumping, upstream: Upstream) -> None:
     manifest = stack.project.root / MANIFEST
     old, new = str(upstream.resolve("main~3")), str(upstream.resolve("main"))
@@ -454,6 +470,7 @@ def test_a_pin_moved_by_hand_waits_for_a_checkout(stack: Bumping, upstream: Upst
 # -- what may not be ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_other_commands_leave_a_waiting_checkout_alone(stack: Bumping) -> None:
     assert stack.bump().code == 3
     before = stack.state
@@ -467,6 +484,7 @@ def test_other_commands_leave_a_waiting_checkout_alone(stack: Bumping) -> None:
     assert stack.state == before
 
 
+@pytest.mark.slow
 def test_apply_with_force_saves_the_conflict_and_goes(stack: Bumping) -> None:
     start = stack.state
     assert stack.bump().code == 3
@@ -476,6 +494,7 @@ def test_apply_with_force_saves_the_conflict_and_goes(stack: Bumping) -> None:
     assert "refs/patchkit/saved/" in stack.git("show-ref")
 
 
+@pytest.mark.slow
 def test_work_in_the_checkout_is_no_place_for_a_conflict(stack: Bumping) -> None:
     stack.write("notes.txt", "mine\n")
     stack.edit("c.txt", "line 3\n", "three\n")
@@ -484,6 +503,7 @@ def test_work_in_the_checkout_is_no_place_for_a_conflict(stack: Bumping) -> None
     assert stack.state == before
 
 
+@pytest.mark.slow
 def test_an_untracked_file_in_the_way_stays(stack: Bumping, upstream: Upstream) -> None:
     upstream.commit({"notes.txt": "theirs\n"}, "Note")
     stack.write("notes.txt", "mine\n")
@@ -493,6 +513,7 @@ def test_an_untracked_file_in_the_way_stays(stack: Bumping, upstream: Upstream) 
     assert stack.state == before
 
 
+@pytest.mark.slow
 def test_patches_that_changed_meanwhile_stop_it(stack: Bumping) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "five\nsix\n")
@@ -505,6 +526,7 @@ def test_patches_that_changed_meanwhile_stop_it(stack: Bumping) -> None:
     stack.run("abort").ok()
 
 
+@pytest.mark.slow
 def test_a_commit_in_the_checkout_is_no_resolution(stack: Bumping) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "five\nsix\n")
@@ -516,6 +538,7 @@ def test_a_commit_in_the_checkout_is_no_resolution(stack: Bumping) -> None:
     assert stack.run("continue").code == 3
 
 
+@pytest.mark.slow
 def test_without_a_checkout_nothing_is_written(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit(STATES[0])
     project.component("demo", upstream, pin, small_patches())
@@ -527,6 +550,7 @@ def test_without_a_checkout_nothing_is_written(project: Project, upstream: Upstr
     assert not (project.root / "workspace").exists()
 
 
+@pytest.mark.slow
 def test_a_patch_by_reference_is_not_resolved(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
@@ -541,6 +565,7 @@ def test_a_patch_by_reference_is_not_resolved(
     assert stack.state == before
 
 
+@pytest.mark.slow
 def test_all_kinds_of_files_in_conflict(project: Project, upstream: Upstream) -> None:
     """Both added, binary, deleted by the patch: nothing has markers, git decides each."""
     old: dict[str, Content] = {"image": b"\0old", "gone": "g\n", "keep": "k\n"}
@@ -591,6 +616,7 @@ def test_partial_carries_what_fits_and_says_what_it_left_out(stack: Bumping) -> 
     stack.run("check").ok()
 
 
+@pytest.mark.slow
 def test_what_partial_left_out_comes_back(stack: Bumping) -> None:
     start = stack.state
     assert stack.bump("--partial").code == 1
@@ -598,6 +624,7 @@ def test_what_partial_left_out_comes_back(stack: Bumping) -> None:
     assert stack.state == start
 
 
+@pytest.mark.slow
 def test_partial_leaves_nothing_out_that_could_not_come_back(stack: Bumping) -> None:
     product = stack.product
     ran = stack.run("bump", "demo", "--to", "main", "--partial", "--workspace", "elsewhere")

@@ -22,6 +22,8 @@ from patchkit.stack.build import SeriesPatch
 from patchkit.upstream.history import Along, History
 from tests.support.repos import Upstream, make_patch
 
+pytestmark = pytest.mark.slow
+
 WORDS = ("alpha", "beta", "gamma", "delta", "omega", "sigma", "kappa", "theta")
 
 

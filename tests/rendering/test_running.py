@@ -17,6 +17,8 @@ from tests.support.commands import run
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:

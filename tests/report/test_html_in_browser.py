@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from patchkit.report.html.html_page import drift_page
 from tests.report.lines import PAGE, component_drift, drift_report, landed
 from tests.support.browser import look_at, print_page
+
+pytestmark = pytest.mark.slow
 
 _SUBJECTS = [
     f"Change {number} </script><img src=x onerror=document.title=1>" for number in range(8)

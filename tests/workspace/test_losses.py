@@ -20,6 +20,8 @@ from tests.support.repos import Files
 from tests.workspace.bench import BASE, STAMP, WHEN, Bench
 from tests.workspace.killing import just_before
 
+pytestmark = pytest.mark.slow
+
 SAVED = f"refs/patchkit/saved/{STAMP}"
 
 
