@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from os.path import dirname, isfile, join
+from contextlib import suppress
+from os.path import dirname, isdir, isfile, join
 
 from patchkit.cli.catalog import COMMANDS, split_command
 from patchkit.cli.help import TABLE, generated
@@ -26,16 +27,18 @@ _MANIFEST_FOLDER = "manifests"
 
 
 def names_of_kind(kind: str, before: list[str]) -> list[str]:
-    """What can stand for a metavar of `patchkit.cli.options`, after the words `before`.
+    """What can stand for a metavar of `patchkit.cli.command`, after the words `before`.
 
     Choices are the metavar themselves, each followed by "|".
     """
     if kind == "MANIFEST":
         return [name for folder in _manifest_folders() for name in _yaml_files(folder)]
     if kind == "COMPONENT":
-        return [name for path in _manifests_meant(before) for name in component_names(path)]
+        found = (name for path in _manifests_meant(before) for name in component_names(path))
+        return list(dict.fromkeys(found))
     if kind == "PATCH":
-        folders = [join("patches", each) for each in _list("patches")]
+        patches = join(_project(), "patches")
+        folders = [join(patches, each) for each in _list(patches)]
         return [name for each in folders for name in _list(each) if name.endswith(".patch")]
     return [each for each in kind.split("|") if each] if "|" in kind else []
 
@@ -76,7 +79,17 @@ def _manifests_meant(before: list[str]) -> list[str]:
 
 def _manifest_folders() -> list[str]:
     extra = os.environ.get("PATCHKIT_MANIFESTS", "").split(os.pathsep)
-    return [_MANIFEST_FOLDER, *(each for each in extra if each)]
+    return [join(_project(), _MANIFEST_FOLDER), *(each for each in extra if each)]
+
+
+def _project() -> str:
+    """The nearest folder with manifests/, from here upwards; "" where that is here, or none is."""
+    folder, here = "", os.getcwd()
+    while not isdir(join(here, _MANIFEST_FOLDER)):
+        if dirname(here) == here:
+            return ""
+        folder, here = join(folder, ".."), dirname(here)
+    return folder
 
 
 def _yaml_files(folder: str) -> list[str]:
@@ -134,6 +147,13 @@ def complete(words: list[str]) -> int:
 def candidates(words: list[str]) -> Iterator[str]:
     """The candidates for the last of `words`, each with its description."""
     *before, typed = words
+    if before[:1] == ["-C"]:
+        if len(before) == 1:
+            yield ":folders"
+            return
+        with suppress(OSError):
+            os.chdir(before[1])
+        before = before[2:]
     found = split_command(before)
     if found is None:
         yield from _commands(before, typed)

@@ -14,7 +14,7 @@ import typer
 
 from patchkit import __version__
 from patchkit.cli.catalog import split_command
-from patchkit.cli.locate import log_folder
+from patchkit.cli.session import log_folder
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError, UsageError
 

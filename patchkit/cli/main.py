@@ -8,7 +8,6 @@ one command's module is imported only to run that command.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 from patchkit import __version__
 from patchkit.cli.catalog import split_command
@@ -56,22 +55,49 @@ def _open_streams() -> None:
 def run(argv: list[str]) -> int:
     """Run a command line; returns the exit code, never raises."""
     try:
-        code = _answer(argv)
+        argv = _changed_folder(argv)
+        found = split_command(argv)
+        if (asked := _help_asked(argv)) or found is None:
+            code = _answer(argv, asked)
+        else:
+            _end_on_signals()
+            code = _run_command(*found)
+    except BrokenPipeError:
+        return _broken_pipe()
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        code = _report(error, argv)
+    try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _drop_output()
-        return _BROKEN_PIPE
+        return _broken_pipe()
     except OSError as error:  # a full disk below a file that stdout goes to
-        from patchkit.cli.failure import report_failure
         from patchkit.errors import SurroundingsError
 
         _drop_output()
         what = f"the output cannot be written: {error.strerror}"
-        return report_failure(SurroundingsError(what), [])
+        return _report(SurroundingsError(what), [])
     return code
 
 
-def _answer(argv: list[str]) -> int:
+def _changed_folder(argv: list[str]) -> list[str]:
+    """The command line after `-C DIR`, which means as in git: go there first."""
+    while argv[:1] == ["-C"]:
+        import os
+
+        from patchkit.errors import UsageError
+
+        if len(argv) < 2:
+            raise UsageError("-C needs a folder", hint="patchkit -C DIR COMMAND")
+        try:
+            os.chdir(argv[1])
+        except OSError as error:
+            raise UsageError(f"-C {argv[1]}: {error.strerror}") from error
+        argv = argv[2:]
+    return argv
+
+
+def _answer(argv: list[str], asked: list[str]) -> int:
+    """Answer what is no command: version, completion, help, or a word that is none."""
     if argv in (["--version"], ["-V"]):
         print(f"patchkit {__version__}")
         return 0
@@ -79,17 +105,9 @@ def _answer(argv: list[str]) -> int:
         from patchkit.cli.completion import complete
 
         return complete(argv[1:])
-    if asked := _help_asked(argv):
-        from patchkit.cli.help import print_help
+    from patchkit.cli.help import print_help, print_unknown
 
-        return print_help(asked)
-    found = split_command(argv)
-    if found is None:
-        from patchkit.cli.help import print_unknown
-
-        return print_unknown(argv)
-    _end_on_signals()
-    return guarded(argv, lambda: _run_command(*found))
+    return print_help(asked) if asked else print_unknown(argv)
 
 
 def _help_asked(argv: list[str]) -> list[str]:
@@ -158,16 +176,18 @@ def _end_on_signals() -> None:
             signal.signal(number, signal.default_int_handler)
 
 
-def guarded(argv: list[str], body: Callable[[], int]) -> int:
-    """Run the body; every exception becomes a message and an exit code."""
-    try:
-        return body()
-    except BrokenPipeError:
-        raise
-    except (Exception, KeyboardInterrupt, SystemExit) as error:
-        from patchkit.cli.failure import report_failure
+def _report(error: BaseException, argv: list[str]) -> int:
+    from patchkit.cli.failure import report_failure
 
+    try:
         return report_failure(error, argv)
+    except BrokenPipeError:
+        return _broken_pipe()
+
+
+def _broken_pipe() -> int:
+    _drop_output()
+    return _BROKEN_PIPE
 
 
 def _drop_output() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from patchkit.cli.format_options import Format, Writers
-from patchkit.cli.locate import moment
+from patchkit.cli.session import moment
 from patchkit.report.ci_formats import annotation_lines, junit_document, sarif_document
 from patchkit.report.findings import (
     Case,

@@ -80,7 +80,9 @@ def test_arguments_are_completed_by_their_kind() -> None:
     assert _asked("completion", "") == ["bash", "zsh", "fish"]
     assert _asked("completion", "z") == ["zsh"]
     assert _asked("manifest", "lint", "one.yaml", "") == ["one.yaml", "two.yml"]
-    assert _asked("apply", "") == []
+    assert _asked("apply", "") == ["sglang", "megatron-lm", "mbridge", "slime"]
+    assert _asked("-C", "") == [":folders"]
+    assert _asked("-C", "..", "completion", "z") == ["zsh"]
 
 
 def test_components_are_those_of_the_manifest_that_is_named() -> None:

@@ -8,22 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
-from patchkit.cli.locate import cache_folder, near, open_manifest, pick_components
-from patchkit.cli.options import (
-    JOBS,
-    WORKSPACE,
-    CacheOption,
-    ComponentsOption,
-    DryRunOption,
-    ForceOption,
-    JobsOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    QuietOption,
-    WorkspaceOption,
-)
+from patchkit.cli.command import JOBS, DryRunOption, ForceOption, JobsOption, command
+from patchkit.cli.session import Session, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -45,6 +31,7 @@ UpdateLockOption = Annotated[
 
 
 @command(
+    "manifest components workspace store json quiet",
     examples=[
         ("patchkit apply -m qwen3-vl-npu", "every component of the manifest"),
         ("patchkit apply -m qwen3-vl-npu -c megatron-lm", "only this one"),
@@ -61,18 +48,12 @@ UpdateLockOption = Annotated[
     result="patchkit.ops.apply:ApplyReport",
 )
 def apply(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
     force: ForceOption = False,
     dry_run: DryRunOption = False,
     update_lock: UpdateLockOption = False,
     jobs: JobsOption = JOBS,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Build each component's stack and move its checkout there.
 
@@ -83,23 +64,19 @@ def apply(
 
     The first apply writes the lock beside the manifest; every later one compares with it.
     """
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.apply import ApplyOptions, apply_components
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
     options = ApplyOptions(int(time.time()), force, dry_run, update_lock, jobs)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = apply_components(
-            chosen,
-            pick_components(chosen, component),
-            store=Store(cache_folder(cache), offline=offline),
-            workspace=workspace,
+            session.manifest,
+            session.components,
+            store=session.store,
+            workspace=session.workspace,
             options=options,
             progress=progress,
         )
-    return terminal.report("apply", report, report.exit_code, _render)
+    return session.report("apply", report, _render)
 
 
 def _render(terminal: Terminal, report: ApplyReport) -> None:

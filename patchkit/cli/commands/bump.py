@@ -7,22 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
-from patchkit.cli.options import (
-    WORKSPACE,
-    CacheOption,
-    DryRunOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    QuietOption,
-    WorkspaceOption,
-)
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+
+    from patchkit.manifest.values import Component
 
 ToOption = Annotated[
     str | None,
@@ -62,6 +54,7 @@ PartialOption = Annotated[
 
 
 @command(
+    "manifest components workspace store json quiet",
     examples=[
         ("patchkit bump megatron-lm --to latest --dry-run", "what would become of the patches?"),
         ("patchkit bump megatron-lm --to core_v0.16.0", "pin, patches and lock in one go"),
@@ -79,24 +72,16 @@ PartialOption = Annotated[
     result="patchkit.ops.refresh_report:BumpReport",
 )
 def bump(
+    session: Session,
     *,
-    component: Annotated[
-        str | None, typer.Argument(metavar="COMPONENT", help="The component.")
-    ] = None,
     every: AllOption = False,
     to: ToOption = None,
     to_track: ToTrackOption = False,
-    manifest: ManifestOption = None,
     careful: CarefulOption = False,
     partial: PartialOption = False,
     fork: ForkOption = False,
     summary: SummaryOption = None,
     dry_run: DryRunOption = False,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Move a component's pin, or all, and carry the patches there.
 
@@ -111,55 +96,60 @@ def bump(
     """
     import time
 
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.cli.refresh_output import render_bump
     from patchkit.disk.files import replace_file
     from patchkit.errors import UsageError
     from patchkit.ops.bump import bump_components
     from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.report.pull_request import bump_markdown
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    if json and summary == "-":
+    if session.terminal.json and summary == "-":
         raise UsageError("--json and --summary - both want the standard output")
-    wanted = _wanted(component, to, every=every, to_track=to_track)
-    chosen = open_manifest(manifest)
-    picked = [pick_component(chosen, component)] if component else chosen.components
-    with showing_progress(terminal) as progress:
+    picked = _picked(session, every=every)
+    wanted = _wanted(to, several=every or len(picked) > 1, to_track=to_track)
+    with session.progress() as progress:
         report = bump_components(
-            chosen,
+            session.manifest,
             [each.name for each in picked],
             wanted,
-            store=Store(cache_folder(cache), offline=offline),
-            workspace=workspace,
+            store=session.store,
+            workspace=session.workspace,
             options=RefreshOptions(
                 when=int(time.time()), fork=fork, careful=careful, partial=partial, dry_run=dry_run
             ),
             progress=progress,
         )
     if summary == "-":
-        terminal.document(bump_markdown(report))
+        session.terminal.document(bump_markdown(report))
         for row in report.components:
             for problem in row.problems:
-                terminal.problem(problem)
+                session.terminal.problem(problem)
         return report.exit_code
     if summary is not None:
         replace_file(Path(summary), (bump_markdown(report) + "\n").encode(), named=True)
-    return terminal.report("bump", report, report.exit_code, render_bump)
+    return session.report("bump", report, render_bump)
 
 
-def _wanted(component: str | None, to: str | None, *, every: bool, to_track: bool) -> str:
-    """What --to, --to-track and --all say together."""
+def _picked(session: Session, *, every: bool) -> Sequence[Component]:
+    """The components that are named, with --all every one, else the only one there is."""
+    from patchkit.errors import UsageError
+
+    manifest = session.manifest
+    if every and session.names:
+        raise UsageError("--all leaves no component to name")
+    if every:
+        return manifest.components
+    return session.components if session.names else [session.component]
+
+
+def _wanted(to: str | None, *, several: bool, to_track: bool) -> str:
+    """What --to and --to-track say together."""
     from patchkit.errors import UsageError
     from patchkit.upstream.git import LATEST
 
-    if (component is not None) == every:
-        raise UsageError("name a component, or say --all")
-    if to is not None and (to_track or (every and to != LATEST)):
-        told = "--to-track" if to_track else "--all"
-        raise UsageError(f"--to {to} and {told} exclude each other")
-    if to is None and not (to_track or every):
-        raise UsageError("say where to: --to REF, or --to-track")
+    if to not in (None, LATEST) and (to_track or several):
+        other = "--to-track" if to_track else "several components"
+        raise UsageError(f"--to {to} and {other} exclude each other")
+    if to is None and not (to_track or several):
+        raise UsageError("say where to: --to REF, or --to latest for what the manifest tracks")
     return to or LATEST

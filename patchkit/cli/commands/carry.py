@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.options import JsonOption, QuietOption
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 @command(
+    "json quiet",
     examples=[
         (
             "patchkit carry --repo up.git --old-base v1 --new-base v2 --patch fix.patch",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     result="patchkit.ops.carry:PlainCarryReport",
 )
 def carry(
+    session: Session,
     *,
     repo: Annotated[
         Path, typer.Option("--repo", metavar="DIR", help="A git repository, bare or not.")
@@ -74,8 +76,6 @@ def carry(
     careful: Annotated[
         bool, typer.Option("--careful", help="Leave in conflict what a person would have to check.")
     ] = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Carry patches from one commit of a repository to another.
 
@@ -85,14 +85,13 @@ def carry(
     from patchkit.errors import UsageError
     from patchkit.ops.carry import CarryWish, carry_patches
 
-    terminal = Terminal(quiet=quiet, json=json)
     if tree and out is None:
         raise UsageError("--tree needs --out DIR")
     wish = CarryWish(
         old_base, new_base, tuple(patch or ()), series, strip, out, tree=tree, careful=careful
     )
     report = carry_patches(repo, wish)
-    return terminal.report("carry", report, report.exit_code, _render)
+    return session.report("carry", report, _render)
 
 
 def _render(terminal: Terminal, report: PlainCarryReport) -> None:

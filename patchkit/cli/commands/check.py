@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
+from patchkit.cli.command import JOBS, JobsOption, command
 from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
-from patchkit.cli.options import (
-    JOBS,
-    CacheOption,
-    ComponentsOption,
-    JobsOption,
-    JsonOption,
-    ManifestsOption,
-    OfflineOption,
-    QuietOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -50,6 +41,7 @@ RunOption = Annotated[
 
 
 @command(
+    "manifests components store json quiet",
     examples=[
         ("patchkit check", "every manifest of manifests/"),
         ("patchkit check -m slime-npu-official -c slime", "one component"),
@@ -64,18 +56,13 @@ RunOption = Annotated[
     result="patchkit.ops.check_report:CheckReport",
 )
 def check(
+    session: Session,
     *,
-    manifest: ManifestsOption = None,
-    component: ComponentsOption = None,
     strict: StrictOption = False,
-    cache: CacheOption = None,
     run: RunOption = False,
-    offline: OfflineOption = False,
     jobs: JobsOption = JOBS,
     form: FormatOption = Format.TEXT,
     output: OutputOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Say which patches do not apply to their pins, and why.
 
@@ -83,20 +70,15 @@ def check(
     hunk expects, what stands there, where its lines are now, and what to type next. Patches whose
     context fits but whose files were others when they were made are pointed out.
     """
-    from patchkit.cli.locate import all_manifest_paths, cache_folder, open_manifests
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.check import check_manifests
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    asked = wanted(form, output, json=json)
-    paths = all_manifest_paths(manifest)
-    chosen, broken = open_manifests(paths, component)
-    store = Store(cache_folder(cache), offline=offline)
-    with showing_progress(terminal) as progress:
+    asked = wanted(form, output, json=session.terminal.json)
+    paths = session.manifest_paths
+    chosen, broken = session.open_manifests()
+    with session.progress() as progress:
         report = check_manifests(
             chosen,
-            store,
+            session.store,
             progress,
             strict=strict,
             run=run,
@@ -104,7 +86,7 @@ def check(
             jobs=jobs,
             broken=broken,
         )
-    return deliver(terminal, report, asked, lambda: _writers(paths), print_check)
+    return deliver(session.terminal, report, asked, lambda: _writers(paths), print_check)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:

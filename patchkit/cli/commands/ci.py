@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from patchkit.cli.command import command
+from patchkit.cli.command import JOBS, JobsOption, command
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
-from patchkit.cli.options import (
-    JOBS,
-    CacheOption,
-    ComponentsOption,
-    JobsOption,
-    JsonOption,
-    ManifestsOption,
-    OfflineOption,
-    QuietOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.disk.files import LARGEST_PATCH, read_plain
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
@@ -47,6 +38,7 @@ AllowDriftOption = Annotated[
 
 
 @command(
+    "manifests components store json quiet",
     examples=[
         ("patchkit ci --format github", "annotations for every manifest"),
         ("patchkit ci --allow-drift --strict", "a pull request: drift is no fault of it"),
@@ -61,47 +53,39 @@ AllowDriftOption = Annotated[
     result="patchkit.ops.ci:CiReport",
 )
 def ci(
+    session: Session,
     *,
-    manifest: ManifestsOption = None,
-    component: ComponentsOption = None,
     strict: StrictOption = False,
     allow_drift: AllowDriftOption = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
     jobs: JobsOption = JOBS,
     form: FormatOption = Format.TEXT,
     output: OutputOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Check and look for drift, with one exit code and one report.
 
     What `patchkit check` and `patchkit drift` say, in one go. Components that track no branch are
     checked only.
     """
-    from patchkit.cli.locate import all_manifest_paths, cache_folder, open_manifests
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.check import check_manifests
     from patchkit.ops.ci import CiReport
     from patchkit.ops.drift import look_for_drift
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    asked = wanted(form, output, json=json)
-    paths = all_manifest_paths(manifest)
-    chosen, broken = open_manifests(paths, component)
-    store = Store(cache_folder(cache), offline=offline)
+    asked = wanted(form, output, json=session.terminal.json)
+    paths = session.manifest_paths
+    chosen, broken = session.open_manifests()
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
-    with showing_progress(terminal) as progress:
-        checked = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
+    with session.progress() as progress:
+        checked = check_manifests(
+            chosen, session.store, progress, strict=strict, jobs=jobs, broken=broken
+        )
         drifted = look_for_drift(
             tracking,
-            store,
+            session.store,
             progress,
             every_commit=asked.form is Format.HTML,
         )
     report = CiReport(checked, drifted, allow_drift)
-    return deliver(terminal, report, asked, lambda: _writers(paths), print_ci)
+    return deliver(session.terminal, report, asked, lambda: _writers(paths), print_ci)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[CiReport]:
@@ -223,6 +207,7 @@ TrackingOption = Annotated[
 
 
 @command(
+    "manifests components json quiet",
     examples=[
         ("patchkit matrix", "which jobs there would be"),
         ('echo "jobs=$(patchkit matrix --format github)" >> "$GITHUB_OUTPUT"', "on GitHub"),
@@ -237,40 +222,35 @@ TrackingOption = Annotated[
     result="patchkit.ops.matrix:MatrixReport",
 )
 def matrix(
+    session: Session,
     *,
-    manifest: ManifestsOption = None,
-    component: ComponentsOption = None,
     form: FormOption = MatrixForm.TEXT,
     jobs: MostOption = _MOST,
     include: IncludeOption = "ci/gitlab.yml",
     extends: ExtendsOption = ".patchkit",
     tracking: TrackingOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Print the jobs of a CI matrix: manifests by components.
 
     Each has options for `patchkit ci` and a key for its cache, so that the runners of a CI system
     are the cluster; `patchkit report merge` joins their results. Nothing is fetched.
     """
-    from patchkit.cli.locate import all_manifest_paths, open_manifests
     from patchkit.ops.matrix import plan_jobs
 
-    terminal = Terminal(quiet=quiet, json=json)
     if jobs < 1:
         raise UsageError("--jobs must be 1 or more")
-    chosen, broken = open_manifests(all_manifest_paths(manifest), component)
+    chosen, broken = session.open_manifests()
     if tracking:
         chosen = [(m, tuple(c for c in each if c.track is not None)) for m, each in chosen]
-    report = plan_jobs(chosen, broken, folder=Path.cwd(), most=jobs, only=component or ())
+    report = plan_jobs(chosen, broken, folder=Path.cwd(), most=jobs, only=session.names)
     for problem in (each for one in report.broken for each in one.problems):
-        terminal.problem(problem)
-    if json or form is MatrixForm.TEXT:
-        return terminal.report("matrix", report, report.exit_code, _render_jobs)
+        session.terminal.problem(problem)
+    if session.terminal.json or form is MatrixForm.TEXT:
+        return session.report("matrix", report, _render_jobs)
     from patchkit.report.ci_formats import github_matrix, gitlab_pipeline
 
     is_github = form is MatrixForm.GITHUB
-    terminal.document(
+    session.terminal.document(
         github_matrix(report) if is_github else gitlab_pipeline(report, include, extends)
     )
     return report.exit_code
@@ -295,6 +275,7 @@ ExpectOption = Annotated[
 
 
 @command(
+    "json quiet",
     examples=[
         ("patchkit report merge results/*.json", "one report, one exit code"),
         ("patchkit report merge --expect jobs.json results/*.json", "and no job may be missing"),
@@ -309,13 +290,12 @@ ExpectOption = Annotated[
     result="patchkit.ops.ci:CiReport",
 )
 def merge(
+    session: Session,
     *,
     files: FilesArgument,
     expect: ExpectOption = None,
     form: FormatOption = Format.TEXT,
     output: OutputOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Join the results of several jobs into one report.
 
@@ -323,14 +303,12 @@ def merge(
     The report is what one `patchkit ci` over all would have written, in any of its forms, with its
     exit code.
     """
-    from patchkit.cli.commands.ci import read_expected, read_shares
     from patchkit.ops.ci import merge_reports
 
-    terminal = Terminal(quiet=quiet, json=json)
-    asked = wanted(form, output, json=json)
+    asked = wanted(form, output, json=session.terminal.json)
     expected = read_expected(expect) if expect is not None else ()
     report = merge_reports(read_shares(files), expected)
-    return deliver(terminal, report, asked, _merge_writers, _render_merged)
+    return deliver(session.terminal, report, asked, _merge_writers, _render_merged)
 
 
 def _merge_writers() -> Writers[CiReport]:

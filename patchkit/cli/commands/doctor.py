@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.options import (
-    WORKSPACE,
-    CacheOption,
-    JsonOption,
-    ManifestOption,
-    QuietOption,
-    WorkspaceOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 from patchkit.machine.compatibility import Topic
@@ -27,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @command(
+    "manifest workspace cache json quiet",
     examples=[
         ("patchkit doctor -m demo", "all: system, packages, variables, metadata"),
         ("patchkit doctor -m demo --python .venv/bin/python --only packages", "another Python"),
@@ -40,8 +34,8 @@ if TYPE_CHECKING:
     result="patchkit.ops.doctor:DoctorReport",
 )
 def doctor(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
     only: Annotated[
         list[Topic] | None,
         typer.Option("--only", help="Look only at this; may be given several times."),
@@ -75,10 +69,6 @@ def doctor(
             "--set", metavar="NAME=VALUE", help="A site value; may be given several times."
         ),
     ] = None,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Compare this machine with what a manifest asks for.
 
@@ -90,34 +80,29 @@ def doctor(
     import os
     import shutil
 
-    from patchkit.cli.locate import cache_folder, open_manifest
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.machine.ascend import DEFAULT_HOME
     from patchkit.manifest.site_values import read_values, typed_values
     from patchkit.ops.doctor import MachineView, examine
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
     program = shutil.which(python or "python3")
     view = MachineView(
         python=str(Path(program).absolute()) if program else (python or "python3"),
         shell=os.environ,
-        workspace=workspace.absolute(),
+        workspace=session.workspace.absolute(),
         ascend=ascend or DEFAULT_HOME,
         npu_smi=shutil.which("npu-smi"),
     )
     given = [*(read_values(values) if values else ()), *typed_values(settings or ())]
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = examine(
-            chosen,
+            session.manifest,
             view,
-            Store(cache_folder(cache), offline=True),
+            session.store,
             progress,
             topics=tuple(only or Topic),
             given=given,
         )
-    return terminal.report("doctor", report, report.exit_code, _render)
+    return session.report("doctor", report, _render)
 
 
 def _render(terminal: Terminal, report: DoctorReport) -> None:

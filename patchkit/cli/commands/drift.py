@@ -12,14 +12,7 @@ import typer
 from patchkit.cli.command import command
 from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
-from patchkit.cli.options import (
-    CacheOption,
-    ComponentsOption,
-    JsonOption,
-    ManifestsOption,
-    OfflineOption,
-    QuietOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut, width
 from patchkit.drift.drift_report import forecast_words
@@ -73,6 +66,7 @@ RecordOption = Annotated[
 
 
 @command(
+    "manifests components store json quiet",
     examples=[
         ("patchkit drift -m slime-npu-official -c megatron-lm", "along the tracked branch"),
         ("patchkit drift -m slime-npu-official -c megatron-lm --to main", "along another one"),
@@ -88,19 +82,14 @@ RecordOption = Annotated[
     result="patchkit.ops.drift:DriftReport",
 )
 def drift(
+    session: Session,
     *,
-    manifest: ManifestsOption = None,
-    component: ComponentsOption = None,
     to: ToOption = None,
     bisect: BisectOption = False,
     since_last: SinceLastOption = False,
     record: RecordOption = None,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
     form: FormatOption = Format.TEXT,
     output: OutputOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Say which upstream commit broke which patch, and when.
 
@@ -112,29 +101,25 @@ def drift(
     What was seen is noted, in the cache unless --record names a file: --since-last tells what is
     not as the last report saw it, and fails only for what got worse.
     """
-    from patchkit.cli.locate import all_manifest_paths, cache_folder, moment, open_manifests
-    from patchkit.cli.progress_bar import showing_progress
+    from patchkit.cli.session import moment
     from patchkit.ops.drift import RecordPlace, look_for_drift, note_report
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    asked = wanted(form, output, json=json)
-    paths = all_manifest_paths(manifest)
-    chosen, broken = open_manifests(paths, component)
-    store = Store(cache_folder(cache), offline=offline)
-    with showing_progress(terminal) as progress:
+    asked = wanted(form, output, json=session.terminal.json)
+    paths = session.manifest_paths
+    chosen, broken = session.open_manifests()
+    with session.progress() as progress:
         report = look_for_drift(
             chosen,
-            store,
+            session.store,
             progress,
             to=to,
             bisect=bisect,
             every_commit=asked.form is Format.HTML,
             broken=broken,
         )
-    place = RecordPlace(record, store.cache / "reports")
+    place = RecordPlace(record, session.store.cache / "reports")
     report = note_report(report, place, moment(), since_last=since_last)
-    return deliver(terminal, report, asked, lambda: _writers(paths), _render)
+    return deliver(session.terminal, report, asked, lambda: _writers(paths), _render)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:

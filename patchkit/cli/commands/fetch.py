@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
-from patchkit.cli.options import (
-    JOBS,
-    CacheOption,
-    ComponentsOption,
-    JobsOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    QuietOption,
-)
+from patchkit.cli.command import JOBS, JobsOption, command
+from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
@@ -27,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @command(
+    "manifest components store json quiet",
     examples=[
         ("patchkit fetch -m qwen3-vl-npu", "everything the manifest pins"),
         ("patchkit fetch -m qwen3-vl-npu --offline", "is all of it cached?"),
@@ -40,17 +32,12 @@ if TYPE_CHECKING:
     result="patchkit.ops.fetch:FetchReport",
 )
 def fetch(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read what is cached, and fetch again what is damaged.")
     ] = False,
     jobs: JobsOption = JOBS,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Bring what a manifest pins into the cache.
 
@@ -60,18 +47,14 @@ def fetch(
     verified by their SHA-256 and unpacked without running anything of theirs. What is cached is
     never asked for again. If one component cannot be had, the others are fetched all the same.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.fetch import fetch_components
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    components = pick_components(chosen, component)
-    store = Store(cache_folder(cache), offline=offline)
-    with showing_progress(terminal) as progress:
-        report = fetch_components(chosen, components, store, progress, verify=verify, jobs=jobs)
-    return terminal.report("fetch", report, report.exit_code, _render)
+    components = session.components
+    with session.progress() as progress:
+        report = fetch_components(
+            session.manifest, components, session.store, progress, verify=verify, jobs=jobs
+        )
+    return session.report("fetch", report, _render)
 
 
 def _render(terminal: Terminal, report: FetchReport) -> None:

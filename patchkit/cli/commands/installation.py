@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from patchkit import __version__
 from patchkit.cli.command import command
-from patchkit.cli.options import JsonOption
+from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
@@ -27,11 +27,14 @@ class Versions(Struct, frozen=True):
 
 
 @command(
+    "json",
     examples=[("patchkit version", "what to write into a bug report")],
     exits={ExitCode.OK: "always", ExitCode.ENVIRONMENT: "git is missing or too old"},
     result="patchkit.cli.commands.installation:Versions",
 )
-def version(json: JsonOption = False) -> ExitCode:
+def version(
+    session: Session,
+) -> ExitCode:
     """Say which patchkit, git and Python run.
 
     `patchkit --version` prints patchkit's own version alone, without looking for git.
@@ -41,7 +44,7 @@ def version(json: JsonOption = False) -> ExitCode:
     require_git()
     git = ".".join(map(str, git_version()))
     versions = Versions(git, platform.python_version(), sys.platform)
-    return Terminal(json=json).report("version", versions, ExitCode.OK, _render)
+    return session.terminal.report("version", versions, ExitCode.OK, _render)
 
 
 def _render(terminal: Terminal, versions: Versions) -> None:
@@ -67,6 +70,7 @@ class Shell(str, Enum):
 
 
 @command(
+    "",
     examples=[
         ('eval "$(patchkit completion bash)"', "in ~/.bashrc"),
         ('eval "$(patchkit completion zsh)"', "in ~/.zshrc, after compinit"),
@@ -75,6 +79,7 @@ class Shell(str, Enum):
     exits={ExitCode.OK: "printed"},
 )
 def completion(
+    session: Session,
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell.")],
 ) -> ExitCode:
     """Print the script that makes a shell complete patchkit.

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.cli.command import command
-from patchkit.cli.options import JsonOption, ManifestOption, QuietOption
+from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, Problem, UsageError
 
@@ -27,6 +27,7 @@ class SchemaReport(Struct, frozen=True):
 
 
 @command(
+    "manifests json quiet",
     examples=[
         ("patchkit manifest lint", "every manifest of manifests/"),
         ("patchkit manifest lint qwen3-vl-npu", "one of them"),
@@ -39,16 +40,11 @@ class SchemaReport(Struct, frozen=True):
     result="patchkit.ops.manifest:LintReport",
 )
 def lint(
+    session: Session,
     *,
-    manifests: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="MANIFEST", help="A manifest: a path, or a name. Default: all."),
-    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Let warnings count as problems.")
     ] = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Say what is wrong with manifests, with file and line.
 
@@ -56,15 +52,14 @@ def lint(
     series and patches that they name. Nothing is fetched; whether the patches apply is what
     `patchkit check` tells.
     """
-    from patchkit.cli.locate import all_manifest_paths
     from patchkit.ops.manifest import lint_manifests
 
-    terminal = Terminal(quiet=quiet, json=json)
-    report = lint_manifests(all_manifest_paths(manifests or ()), strict=strict)
-    return terminal.report("manifest lint", report, report.exit_code, _render_lint)
+    report = lint_manifests(session.manifest_paths, strict=strict)
+    return session.report("manifest lint", report, _render_lint)
 
 
 @command(
+    "manifest json",
     examples=[
         ("patchkit manifest show -m qwen3-vl-npu", "as YAML, with the shared parts merged in"),
         ("patchkit manifest show -m qwen3-vl-npu --json", "the same for programs"),
@@ -72,20 +67,22 @@ def lint(
     exits={ExitCode.OK: "shown", ExitCode.BAD_INPUT: "the manifest cannot be used"},
     result="patchkit.ops.manifest:ShownManifest",
 )
-def show(*, manifest: ManifestOption = None, json: JsonOption = False) -> ExitCode:
+def show(
+    session: Session,
+) -> ExitCode:
     """Print a manifest as it is understood.
 
     Shared parts (`extends`) are merged in, folders' defaults are filled in, and local URLs are
     absolute. What is printed is a manifest that means the same.
     """
-    from patchkit.cli.locate import manifest_path
     from patchkit.ops.manifest import show_manifest
 
-    shown = show_manifest(manifest_path(manifest))
-    return Terminal(json=json).report("manifest show", shown, ExitCode.OK, _render_show)
+    shown = show_manifest(session.manifest_path)
+    return session.terminal.report("manifest show", shown, ExitCode.OK, _render_show)
 
 
 @command(
+    "json",
     examples=[
         ("patchkit manifest schema > manifests/manifest.schema.json", "for editors to complete by"),
         ("patchkit manifest schema --part", "the schema of files that others extend"),
@@ -94,11 +91,11 @@ def show(*, manifest: ManifestOption = None, json: JsonOption = False) -> ExitCo
     result="patchkit.cli.commands.manifest:SchemaReport",
 )
 def schema(
+    session: Session,
     *,
     part: Annotated[
         bool, typer.Option("--part", help="The schema of shared parts, which others extend.")
     ] = False,
-    json: JsonOption = False,
 ) -> ExitCode:
     """Print the JSON Schema of manifests.
 
@@ -107,9 +104,8 @@ def schema(
     """
     from patchkit.manifest.json_schema import json_schema, schema_text
 
-    terminal = Terminal(json=json)
     report = SchemaReport(json_schema(part=part))
-    return terminal.report(
+    return session.terminal.report(
         "manifest schema",
         report,
         ExitCode.OK,
@@ -146,6 +142,7 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
 
 
 @command(
+    "json quiet",
     examples=[
         (
             "patchkit init demo --git https://github.com/ISEEKYAN/mbridge.git --ref main",
@@ -169,6 +166,7 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
     result="patchkit.ops.init:Created",
 )
 def init(
+    session: Session,
     *,
     name: Annotated[
         str | None,
@@ -221,14 +219,12 @@ def init(
     description: Annotated[
         str, typer.Option("--description", metavar="TEXT", help="What the stack is, in one line.")
     ] = "",
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Write a commented manifest with one component.
 
     Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has it,
     the JSON Schema by which editors complete manifests. Overwrites nothing. Without
-    --git, --index or --archive it asks, if there is a terminal.
+    --git, --index or --archive it asks, if there is a session.terminal.
     """
     from patchkit.manifest.scalars import check_track
     from patchkit.ops.init import (
@@ -239,7 +235,6 @@ def init(
         require,
     )
 
-    terminal = Terminal(quiet=quiet, json=json)
     options = UpstreamOptions(git, commit, ref, index, archive, sha256)
     if options == UpstreamOptions():
         options = _ask()
@@ -249,7 +244,7 @@ def init(
     component = component or upstream.name
     new = NewProject(name or component, component, upstream, description)
     created = create_project(Path.cwd(), new)
-    return terminal.report("init", created, ExitCode.OK, _render_created)
+    return session.terminal.report("init", created, ExitCode.OK, _render_created)
 
 
 def _ask() -> UpstreamOptions:

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.options import (
-    CacheOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    QuietOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut
 from patchkit.errors import ExitCode
@@ -40,6 +34,7 @@ ToOption = Annotated[
 
 
 @command(
+    "manifest components store json quiet",
     examples=[
         ("patchkit plan megatron-lm", "how far along the tracked branch, at what cost?"),
         ("patchkit plan megatron-lm --to core_v0.16.0", "the same up to a release"),
@@ -53,17 +48,9 @@ ToOption = Annotated[
     result="patchkit.ops.plan:PlanReport",
 )
 def plan(
+    session: Session,
     *,
-    components: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="COMPONENT", help="A component. Default: every one."),
-    ] = None,
     to: ToOption = None,
-    manifest: ManifestOption = None,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Say how far a stack can go upstream, and at what cost.
 
@@ -72,23 +59,17 @@ def plan(
     components also the newest commits that fit each other, by the versions that their metadata
     asks for. Nothing is changed; `patchkit bump` goes there.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.errors import UsageError
     from patchkit.ops.plan import plan_components
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    picked = pick_components(chosen, components)
+    picked = session.components
     if to is not None and len(picked) > 1:
         raise UsageError(
             "--to goes with one component", hint="name it: patchkit plan NAME --to REF"
         )
-    store = Store(cache_folder(cache), offline=offline)
-    with showing_progress(terminal) as progress:
-        report = plan_components(chosen, picked, store, progress, to=to)
-    return terminal.report("plan", report, report.exit_code, _render)
+    with session.progress() as progress:
+        report = plan_components(session.manifest, picked, session.store, progress, to=to)
+    return session.report("plan", report, _render)
 
 
 def _render(terminal: Terminal, report: PlanReport) -> None:

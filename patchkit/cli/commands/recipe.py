@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
-from patchkit.cli.options import (
-    CacheOption,
-    DryRunOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    OneComponentOption,
-    QuietOption,
+from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.session import Session, project_folder
+from patchkit.cli.status_words import word
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
+from patchkit.errors import ExitCode, Problem, UsageError
+from patchkit.model.lint import Severity
+from patchkit.model.objects import lines_of
+from patchkit.model.text import counted
+from patchkit.ops.recipe import (
+    NewRecipe,
+    RecipeTest,
+    RecipeTestReport,
+    RecipeTrial,
+    RuleCount,
+    ShownSite,
 )
-from patchkit.cli.terminal import Terminal
-from patchkit.errors import ExitCode, UsageError
+from patchkit.recipes.run import ExampleResult
 
 if TYPE_CHECKING:
     from patchkit.ops.recipe import RecipeStart
+
 
 RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe.")]
 _PATCHES = Path("patches")
 
 
 @command(
+    "json quiet",
     examples=[
         ("patchkit recipe test", "every recipe of patches/"),
         ("patchkit recipe test patches/megatron-lm/jit-fuser-off.recipe.yml", "one of them"),
@@ -40,31 +49,29 @@ _PATCHES = Path("patches")
     result="patchkit.ops.recipe:RecipeTestReport",
 )
 def test(
+    session: Session,
     *,
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="FILE", help="A recipe. Default: all below patches/."),
     ] = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Run the examples that recipes hold.
 
     An example is a piece of code before a rule is run and after (`examples:` of a rule). Nothing
     but the recipe is read: no manifest, no upstream.
     """
-    from patchkit.cli.recipe_output import render_tests
     from patchkit.ops.recipe import check_recipes, find_recipes
 
-    terminal = Terminal(quiet=quiet, json=json)
-    paths = tuple(files or ()) or find_recipes(_PATCHES)
+    paths = tuple(files or ()) or find_recipes(project_folder() / "patches")
     if not paths:
-        raise UsageError("no recipe in ./patches", hint="name a file")
+        raise UsageError("no recipe in patches/", hint="name a file")
     report = check_recipes(paths)
-    return terminal.report("recipe test", report, report.exit_code, render_tests)
+    return session.report("recipe test", report, render_tests)
 
 
 @command(
+    "manifest component store json quiet",
     examples=[
         ("patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime", "counts, and the diff"),
         ("patchkit recipe try new.recipe.yml -m qwen3-vl-npu -c slime --sites", "each site"),
@@ -78,39 +85,28 @@ def test(
     result="patchkit.ops.recipe:RecipeTrial",
 )
 def try_(
+    session: Session,
     file: RecipeArgument,
     *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
     sites: Annotated[
         bool, typer.Option("--sites", help="List the sites in place of the diff.")
     ] = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Show what a recipe would do to a component.
 
     It runs where its patch stands in the series, or at the end if the series has no such patch.
     Nothing is written.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress_bar import showing_progress
-    from patchkit.cli.recipe_output import render_trial
     from patchkit.ops.recipe import try_recipe
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    picked = pick_component(chosen, component)
-    store = Store(cache_folder(cache), offline=offline)
-    with showing_progress(terminal) as progress:
-        trial = try_recipe(chosen, picked, file, store, progress)
-    return terminal.report("recipe try", trial, trial.exit_code, render_trial(sites=sites))
+    picked = session.component
+    with session.progress() as progress:
+        trial = try_recipe(session.manifest, picked, file, session.store, progress)
+    return session.report("recipe try", trial, render_trial(sites=sites))
 
 
 @command(
+    "manifest component store json quiet",
     examples=[
         (
             "patchkit recipe new jit-off -c megatron-lm --pattern '@jit_fuser' --remove",
@@ -134,10 +130,9 @@ def try_(
     result="patchkit.ops.recipe:NewRecipe",
 )
 def new(
+    session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What its patch is called.")],
     *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
     pattern: Annotated[
         str | None,
         typer.Option(
@@ -170,34 +165,27 @@ def new(
         str, typer.Option("--message", metavar="TEXT", help="The message of its patch.")
     ] = "",
     dry_run: DryRunOption = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Start a recipe with one rule, at the end of a series.
 
     The rule is run first: how many sites it finds is what the recipe then expects. refresh makes
     the patch. Further rules, exceptions and examples are written into the file.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress_bar import showing_progress
-    from patchkit.cli.recipe_output import render_new
     from patchkit.ops.recipe import RecipeStart, new_recipe
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
     start = RecipeStart(name, message, pattern, find, fix, language, tuple(files or ()))
-    _require_one_deed(start, remove=remove)
-    chosen = open_manifest(manifest)
-    picked = pick_component(chosen, component)
-    store = Store(cache_folder(cache), offline=offline)
-    with showing_progress(terminal) as progress:
-        report = new_recipe(chosen, picked, start, store=store, progress=progress, dry_run=dry_run)
-    return terminal.report("recipe new", report, ExitCode.OK, render_new(chosen.name))
+    _require_one_kind(start, remove=remove)
+    picked = session.component
+    with session.progress() as progress:
+        report = new_recipe(
+            session.manifest, picked, start, store=session.store, progress=progress, dry_run=dry_run
+        )
+    return session.terminal.report(
+        "recipe new", report, ExitCode.OK, render_new(session.manifest.name)
+    )
 
 
-def _require_one_deed(start: RecipeStart, *, remove: bool) -> None:
+def _require_one_kind(start: RecipeStart, *, remove: bool) -> None:
     from patchkit.recipes.rule import LANGUAGES
 
     if (start.pattern is None) == (start.find is None):
@@ -211,3 +199,93 @@ def _require_one_deed(start: RecipeStart, *, remove: bool) -> None:
     if start.language not in LANGUAGES:
         hint = f"one of {', '.join(LANGUAGES)}"
         raise UsageError(f"{start.language} is not among the languages", hint=hint)
+
+
+# What the recipe commands print.
+
+
+def render_tests(terminal: Terminal, report: RecipeTestReport) -> None:
+    """Each recipe with what is wrong, then what rules have no example."""
+    terminal.table([_tested(each) for each in report.recipes])
+    for each in report.recipes:
+        for problem in each.problems:
+            terminal.problem(problem)
+        for example in each.examples:
+            if example.wrong:
+                _wrong(terminal, example)
+        if each.untested:
+            what = f"no examples of {', '.join(each.untested)}"
+            terminal.warn(Problem(what, each.recipe, "write `examples:` with before and after"))
+
+
+def _tested(test: RecipeTest) -> tuple[Line, Line, Line]:
+    if test.problems:
+        return word("error"), counted(len(test.problems), "problem"), test.recipe
+    wrong = sum(bool(each.wrong) for each in test.examples)
+    number = counted(len(test.examples), "example")
+    if wrong:
+        return word("failed"), f"{number}, {wrong} wrong", test.recipe
+    return word("ok" if test.exit_code is ExitCode.OK else "failed"), number, test.recipe
+
+
+def _wrong(terminal: Terminal, example: ExampleResult) -> None:
+    terminal.problem(Problem(f"{example.rule}: {example.wrong}", example.where))
+    expected, got = (lines_of(text.decode()) for text in (example.expected, example.got))
+    for line in unified_diff(expected, got, "expected", "got", lineterm=""):
+        terminal.product(f"  {line}")
+
+
+def render_trial(*, sites: bool) -> Callable[[Terminal, RecipeTrial], None]:
+    """A renderer of a trial: counts, then the diff, or each site."""
+
+    def render(terminal: Terminal, trial: RecipeTrial) -> None:
+        place = f"in the place of {trial.place}" if trial.place else "at the end of the series"
+        looked = counted(trial.looked_at, "file")
+        terminal.say(f"{trial.component}, {place}; {looked} looked at")
+        terminal.table([_counted(each) for each in trial.rules])
+        if sites:
+            _sites(terminal, trial.sites)
+        else:
+            terminal.diff(trial.diff)
+        for finding in trial.findings:
+            problem = Problem(finding.what, finding.where, finding.hint)
+            if finding.severity is Severity.ERROR:
+                terminal.problem(problem)
+            else:
+                terminal.warn(problem)
+
+    return render
+
+
+def _counted(count: RuleCount) -> tuple[Line, Line, Line]:
+    sites = f"{counted(count.sites, 'site')} in {counted(count.files, 'file')}"
+    allowed = f", {count.allowed} allowed" if count.allowed else ""
+    expected = "" if count.holds else f", expected {count.expect}"
+    status = word("ok" if count.holds else "error")
+    return status, count.rule, f"{sites}{allowed}{expected}"
+
+
+def _sites(terminal: Terminal, sites: Iterable[ShownSite]) -> None:
+    for site in sites:
+        within = f" in {site.within}" if site.within else ""
+        terminal.product(["  ", Painted(f"{site.path}:{site.line}", Paint.PLACE), within])
+        terminal.product(["    ", site.text])
+        if site.allowed:
+            terminal.product(["    ", Painted(f"allowed: {site.allowed}", Paint.FAINT)])
+
+
+def render_new(manifest: str) -> Callable[[Terminal, NewRecipe], None]:
+    """A renderer of a new recipe: its sites, what was written, what comes next."""
+
+    def render(terminal: Terminal, report: NewRecipe) -> None:
+        terminal.table([_counted(each) for each in report.rules])
+        _sites(terminal, report.sites)
+        if report.dry_run:
+            terminal.say("a dry run: nothing was written")
+            return
+        for path in report.written:
+            terminal.say(f"wrote {path}")
+        target = f"-m {manifest} -c {report.component}"
+        terminal.hint(f"patchkit refresh {target}  makes {report.patch}")
+
+    return render

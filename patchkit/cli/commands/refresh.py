@@ -6,20 +6,8 @@ from typing import Annotated
 
 import typer
 
-from patchkit.cli.command import command
-from patchkit.cli.options import (
-    WORKSPACE,
-    CacheOption,
-    ComponentsOption,
-    DryRunOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    OneComponentOption,
-    QuietOption,
-    WorkspaceOption,
-)
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
 PatchOption = Annotated[
@@ -66,6 +54,7 @@ CarefulOption = Annotated[
 
 
 @command(
+    "manifest components workspace store json quiet",
     examples=[
         ("patchkit refresh -m qwen3-vl-npu --dry-run", "where would each edit go?"),
         ("patchkit refresh -m qwen3-vl-npu -c megatron-lm", "write the patch files anew"),
@@ -82,9 +71,8 @@ CarefulOption = Annotated[
     result="patchkit.ops.refresh_report:RefreshReport",
 )
 def refresh(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
     patch: PatchOption = None,
     new: NewOption = None,
     message: MessageOption = "",
@@ -93,11 +81,6 @@ def refresh(
     diff: DiffOption = False,
     careful: CarefulOption = False,
     dry_run: DryRunOption = False,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Bring edits in the checkouts back into the patch files.
 
@@ -113,29 +96,24 @@ def refresh(
     """
     import time
 
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.errors import UsageError
     from patchkit.gitcmd.process import user_identity
     from patchkit.ops.refresh import refresh_components
     from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
     if patch is not None and new is not None:
         raise UsageError("--patch and --new exclude each other")
     if message and new is None:
         raise UsageError("--message is for a new patch", hint="name it with --new")
-    chosen = open_manifest(manifest)
-    author = user_identity(chosen.root) if new is not None else None
-    with showing_progress(terminal) as progress:
+    author = user_identity(session.manifest.root) if new is not None else None
+    with session.progress() as progress:
         report = refresh_components(
-            chosen,
-            pick_components(chosen, component),
-            store=Store(cache_folder(cache), offline=offline),
-            workspace=workspace,
+            session.manifest,
+            session.components,
+            store=session.store,
+            workspace=session.workspace,
             options=RefreshOptions(
                 when=int(time.time()),
                 request=Request(patch, new, message, author, canonical=canonical),
@@ -146,10 +124,11 @@ def refresh(
             ),
             progress=progress,
         )
-    return terminal.report("refresh", report, report.exit_code, render_refresh(diff=diff))
+    return session.report("refresh", report, render_refresh(diff=diff))
 
 
 @command(
+    "manifest component workspace store json quiet",
     examples=[
         ("patchkit new fix-rope -c mindspeed --message 'Pass the group on'", "record the edits"),
         ("patchkit new fix-rope -c mindspeed --dry-run", "what would it hold?"),
@@ -163,20 +142,14 @@ def refresh(
     result="patchkit.ops.refresh_report:RefreshReport",
 )
 def new(
+    session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new patch's name.")],
     *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
     message: MessageOption = "",
     date: Annotated[
         str, typer.Option(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
     ] = "",
     dry_run: DryRunOption = False,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Record the edits of a checkout as a new patch.
 
@@ -190,25 +163,22 @@ def new(
     """
     import time
 
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.cli.refresh_output import render_refresh
     from patchkit.gitcmd.process import user_identity
     from patchkit.ops.refresh import new_patch
     from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    request = Request(None, name, message, user_identity(chosen.root, date), everything=True)
-    with showing_progress(terminal) as progress:
+    request = Request(
+        None, name, message, user_identity(session.manifest.root, date), everything=True
+    )
+    with session.progress() as progress:
         report = new_patch(
-            chosen,
-            pick_component(chosen, component),
-            store=Store(cache_folder(cache), offline=offline),
-            workspace=workspace,
+            session.manifest,
+            session.component,
+            store=session.store,
+            workspace=session.workspace,
             options=RefreshOptions(when=int(time.time()), request=request, dry_run=dry_run),
             progress=progress,
         )
-    return terminal.report("new", report, report.exit_code, render_refresh(diff=False))
+    return session.report("new", report, render_refresh(diff=False))

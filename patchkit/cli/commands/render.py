@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.options import JsonOption, ManifestOption, QuietOption
+from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 @command(
+    "manifest json quiet",
     examples=[
         ("patchkit render -m demo --set model_path=/data/qwen", "everything, to rendered/demo/"),
         ("patchkit render -m demo --values site.yaml install env", "only some of it"),
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     result="patchkit.ops.render:RenderReport",
 )
 def render(
+    session: Session,
     what: Annotated[
         list[str] | None,
         typer.Argument(
@@ -44,7 +46,6 @@ def render(
         ),
     ] = None,
     *,
-    manifest: ManifestOption = None,
     values: Annotated[
         Path | None,
         typer.Option(
@@ -86,8 +87,6 @@ def render(
     force: Annotated[
         bool, typer.Option("--force", help="Write over files that were edited by hand.")
     ] = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Make the files that a machine is set up from.
 
@@ -97,14 +96,12 @@ def render(
     a digest: what was edited by hand is told apart from what is merely out of date, and is not
     written over.
     """
-    from patchkit.cli.locate import near, open_manifest
+    from patchkit.cli.session import near
     from patchkit.ops.render import RenderRequest, render_manifest
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
     folder = output
     if folder is None:
-        folder = Path(near(chosen.root / "rendered" / chosen.name))
+        folder = Path(near(session.manifest.root / "rendered" / session.manifest.name))
     request = RenderRequest(
         output=folder,
         kinds=_kinds(what or []),
@@ -113,8 +110,8 @@ def render(
         check=check,
         force=force,
     )
-    report = render_manifest(chosen, request)
-    return terminal.report("render", report, report.exit_code, _render)
+    report = render_manifest(session.manifest, request)
+    return session.report("render", report, _render)
 
 
 def _kinds(words: list[str]) -> list[DocumentKind]:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchkit.cli.command import command
-from patchkit.cli.options import (
-    WORKSPACE,
-    CacheOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    OneComponentOption,
-    QuietOption,
-    WorkspaceOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from patchkit.manifest.values import Component, Manifest
+    from patchkit.manifest.values import Component
     from patchkit.ops.refresh_input import ResumeStep
-    from patchkit.ops.refresh_report import BumpReport
     from patchkit.ops.resume import BackReport
 
 _GOING = {
@@ -40,6 +29,7 @@ _BACK = {
 
 
 @command(
+    "manifest component workspace store json quiet",
     examples=[
         ("patchkit continue", "the conflict is resolved: carry the rest"),
         ("patchkit continue -m qwen3-vl-npu -c sglang", "where several bumps wait"),
@@ -48,14 +38,7 @@ _BACK = {
     result="patchkit.ops.refresh_report:BumpReport",
 )
 def continue_(
-    *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    session: Session,
 ) -> ExitCode:
     """Go on with a bump whose conflict is resolved.
 
@@ -66,27 +49,17 @@ def continue_(
     """
     from patchkit.ops.refresh_input import ResumeStep
 
-    terminal = Terminal(quiet=quiet, json=json)
-    report = _go_on(
-        terminal, ResumeStep.CONTINUE, manifest, component, workspace, cache, offline=offline
-    )
-    return _told(terminal, "continue", report)
+    return _go_on(session, "continue", ResumeStep.CONTINUE)
 
 
 @command(
+    "manifest component workspace store json quiet",
     examples=[("patchkit skip", "the patch is not needed any more: take it off the series")],
     exits={**_GOING, ExitCode.FINDING: "nothing waits"},
     result="patchkit.ops.refresh_report:BumpReport",
 )
 def skip(
-    *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    session: Session,
 ) -> ExitCode:
     """Go on with a bump without the patch in conflict.
 
@@ -95,42 +68,32 @@ def skip(
     """
     from patchkit.ops.refresh_input import ResumeStep
 
-    terminal = Terminal(quiet=quiet, json=json)
-    report = _go_on(
-        terminal, ResumeStep.SKIP, manifest, component, workspace, cache, offline=offline
-    )
-    return _told(terminal, "skip", report)
+    return _go_on(session, "skip", ResumeStep.SKIP)
 
 
 @command(
+    "manifest component workspace json quiet",
     examples=[("patchkit abort", "everything is as before the bump")],
     exits={**_BACK, ExitCode.FINDING: "nothing waits"},
     result="patchkit.ops.resume:BackReport",
 )
 def abort(
-    *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    session: Session,
 ) -> ExitCode:
     """Take back a bump that waits for a conflict to be resolved.
 
     The checkout goes back to the stack that it was at; manifest, patches and lock were never
     touched. What you did to the conflict is kept under a ref.
     """
-    from patchkit.cli.locate import open_manifest
     from patchkit.ops.resume import abort_bump
 
-    chosen = open_manifest(manifest)
-    picked = _waiting(chosen, component, workspace)
-    report = abort_bump(chosen, picked, workspace, _now())
-    terminal = Terminal(quiet=quiet, json=json)
-    return terminal.report("abort", report, ExitCode.OK, _render_back)
+    picked = _waiting(session)
+    report = abort_bump(session.manifest, picked, session.workspace, _now())
+    return session.terminal.report("abort", report, ExitCode.OK, _render_back)
 
 
 @command(
+    "manifest component workspace json quiet",
     examples=[("patchkit undo", "back to the conflict before; or, if none waits, the last bump")],
     exits={
         **_BACK,
@@ -140,12 +103,7 @@ def abort(
     result="patchkit.ops.resume:BackReport",
 )
 def undo(
-    *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    session: Session,
 ) -> ExitCode:
     """Take back the last step of a bump, or the last bump.
 
@@ -153,69 +111,49 @@ def undo(
     before it, as you had resolved it. After a bump, it is the bump: manifest, patches and lock get
     their old bytes, and a checkout that it moved goes back.
     """
-    from patchkit.cli.locate import open_manifest
     from patchkit.ops.resume import undo_bump
 
-    chosen = open_manifest(manifest)
-    picked = _waiting(chosen, component, workspace, undoing=True)
-    report = undo_bump(chosen, picked, workspace, _now())
-    terminal = Terminal(quiet=quiet, json=json)
+    picked = _waiting(session, undoing=True)
+    report = undo_bump(session.manifest, picked, session.workspace, _now())
     code = ExitCode.FINDING if report.left else ExitCode.OK
-    return terminal.report("undo", report, code, _render_back)
+    return session.terminal.report("undo", report, code, _render_back)
 
 
-def _go_on(  # noqa: PLR0917
-    terminal: Terminal,
-    step: ResumeStep,
-    manifest: str | None,
-    component: str | None,
-    workspace: Path,
-    cache: Path | None,
-    *,
-    offline: bool,
-) -> BumpReport:
-    from patchkit.cli.locate import cache_folder, open_manifest
-    from patchkit.cli.progress_bar import showing_progress
+def _go_on(session: Session, name: str, step: ResumeStep) -> ExitCode:
+    from patchkit.cli.refresh_output import render_bump
     from patchkit.ops.bump import resume_bump
-    from patchkit.upstream.store import Store
 
-    chosen = open_manifest(manifest)
-    picked = _waiting(chosen, component, workspace)
-    with showing_progress(terminal) as progress:
-        return resume_bump(
-            chosen,
+    picked = _waiting(session)
+    with session.progress() as progress:
+        report = resume_bump(
+            session.manifest,
             picked,
             step,
-            store=Store(cache_folder(cache), offline=offline),
-            workspace=workspace,
+            store=session.store,
+            workspace=session.workspace,
             when=_now(),
             progress=progress,
         )
+    return session.report(name, report, render_bump)
 
 
-def _told(terminal: Terminal, name: str, report: BumpReport) -> ExitCode:
-    from patchkit.cli.refresh_output import render_bump
-
-    return terminal.report(name, report, report.exit_code, render_bump)
-
-
-def _waiting(
-    manifest: Manifest, name: str | None, workspace: Path, *, undoing: bool = False
-) -> Component:
-    """The component of the option; without one, the only one that waits, or was bumped last."""
-    from patchkit.cli.locate import pick_component
+def _waiting(session: Session, *, undoing: bool = False) -> Component:
+    """The component that is named; without one, the only one that waits, or was bumped last."""
     from patchkit.errors import UsageError
     from patchkit.ops.resume import last_bumped, nothing_to_go_on_from, waiting_components
 
-    if name is not None:
-        return pick_component(manifest, name)
-    waiting = list(waiting_components(manifest, workspace))
+    manifest = session.manifest
+    if session.names:
+        return session.component
+    waiting = list(waiting_components(manifest, session.workspace))
+    if len(waiting) > 1 and session.here in waiting:
+        return session.component
     if len(waiting) > 1:
         names = ", ".join(each.name for each in waiting)
-        raise UsageError("several bumps wait", hint=f"choose with --component: {names}")
+        raise UsageError("several bumps wait", hint=f"name one: {names}")
     if waiting:
         return waiting[0]
-    found = last_bumped(manifest, workspace) if undoing else None
+    found = last_bumped(manifest, session.workspace) if undoing else None
     if found is None:
         raise nothing_to_go_on_from(manifest, undoing=undoing)
     return found

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.options import (
-    CacheOption,
-    ComponentsOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    QuietOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -70,6 +63,7 @@ PruneOption = Annotated[
 
 
 @command(
+    "manifest components store json quiet",
     examples=[
         ("patchkit residual -m qwen3-vl-npu", "new sites, everywhere in the patched trees"),
         ("patchkit residual 'tests/**' --accept --area --reason 'not run here'", "a folder"),
@@ -84,10 +78,9 @@ PruneOption = Annotated[
     result="patchkit.ops.residual:ResidualReport",
 )
 def residual(
+    session: Session,
     *,
     path: PathsArgument = None,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
     rule: RulesOption = None,
     all: AllSitesOption = False,
     accept: AcceptSiteOption = False,
@@ -96,23 +89,14 @@ def residual(
     until: UntilOption = None,
     area: AreaOption = False,
     prune: PruneOption = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Name what recipes should cover and no patch does.
 
     The rules of recipes, and of rule files that only look, are run over the whole patched tree.
     What they find is compared with a reviewed baseline beside the series: only new sites speak.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.residual import ResidualOptions, find_residual
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
     options = ResidualOptions(
         today=date.today(),
         paths=tuple(path or ()),
@@ -124,12 +108,12 @@ def residual(
         area=area,
         prune=prune,
     )
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = find_residual(
-            chosen,
-            pick_components(chosen, component),
+            session.manifest,
+            session.components,
             options,
-            Store(cache_folder(cache), offline=offline),
+            session.store,
             progress,
         )
 
@@ -140,7 +124,7 @@ def residual(
             terminal.say("no recipe and no rule to look for")
             terminal.hint("name rule files under `residual:` (docs/howto/residual.md)")
 
-    return terminal.report("residual", report, report.exit_code, render)
+    return session.report("residual", report, render)
 
 
 def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything: bool) -> None:
@@ -212,6 +196,7 @@ _LONG = 76
 
 
 @command(
+    "manifest components store json quiet",
     examples=[
         ("patchkit overrides -m qwen3-vl-npu", "what changed since it was reviewed"),
         ("patchkit overrides -m qwen3-vl-npu 'megatron.core.optimizer.*' --diff", "and how"),
@@ -226,39 +211,29 @@ _LONG = 76
     result="patchkit.ops.overrides:OverridesReport",
 )
 def overrides(
+    session: Session,
     *,
     target: TargetsArgument = None,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
     since: SinceOption = "",
     at: AtOption = "",
     diff: DiffOption = False,
     all: AllTargetsOption = False,
     accept: AcceptTargetOption = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Tell whether code that is replaced at run time has changed.
 
     The calls that replace it are found by a rule, the names that they give are looked up in the
     target's source; nothing is imported. What was reviewed is in the lock.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.overrides import OverridesOptions, review_overrides
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
     options = OverridesOptions(tuple(target or ()), since, at, diff, accept)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = review_overrides(
-            chosen,
-            pick_components(chosen, component),
+            session.manifest,
+            session.components,
             options,
-            Store(cache_folder(cache), offline=offline),
+            session.store,
             progress,
         )
 
@@ -269,7 +244,7 @@ def overrides(
             terminal.say("no component replaces code of another")
             terminal.hint("a component says so under `overrides:` (docs/howto/overrides.md)")
 
-    return terminal.report("overrides", report, report.exit_code, render)
+    return session.report("overrides", report, render)
 
 
 def _render_overrides(terminal: Terminal, each: ComponentOverrides, *, everything: bool) -> None:
@@ -335,6 +310,7 @@ AllCallsOption = Annotated[
 
 
 @command(
+    "manifest components store json quiet",
     examples=[
         ("patchkit contracts -m qwen3-vl-npu", "calls that do not fit what they call"),
         ("patchkit contracts -m qwen3-vl-npu -c slime --all", "and those that cannot be told"),
@@ -348,32 +324,22 @@ AllCallsOption = Annotated[
     result="patchkit.ops.contracts:ContractsReport",
 )
 def contracts(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
     all: AllCallsOption = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Say which calls from one component into another do not fit.
 
     Imports, names and arguments are held to the patched source of the component that they lead
     to; nothing is imported or run.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.contracts import look_at_contracts
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = look_at_contracts(
-            chosen,
-            pick_components(chosen, component),
-            Store(cache_folder(cache), offline=offline),
+            session.manifest,
+            session.components,
+            session.store,
             progress,
         )
 
@@ -381,7 +347,7 @@ def contracts(
         for each in report.components:
             _render_contracts(terminal, each, everything=all)
 
-    return terminal.report("contracts", report, report.exit_code, render)
+    return session.report("contracts", report, render)
 
 
 def _render_contracts(terminal: Terminal, each: ComponentContracts, *, everything: bool) -> None:

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.options import (
-    WORKSPACE,
-    ComponentsOption,
-    JsonOption,
-    ManifestOption,
-    QuietOption,
-    WorkspaceOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -43,6 +36,7 @@ _NEXT = {
 
 
 @command(
+    "manifest components workspace json quiet",
     examples=[
         ("patchkit status -m qwen3-vl-npu", "every component"),
         ("patchkit status -m qwen3-vl-npu --json", "for a script"),
@@ -56,13 +50,9 @@ _NEXT = {
     result="patchkit.ops.status:StatusReport",
 )
 def status(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
     exit_code: ExitCodeOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Show in which state each checkout is.
 
@@ -75,14 +65,11 @@ def status(
     applied (and pristine, of a component without patches) fails, and so does a difference from
     the lock.
     """
-    from patchkit.cli.locate import open_manifest, pick_components
     from patchkit.ops.status import status_of
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    report = status_of(chosen, pick_components(chosen, component), workspace)
+    report = status_of(session.manifest, session.components, session.workspace)
     code = report.gate if exit_code else report.exit_code
-    return terminal.report("status", report, code, _render)
+    return session.terminal.report("status", report, code, _render)
 
 
 def _render(terminal: Terminal, report: StatusReport) -> None:

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.command import command
-from patchkit.cli.options import (
-    CacheOption,
-    DryRunOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    OneComponentOption,
-    QuietOption,
-)
+from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
 from patchkit.model.text import counted
@@ -31,6 +23,7 @@ if TYPE_CHECKING:
 
 
 @command(
+    "manifest component store json quiet",
     examples=[
         ("patchkit import ../fixes -m demo -c mbridge", "a folder of .patch files"),
         ("patchkit import debian/patches/series -m demo -c mbridge", "a quilt series"),
@@ -47,12 +40,11 @@ if TYPE_CHECKING:
     result="patchkit.ops.adopt:AdoptReport",
 )
 def import_(
+    session: Session,
     source: Annotated[
         Path, typer.Argument(metavar="SOURCE", help="A folder, a series, a file, or a repository.")
     ],
     *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
     git: Annotated[
         str | None,
         typer.Option("--git", metavar="A..B", help="These commits of the repository SOURCE."),
@@ -83,10 +75,6 @@ def import_(
         bool, typer.Option("--force", help="Write the patches although one does not apply.")
     ] = False,
     dry_run: DryRunOption = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Adopt patches from elsewhere into a component's series.
 
@@ -97,25 +85,20 @@ def import_(
     numbers go; the files' bytes are kept. Of a checkout, the commits since the pin are taken, then
     the uncommitted edits as one patch; new files count once git was told of them (git add).
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.adopt import AdoptOptions, adopt_patches
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    into = pick_component(chosen, component)
+    into = session.component
     found = _read(source, into, git=git, order=order, strip=strip, message=message)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = adopt_patches(
-            chosen,
+            session.manifest,
             into,
             found,
-            store=Store(cache_folder(cache), offline=offline),
+            store=session.store,
             options=AdoptOptions(force, dry_run),
             progress=progress,
         )
-    return terminal.report("import", report, report.exit_code, _render_import)
+    return session.report("import", report, _render_import)
 
 
 def _read(
@@ -166,6 +149,7 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
 
 
 @command(
+    "manifest component store json quiet",
     examples=[
         ("patchkit take -m slime-npu-official -c megatron-lm", "all of the component"),
         ("patchkit take npu-megatron.patch -c megatron-lm", "one of them"),
@@ -178,18 +162,13 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
     result="patchkit.ops.take:TakeReport",
 )
 def take(
+    session: Session,
     patches: Annotated[
         list[str] | None,
         typer.Argument(metavar="PATCH", help="A patch by reference. Default: all."),
     ] = None,
     *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
     dry_run: DryRunOption = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Take patches by reference into the series, to be your own.
 
@@ -197,23 +176,18 @@ def take(
     the component's series, in the same place of the stack: a bump can carry it, and a conflict in
     it can be resolved. An `Origin` line in its message says where it came from.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.take import take_patches
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
-    chosen = open_manifest(manifest)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = take_patches(
-            chosen,
-            pick_component(chosen, component),
+            session.manifest,
+            session.component,
             patches or (),
-            store=Store(cache_folder(cache), offline=offline),
+            store=session.store,
             progress=progress,
             dry_run=dry_run,
         )
-    return terminal.report("take", report, report.exit_code, _render_take)
+    return session.report("take", report, _render_take)
 
 
 def _render_take(terminal: Terminal, report: TakeReport) -> None:
@@ -232,6 +206,7 @@ def _render_take(terminal: Terminal, report: TakeReport) -> None:
 
 
 @command(
+    "manifest component store json quiet",
     examples=[
         ("patchkit export -m demo -c mbridge --quilt debian/patches", "for quilt push -a"),
         ("patchkit export -m demo -c mbridge --mbox mbridge.mbox", "for git am"),
@@ -244,9 +219,8 @@ def _render_take(terminal: Terminal, report: TakeReport) -> None:
     result="patchkit.ops.export:ExportReport",
 )
 def export(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
-    component: OneComponentOption = None,
     quilt: Annotated[
         Path | None,
         typer.Option("--quilt", metavar="DIR", help="A new folder for a quilt series."),
@@ -259,10 +233,6 @@ def export(
         str,
         typer.Option(metavar="WHO", help="Whose the mails of patches without an author are."),
     ] = "",
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> ExitCode:
     """Write a stack as a quilt series or a mailbox.
 
@@ -272,32 +242,27 @@ def export(
     above it, and a line that would begin another mail a ">". Apply a mailbox with
     `git am --keep-cr`, so that line ends stay as they are.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_component
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.errors import UsageError
     from patchkit.model.mailinfo import read_author
     from patchkit.ops.export import Form, export_component
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(quiet=quiet, json=json)
     target = quilt if mbox is None else mbox
     if target is None or (quilt is not None and mbox is not None):
         raise UsageError("export needs one of --quilt DIR and --mbox FILE")
     who = read_author(author, "") if author else None
     if author and (who is None or not who.email or mbox is None):
         raise UsageError("--author needs 'NAME <ADDRESS>', and goes with --mbox")
-    chosen = open_manifest(manifest)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = export_component(
-            chosen,
-            pick_component(chosen, component),
+            session.manifest,
+            session.component,
             Form.MBOX if quilt is None else Form.QUILT,
             target,
             author=who,
-            store=Store(cache_folder(cache), offline=offline),
+            store=session.store,
             progress=progress,
         )
-    return terminal.report("export", report, report.exit_code, _render_export)
+    return session.report("export", report, _render_export)
 
 
 def _render_export(terminal: Terminal, report: ExportReport) -> None:

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import command
-from patchkit.cli.options import (
-    WORKSPACE,
-    CacheOption,
-    ComponentsOption,
-    JsonOption,
-    ManifestOption,
-    OfflineOption,
-    WorkspaceOption,
-)
+from patchkit.cli.session import Session
 from patchkit.cli.status_words import verdict, word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -39,6 +31,7 @@ StatOption = Annotated[
 
 
 @command(
+    "manifest components workspace json",
     examples=[
         ("patchkit diff -m qwen3-vl-npu", "what refresh would take up"),
         ("patchkit diff -m qwen3-vl-npu -c mindspeed --stat", "the files only"),
@@ -50,25 +43,19 @@ StatOption = Annotated[
     result="patchkit.ops.diff:DiffReport",
 )
 def diff(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
     stat: StatOption = False,
-    json: JsonOption = False,
 ) -> ExitCode:
     """Show what the checkouts have beyond their stacks.
 
     Commits of your own and uncommitted edits together; new files once they are added to git's
     index. It is what refresh takes up into the patches.
     """
-    from patchkit.cli.locate import open_manifest, pick_components
     from patchkit.ops.diff import diff_components
 
-    terminal = Terminal(json=json)
-    chosen = open_manifest(manifest)
-    report = diff_components(chosen, pick_components(chosen, component), workspace)
-    return terminal.report("diff", report, report.exit_code, _render_stat if stat else _render_diff)
+    report = diff_components(session.manifest, session.components, session.workspace)
+    return session.report("diff", report, _render_stat if stat else _render_diff)
 
 
 def _render_diff(terminal: Terminal, report: DiffReport) -> None:
@@ -110,6 +97,7 @@ def _row(file: FileStat) -> tuple[Line, ...]:
 
 
 @command(
+    "manifest components workspace store json",
     examples=[
         ("patchkit log -m qwen3-vl-npu", "every component's patches"),
         ("patchkit log -m qwen3-vl-npu -c megatron-lm --json", "for a script"),
@@ -122,34 +110,23 @@ def _row(file: FileStat) -> tuple[Line, ...]:
     result="patchkit.ops.log:LogReport",
 )
 def log(
-    *,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
+    session: Session,
 ) -> ExitCode:
     """List each component's patches, in order.
 
     What they are, whether they fit, and whether they are applied.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.log import log_components
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(json=json)
-    chosen = open_manifest(manifest)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = log_components(
-            chosen,
-            pick_components(chosen, component),
-            workspace=workspace,
-            store=Store(cache_folder(cache), offline=offline),
+            session.manifest,
+            session.components,
+            workspace=session.workspace,
+            store=session.store,
             progress=progress,
         )
-    return terminal.report("log", report, report.exit_code, _render_log)
+    return session.report("log", report, _render_log)
 
 
 def _render_log(terminal: Terminal, report: LogReport) -> None:
@@ -199,6 +176,7 @@ SpotArgument = Annotated[
 
 
 @command(
+    "manifest components workspace store json",
     examples=[
         ("patchkit blame megatron/core/jit.py -m qwen3-vl-npu", "a whole file"),
         ("patchkit blame workspace/MindSpeed/setup.py:12 -m qwen3-vl-npu", "one line"),
@@ -211,38 +189,28 @@ SpotArgument = Annotated[
     result="patchkit.ops.blame:BlameReport",
 )
 def blame(
+    session: Session,
     *,
     file: SpotArgument,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
-    workspace: WorkspaceOption = WORKSPACE,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
 ) -> ExitCode:
     """Say which patch each line of a patched file comes from.
 
     Lines without a patch are upstream's. It looks at what the patch files make, not at edits in a
     checkout that no patch has yet.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.blame import blame as find
     from patchkit.ops.blame import parse_spot
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(json=json)
-    chosen = open_manifest(manifest)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = find(
-            chosen,
-            pick_components(chosen, component),
+            session.manifest,
+            session.components,
             parse_spot(file),
-            workspace=workspace,
-            store=Store(cache_folder(cache), offline=offline),
+            workspace=session.workspace,
+            store=session.store,
             progress=progress,
         )
-    return terminal.report("blame", report, ExitCode.OK, _render_blame)
+    return session.terminal.report("blame", report, ExitCode.OK, _render_blame)
 
 
 def _render_blame(terminal: Terminal, report: BlameReport) -> None:
@@ -276,6 +244,7 @@ EveryOption = Annotated[
 
 
 @command(
+    "manifest components store json",
     examples=[
         ("patchkit graph -m qwen3-vl-npu", "every component"),
         ("patchkit graph -m qwen3-vl-npu --dot | dot -Tsvg > stack.svg", "a picture"),
@@ -288,36 +257,27 @@ EveryOption = Annotated[
     result="patchkit.ops.graph:GraphReport",
 )
 def graph(
+    session: Session,
     *,
-    manifest: ManifestOption = None,
-    component: ComponentsOption = None,
     dot: DotOption = False,
     every: EveryOption = False,
-    cache: CacheOption = None,
-    offline: OfflineOption = False,
-    json: JsonOption = False,
 ) -> ExitCode:
     """Show which patches need which earlier ones.
 
     A patch needs an earlier one if it changes, or has as context, lines that the earlier one
     brought, or a file that it made. Patches that need nothing of each other can change places.
     """
-    from patchkit.cli.locate import cache_folder, open_manifest, pick_components
-    from patchkit.cli.progress_bar import showing_progress
     from patchkit.ops.graph import graph_components
-    from patchkit.upstream.store import Store
 
-    terminal = Terminal(json=json)
-    chosen = open_manifest(manifest)
-    with showing_progress(terminal) as progress:
+    with session.progress() as progress:
         report = graph_components(
-            chosen,
-            pick_components(chosen, component),
-            Store(cache_folder(cache), offline=offline),
+            session.manifest,
+            session.components,
+            session.store,
             progress,
             every=every,
         )
-    return terminal.report("graph", report, report.exit_code, _render_dot if dot else _render_graph)
+    return session.report("graph", report, _render_dot if dot else _render_graph)
 
 
 def _render_graph(terminal: Terminal, report: GraphReport) -> None:

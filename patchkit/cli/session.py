@@ -1,0 +1,353 @@
+"""What a command works with, from options, environment and place: terminal, manifest, components,
+store, checkouts; each is opened when it is first asked for.
+
+Only this package reads environment variables of patchkit's own.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from patchkit.cli.terminal import Terminal
+from patchkit.errors import ExitCode, PatchkitError, UsageError
+from patchkit.manifest.find import FOLDER as MANIFEST_FOLDER
+from patchkit.manifest.find import find_manifest, manifests_in
+
+if TYPE_CHECKING:
+    from patchkit.manifest.values import Component, Manifest
+    from patchkit.model.progress import Progress
+    from patchkit.ops.check_report import BrokenManifest
+    from patchkit.upstream.store import Store
+
+
+class _Report(Protocol):
+    @property
+    def exit_code(self) -> ExitCode: ...
+
+
+_Result = TypeVar("_Result", bound=_Report)
+
+# Paths. A project is a folder with manifests/; it is found from any folder below it, too.
+
+
+def project_folder() -> Path:
+    """The project that the command is in: this folder, or the nearest above it with manifests.
+
+    Relative to here ("." or "../.."), so that what is said of its files can be typed. This folder
+    where there is none.
+    """
+    here = Path.cwd()
+    for depth, folder in enumerate((here, *here.parents)):
+        if manifests_in(folder / MANIFEST_FOLDER):
+            return Path(*[".."] * depth)
+    return Path()
+
+
+def near(path: Path) -> str:
+    """A path as seen from here: relative in this project, else as it is."""
+    path = path.absolute()
+    project = project_folder()
+    if path.is_relative_to(Path.cwd()) or (
+        project != Path() and path.is_relative_to(project.resolve())
+    ):
+        return Path(os.path.relpath(path)).as_posix()
+    return str(path)
+
+
+def cache_folder(option: Path | None) -> Path:
+    """The cache: --cache or $PATCHKIT_CACHE, else the platform's cache folder."""
+    option = option or Path(os.environ.get("PATCHKIT_CACHE", ""))
+    if option != Path():
+        return option.absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("patchkit", appauthor=False)
+
+
+def log_folder() -> Path:
+    """Where tracebacks of bugs go."""
+    from platformdirs import user_log_path
+
+    return user_log_path("patchkit", appauthor=False)
+
+
+def _other_folders() -> list[Path]:
+    """Where a manifest given by name is looked for after manifests/, in order."""
+    extra = os.environ.get("PATCHKIT_MANIFESTS", "").split(os.pathsep)
+    return [Path(each) for each in extra if each]
+
+
+def _manifest_path(name: str) -> Path:
+    """The file of a manifest that is named: a path from here, or a name in a manifests folder."""
+    project = project_folder()
+    search = [*([] if project == Path() else [project / MANIFEST_FOLDER]), *_other_folders()]
+    return find_manifest(name, cwd=Path(), search=search)
+
+
+def _named_manifest(name: str) -> Path | None:
+    try:
+        return _manifest_path(name)
+    except UsageError:
+        return None
+
+
+def load(path: Path) -> Manifest:
+    """A manifest; a change of the project's files that was killed half-way is completed first."""
+    from patchkit.disk.transaction import recover
+    from patchkit.manifest.cached import read_manifest
+
+    cache = cache_folder(None)
+    manifest = read_manifest(path, cache)
+    return read_manifest(path, cache) if recover(manifest.root) else manifest
+
+
+class Session:
+    """What a command works with; made of the options that its `takes` names.
+
+    `names` are words without an option: components, or a manifest where -m names none and no
+    component is called like that; `manifests` are such words where no components are taken.
+    """
+
+    def __init__(
+        self,
+        *,
+        names: str | Sequence[str] | None = None,
+        manifests: str | Sequence[str] | None = None,
+        manifest: str | Sequence[str] | None = None,
+        component: str | Sequence[str] | None = None,
+        workspace: Path | None = None,
+        cache: Path | None = None,
+        offline: bool = True,
+        json: bool = False,
+        quiet: bool = False,
+    ) -> None:
+        self.terminal = Terminal(quiet=quiet, json=json)
+        self._manifests = [*_listed(manifests), *_listed(manifest)]
+        self._names = [*_listed(names), *_listed(component)]
+        self._workspace = workspace
+        self._cache = cache
+        self._offline = offline
+
+    # --- what it works on
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The manifest: of -m, of the first word, of this checkout, or the only one there is."""
+        return load(self.manifest_path)
+
+    @cached_property
+    def manifest_path(self) -> Path:
+        """Its file."""
+        if len(self._manifests) > 1:
+            raise UsageError(f"one manifest at a time: {', '.join(self._manifests)}")
+        if self._manifests:
+            return _manifest_path(self._manifests[0])
+        found = _manifest_of_checkout() or _only_manifest()
+        named = _named_manifest(self._names[0]) if self._names else None
+        if named and (found is None or load(found).component(self._names[0]) is None):
+            self._names.pop(0)
+            return named
+        if found is None:
+            raise _several_manifests(self._names)
+        return found
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """The components that are named, in the manifest's order; all if none is.
+
+        Raises UsageError that names every unknown one.
+        """
+        manifest = self.manifest  # takes its name off `_names`
+        return _picked(manifest, self._names) if self._names else manifest.components
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The components that were named, empty where all are meant; read the manifest first."""
+        return self._names
+
+    @cached_property
+    def component(self) -> Component:
+        """The component that is named, whose checkout this is, or the only one there is."""
+        manifest = self.manifest
+        if len(self._names) > 1:
+            raise UsageError(f"one component at a time: {', '.join(self._names)}")
+        if self._names:
+            return self.components[0]
+        found = self.here or (manifest.components[0] if len(manifest.components) == 1 else None)
+        if found is None:
+            have = ", ".join(each.name for each in manifest.components)
+            what = f"{manifest.path.name} has several components"
+            raise UsageError(what, hint=f"name one: {have}")
+        return found
+
+    @property
+    def here(self) -> Component | None:
+        """The component whose checkout this folder is in."""
+        if project_folder() == Path():
+            return None
+        from patchkit.workspace.checkout import checkout_of
+
+        here = Path.cwd()
+        for each in self.manifest.components:
+            if here.is_relative_to(checkout_of(self.workspace, self.manifest, each).path.resolve()):
+                return each
+        return None
+
+    @cached_property
+    def manifest_paths(self) -> tuple[Path, ...]:
+        """The files of a repeatable -m, of words that name manifests; all of manifests/ without."""
+        if self._manifests:
+            return tuple(dict.fromkeys(_manifest_path(name) for name in self._manifests))
+        found = tuple(manifests_in(project_folder() / MANIFEST_FOLDER))
+        named = [(name, _named_manifest(name)) for name in self._names]
+        words = {name for name, path in named if path is not None}
+        if words:
+            words -= _component_names(found)
+            chosen = [path for name, path in named if path is not None and name in words]
+            self._names = [name for name in self._names if name not in words]
+            found = tuple(chosen) or found
+        if not found:
+            raise _no_manifest()
+        return found
+
+    def open_manifests(
+        self,
+    ) -> tuple[list[tuple[Manifest, Sequence[Component]]], list[BrokenManifest]]:
+        """The manifests with the components asked for, and those that cannot be read.
+
+        Raises UsageError that names every component which none of them has.
+        """
+        from patchkit.ops.check_report import BrokenManifest
+
+        manifests, broken = [], []
+        for path in self.manifest_paths:
+            try:
+                manifests.append(load(path))
+            except PatchkitError as error:
+                broken.append(BrokenManifest(path.stem, error.exit_code, error.problems))
+        names = self._names
+        if not names:
+            return [(manifest, manifest.components) for manifest in manifests], broken
+        unknown = [n for n in names if all(each.component(n) is None for each in manifests)]
+        if unknown and not broken:
+            raise _no_component(unknown, [c.name for m in manifests for c in m.components])
+        chosen = [(m, tuple(c for c in m.components if c.name in names)) for m in manifests]
+        return [(manifest, components) for manifest, components in chosen if components], broken
+
+    @cached_property
+    def store(self) -> Store:
+        """The upstreams in the cache."""
+        from patchkit.upstream.store import Store
+
+        return Store(cache_folder(self._cache), offline=self._offline)
+
+    @cached_property
+    def workspace(self) -> Path:
+        """The folder with the checkouts."""
+        return self._workspace or project_folder() / "workspace"
+
+    # --- what it says
+
+    def progress(self) -> AbstractContextManager[Progress]:
+        """A listener for the operation in the block, as fits the terminal."""
+        from patchkit.cli.progress_bar import showing_progress
+
+        return showing_progress(self.terminal)
+
+    def report(
+        self, command: str, result: _Result, render: Callable[[Terminal, _Result], None]
+    ) -> ExitCode:
+        """Print a result in the form asked for; hands its exit code back."""
+        return self.terminal.report(command, result, result.exit_code, render)
+
+
+def _listed(given: str | Sequence[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _manifest_of_checkout() -> Path | None:
+    """The manifest that the checkout was made for which this folder is in."""
+    project = project_folder()
+    if project == Path():
+        return None
+    from patchkit.workspace.checkout import read_purpose
+
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if folder == project.resolve():
+            return None
+        if (purpose := read_purpose(folder / ".git" / "patchkit")) is not None:
+            return _named_manifest(purpose.manifest)
+    return None
+
+
+def _only_manifest() -> Path | None:
+    """The manifest of manifests/; None where there are several. UsageError if there is none."""
+    found = manifests_in(project_folder() / MANIFEST_FOLDER)
+    if not found:
+        raise _no_manifest()
+    return found[0] if len(found) == 1 else None
+
+
+def _no_manifest() -> UsageError:
+    return UsageError(
+        "no manifest in ./manifests, nor in a folder above",
+        hint="name one with --manifest, or go to another folder with -C DIR",
+    )
+
+
+def _several_manifests(names: Sequence[str]) -> UsageError:
+    found = manifests_in(project_folder() / MANIFEST_FOLDER)
+    fitting = [path for path in found if names and set(names) <= _component_names([path])]
+    if names and not fitting:
+        known = sorted(_component_names(found))
+        unknown = [name for name in names if name not in known]
+        return _no_component(unknown or names, [*known, *(path.stem for path in found)])
+    choice = ", ".join(path.stem for path in fitting or found)
+    return UsageError("several manifests in ./manifests", hint=f"choose with -m: {choice}")
+
+
+def _component_names(paths: Sequence[Path]) -> set[str]:
+    """The components of the manifests that can be read."""
+    names: set[str] = set()
+    for path in paths:
+        try:
+            names |= {each.name for each in load(path).components}
+        except PatchkitError:
+            continue
+    return names
+
+
+def _picked(manifest: Manifest, names: Sequence[str]) -> tuple[Component, ...]:
+    unknown = [name for name in names if manifest.component(name) is None]
+    if unknown:
+        raise _no_component(unknown, [c.name for c in manifest.components], manifest.path.name)
+    return tuple(each for each in manifest.components if each.name in names)
+
+
+def _no_component(unknown: Sequence[str], have: Sequence[str], where: str = "") -> UsageError:
+    from difflib import get_close_matches
+
+    close = [name for each in unknown for name in get_close_matches(each, have, n=2, cutoff=0.6)]
+    hint = f"there are {', '.join(dict.fromkeys(have))}"
+    if close:
+        hint = f"did you mean {' or '.join(dict.fromkeys(close))}?"
+    elif (path := _named_manifest(unknown[0])) is not None:
+        hint = f"{unknown[0]} is a manifest: -m {path.stem}"
+    place = f" in {where}" * bool(where)
+    return UsageError(*(f"{name}: no such component{place}" for name in unknown), hint=hint)
+
+
+def moment() -> datetime:
+    """Now in UTC; $SOURCE_DATE_EPOCH, where it is set, for reports that can be made again."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    fixed = given.isascii() and given.isdigit() and len(given) < 12
+    seconds = int(given) if fixed else time.time()
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)
