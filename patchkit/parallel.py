@@ -105,14 +105,11 @@ class _Pool(Generic[Item, Answer]):
     def _work_off(self) -> None:
         """Do items until there are none left."""
         while (number := self._next()) is not None:
-            self._do(number)
-
-    def _do(self, number: int) -> None:
-        try:
-            self._answers[number] = self._work(self._items[number])
-        except BaseException as error:
-            self._error = self._error or error
-            self.cancel()
+            try:
+                self._answers[number] = self._work(self._items[number])
+            except BaseException as error:
+                self._error = self._error or error
+                self.cancel()
 
     def _next(self) -> int | None:
         with self._lock:

@@ -20,6 +20,7 @@ from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.outcome import PatchResult
 from patchkit.model.progress import Progress
+from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns, ways_out
 from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, build_stack
@@ -162,14 +163,9 @@ def apply_components(
 
     BadInputError if the lock cannot be read; everything else that is wrong is in the report.
     """
-    applying = _Applying(manifest, store, workspace, options, progress)
     lock = load_lock(manifest.lock_path)
-    applied = in_parallel(
-        lambda each: applying.component(each, lock),
-        components,
-        jobs=options.jobs,
-        stop=store.stop.ask,
-    )
+    applying = _Applying(manifest, store, workspace, options, progress, lock)
+    applied = in_parallel(applying.component, components, jobs=options.jobs, stop=store.stop.ask)
     written = not options.dry_run and applying.write_lock(applied)
     return ApplyReport(
         manifest.name,
@@ -187,13 +183,14 @@ class _Applying(Struct, frozen=True):
     workspace: Path
     options: ApplyOptions
     progress: Progress
+    lock: Lock | None
 
-    def component(self, component: Component, lock: Lock | None) -> AppliedComponent:
+    def component(self, component: Component) -> AppliedComponent:
         """One component from its pin to its checkout; never raises what concerns it alone."""
         place = checkout_of(self.workspace, self.manifest, component).path
         blank = AppliedComponent(component.name, place, ApplyResult.FAILED)
         try:
-            applied = self._in_peace(component, lock, blank)
+            applied = self._in_peace(component, blank)
         except PatchkitError as error:
             applied = replace(blank, exit_code=error.exit_code, problems=error.problems)
         except OSError as error:
@@ -217,10 +214,9 @@ class _Applying(Struct, frozen=True):
         gone = set(lock.components) - known if lock and self.options.update_lock else ()
         return merge_lock(lock, done, drop=gone)
 
-    def _in_peace(
-        self, component: Component, lock: Lock | None, blank: AppliedComponent
-    ) -> AppliedComponent:
+    def _in_peace(self, component: Component, blank: AppliedComponent) -> AppliedComponent:
         """Apply; again, with the patches and lock of then, where another patchkit was faster."""
+        lock = self.lock
         for _ in range(_ATTEMPTS):
             try:
                 return self._apply(component, lock, blank)
@@ -234,7 +230,7 @@ class _Applying(Struct, frozen=True):
         base = self.store.base(component, self.progress)
         marks = marks_of(checkout_of(self.workspace, self.manifest, component))
         series = load_series(self.manifest, component, self.store, self.progress)
-        what = f"applying {len(series.patches)} patches"
+        what = f"applying {counted(len(series.patches), 'patch', 'patches')}"
         self.progress.step(component.name, what, local=True)
         repository = self.store.repository(component)
         with reading(repository) as reader:

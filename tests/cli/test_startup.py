@@ -112,3 +112,58 @@ def test_a_command_loads_what_it_needs(
     upstream.commit({"a": "1\n", "b": "1\n"})
     loaded = {m for m in _loaded(*argv, cwd=project.root) if m.startswith("patchkit.")}
     assert len(loaded) <= _BUDGET[argv], sorted(loaded)
+
+
+_FRAMES = """\
+import sys, threading
+sys.path[:] = {path!r}
+from patchkit.cli.main import run
+
+def ours(frame):
+    found = []
+    while frame is not None:
+        if "/patchkit/" in frame.f_code.co_filename:
+            found.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return found[::-1]
+
+def look(frame, event, _):
+    if event == "call" and frame.f_code.co_name == {work!r}:
+        found = ours(frame)
+        if threading.current_thread() is not threading.main_thread():
+            above = ours(sys._current_frames()[threading.main_thread().ident])
+            found = above[: above.index("in_parallel") + 1] + found
+        seen.append(found[found.index("run") + 1 :])
+
+seen = []
+threading.setprofile(look)
+sys.setprofile(look)
+run(sys.argv[1:])
+sys.setprofile(None)
+print(*seen[0], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "work", "most"),
+    [
+        (("apply",), "build_stack", 12),
+        (("bump", "demo", "--to", "main", "--dry-run"), "carry_stack", 15),
+    ],
+)
+def test_few_calls_lead_from_the_command_line_to_the_work(
+    argv: tuple[str, ...], work: str, most: int, project: Project, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"a": "1\n"})
+    patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
+    project.component("demo", upstream, pin, {"two.patch": patch})
+    upstream.commit({"a": "1\n", "b": "1\n"})
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _FRAMES.format(path=sys.path, work=work), *argv],
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    calls = done.stderr.splitlines()[-1].split()
+    assert len(calls) <= most, calls
