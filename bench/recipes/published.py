@@ -9,7 +9,7 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.tree_view import Overlay
+from patchkit.gitcmd.trees import Overlay
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
 from patchkit.model.patch import FileChange, Hunk

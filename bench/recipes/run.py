@@ -24,7 +24,7 @@ from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.tree_view import Overlay
+from patchkit.gitcmd.trees import Overlay
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base
 from patchkit.recipes.generate import Rewritten, read_scope, rewrite

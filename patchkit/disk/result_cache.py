@@ -11,10 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from patchkit import __version__
 from patchkit.disk.files import replace_file
+
+T = TypeVar("T")
 
 
 def memory_path(cache: Path, kind: str, facts: object) -> Path:
@@ -29,6 +33,19 @@ def recall(path: Path) -> Any:
         checksum, _, body = path.read_bytes().partition(b"\n")
         return json.loads(body) if sha256(body).hexdigest().encode() == checksum else None
     except (OSError, ValueError):
+        return None
+
+
+def recall_as(path: Path, kind: type[T]) -> T | None:
+    """The same as values of `kind`; None if what was kept is not of it."""
+    return read_as(recall(path), kind)
+
+
+def read_as(data: object, kind: type[T]) -> T | None:
+    """Data that JSON gave as values of `kind`; None if it is not of it."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError:
         return None
 
 

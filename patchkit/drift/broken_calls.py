@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from patchkit.disk.result_cache import memory_path, recall, remember
+from patchkit.disk.result_cache import memory_path, recall_as, remember
 from patchkit.drift.describe import landed
 from patchkit.drift.drift_report import BrokenContract
 from patchkit.gitcmd.first_parent import Landing, landings
-from patchkit.gitcmd.tree_view import Terrain
+from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.agreement import (
     Partner,
     agreement_of,
@@ -28,14 +27,18 @@ from patchkit.guards.contracts.agreement import (
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.model.objects import TreeEntry
 from patchkit.python.modules import Modules
-from patchkit.upstream.history import Along, tree_of
+from patchkit.upstream.history import HistoryReader, tree_of
 
 #: Raise it when the same history could come to something else.
 _FORM = 1
 
 
 def find_broken_contracts(
-    along: Along, component: str, partners: Sequence[Partner], given: Collection[str], cache: Path
+    along: HistoryReader,
+    component: str,
+    partners: Sequence[Partner],
+    given: Collection[str],
+    cache: Path,
 ) -> tuple[BrokenContract, ...]:
     """The calls from or into `component` that fit at the pin and not at the tip.
 
@@ -48,16 +51,16 @@ def find_broken_contracts(
     absent = [sorted({other.name for other in each.declared.absent}) for each in partners]
     facts = [_FORM, component, *line, absent, facts_of(partners, given)]
     path = memory_path(cache, "broken-calls", facts)
-    kept = _kept(recall(path))
+    kept = recall_as(path, tuple[BrokenContract, ...])
     if kept is None:
-        looking = _Looking(along, component, tuple(partners), tuple(sorted(given)), cache)
+        looking = _CallSearch(along, component, tuple(partners), tuple(sorted(given)), cache)
         kept = _found(looking)
         if all(each.by is not None for each in kept):
             remember(path, to_builtins(kept))
     return kept
 
 
-def _found(looking: _Looking) -> tuple[BrokenContract, ...]:
+def _found(looking: _CallSearch) -> tuple[BrokenContract, ...]:
     along = looking.along
     then, now = (looking.broken(commit) for commit in (along.history.pin, along.history.tip))
     known = {_known_by(each) for each in then}
@@ -65,20 +68,13 @@ def _found(looking: _Looking) -> tuple[BrokenContract, ...]:
     return tuple(looking.told(each) for each in news)
 
 
-def _kept(data: Any) -> tuple[BrokenContract, ...] | None:
-    try:
-        return convert(data, tuple[BrokenContract, ...])
-    except ValidationError:
-        return None
-
-
 def _known_by(place: BrokenCall) -> tuple[str, ...]:
     """What stays of a broken call while its file changes around it."""
     return (place.breach.value, place.component, place.within, place.target, place.what)
 
 
-class _Looking(Struct, frozen=True):
-    along: Along
+class _CallSearch(Struct, frozen=True):
+    along: HistoryReader
     component: str
     partners: tuple[Partner, ...]
     given: tuple[str, ...]
@@ -90,7 +86,7 @@ class _Looking(Struct, frozen=True):
 
     def broken(self, commit: str) -> Iterator[BrokenCall]:
         """The calls that touch the component and do not fit, and that nothing explains."""
-        terrain = Terrain(self.along.reader, tree_of(self.along.reader, commit))
+        terrain = TreeView(self.along.reader, tree_of(self.along.reader, commit))
         self.along.contents(e for path, e in terrain.files().items() if self._is_inside(path))
         found = agreement_of(self.cache, self._with(terrain), self.given)
         for partner in self.partners:
@@ -103,8 +99,8 @@ class _Looking(Struct, frozen=True):
     def told(self, place: BrokenCall) -> BrokenContract:
         """A broken call with the commit that broke it, None where one file does not tell."""
         history, reader = self.along.history, self.along.reader
-        pinned = Terrain(reader, tree_of(reader, history.pin))
-        tip = Terrain(reader, tree_of(reader, history.tip))
+        pinned = TreeView(reader, tree_of(reader, history.pin))
+        tip = TreeView(reader, tree_of(reader, history.tip))
         path = self._path(place, pinned)
         if not path:
             return BrokenContract(place)
@@ -122,22 +118,22 @@ class _Looking(Struct, frozen=True):
         broke = _first(found, is_broken)
         return BrokenContract(place, landed(history, broke.commit) if broke is not None else None)
 
-    def _with(self, terrain: Terrain) -> tuple[Partner, ...]:
+    def _with(self, terrain: TreeView) -> tuple[Partner, ...]:
         return tuple(
             replace(each, tree=terrain) if each.name == self.component else each
             for each in self.partners
         )
 
-    def _modules(self, partner: Partner, terrain: Terrain) -> Modules:
+    def _modules(self, partner: Partner, terrain: TreeView) -> Modules:
         return Modules(terrain.files(), terrain.data, partner.declared.root, partner.name)
 
-    def _caller(self, place: BrokenCall, terrain: Terrain) -> str:
+    def _caller(self, place: BrokenCall, terrain: TreeView) -> str:
         """The dotted name of the module that a place is in."""
         partner = next(each for each in self.partners if each.name == place.component)
         tree = terrain if place.component == self.component else partner.tree
         return self._modules(partner, tree).name_of(place.path)
 
-    def _path(self, place: BrokenCall, pinned: Terrain) -> str:
+    def _path(self, place: BrokenCall, pinned: TreeView) -> str:
         """The file of the component whose versions decide: the caller's, or the target's."""
         if place.component == self.component:
             return place.path
@@ -155,22 +151,22 @@ class _Looking(Struct, frozen=True):
         )
 
 
-class _OneFileOther(Terrain):
+class _OneFileOther(TreeView):
     """A tree with another version of one file, or (None) without it."""
 
     def __init__(
-        self, tree: Terrain, path: str, entry: TreeEntry | None, data: bytes | None
+        self, tree: TreeView, path: str, entry: TreeEntry | None, data: bytes | None
     ) -> None:
         super().__init__(tree.source, tree.oid)
         self._tree, self._path, self._entry, self._data = tree, path, entry, data
 
     def files(self) -> dict[str, TreeEntry]:
-        """See Terrain."""
+        """See TreeView."""
         others = {path: each for path, each in self._tree.files().items() if path != self._path}
         return others if self._entry is None else {**others, self._path: self._entry}
 
     def data(self, path: str) -> bytes | None:
-        """See Terrain."""
+        """See TreeView."""
         return self._data if path == self._path else self._tree.data(path)
 
 

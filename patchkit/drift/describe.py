@@ -27,7 +27,7 @@ from patchkit.drift.walk import TouchingCommit, Transition, Walk
 from patchkit.explain.diagnose import explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.gitcmd.first_parent import Commit, describe_commits, removed_and_added
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.objects import SUBMODULE_MODE, GitObject
 from patchkit.model.outcome import PatchResult, Reason, Status
 from patchkit.model.tree import ObjectSource, Tree
@@ -67,7 +67,7 @@ def explain_clash(
     if outcome.status is not Status.CONFLICTED:
         return None
     _bring_renamed(history, commit, outcome, bring)
-    terrain = Terrain(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
+    terrain = TreeView(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
     explained = explain_patch(terrain, patch, outcome, base=commit)
     # which files were others when the patch was made is no news: the branch moves on
     return replace(explained, origin=Origin(0, ()))
@@ -161,7 +161,7 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
     changed = (change.position for changes in walk.changes for change in changes)
     before = sorted({touches[each].parent for each in changed if each in touches})
     commits = describe_commits(history.repository, [history.pin, walk.start, walk.tip, *before])
-    teller = _Teller(walk, touches, page_of(history.source.url), commits, history.pin)
+    teller = _Describer(walk, touches, page_of(history.source.url), commits, history.pin)
     return tuple(
         teller.patch(patch, at_pin, changes)
         for patch, at_pin, changes in zip(patches, walk.at_pin, walk.changes, strict=True)
@@ -180,7 +180,7 @@ def landed(history: History, commit: Commit) -> Landed:
     return _landed(commit, page_of(history.source.url))
 
 
-class _Teller(Struct):
+class _Describer(Struct):
     walk: Walk
     touches: Mapping[int, TouchingCommit]
     page: str | None

@@ -24,7 +24,7 @@ from patchkit.carry.engine import is_contained, joined, names_a_path_twice
 from patchkit.drift.drift_report import FileVerdict, PatchForecast
 from patchkit.drift.follow import Route, RoutePast
 from patchkit.drift.forecast_cache import Verdicts
-from patchkit.drift.judge import ExactVerdict, HunkFault, Made, State, few_tree, judge
+from patchkit.drift.judge import ChangeResult, ExactVerdict, HunkFault, State, few_tree, judge
 from patchkit.drift.recipe_scope import ScopeWatch
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError
@@ -442,7 +442,7 @@ class Forecaster:
             self._known.note_exact(key, known, keep=trial)
         return known
 
-    def _kept(self, made: Made | None) -> State:
+    def _kept(self, made: ChangeResult | None) -> State:
         if made is None:
             return {}
         self._keep(made.blobs, made.after)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,7 @@ import patchkit.carry
 import patchkit.drift
 import patchkit.model
 import patchkit.model.merging
-from patchkit.disk.result_cache import memory_path, recall, remember
+from patchkit.disk.result_cache import memory_path, read_as, recall, remember
 from patchkit.drift.drift_report import FileVerdict, PatchForecast
 from patchkit.drift.judge import ExactVerdict, State
 from patchkit.model.objects import TreeEntry
@@ -31,7 +31,7 @@ from patchkit.upstream.history import History
 # Raise it when the same files could come to another verdict.
 _FORM = 2
 
-_Exact: TypeAlias = tuple[ExactVerdict, dict[str, TreeEntry | None]]
+_Exact: Any = tuple[ExactVerdict, dict[str, TreeEntry | None]]
 
 
 class Verdicts:
@@ -52,7 +52,7 @@ class Verdicts:
     def file(self, key: str) -> FileVerdict | None:
         """The carry engine's verdict on a change."""
         if key not in self._files and key in self._rows:
-            found = _read(self._rows[key], FileVerdict)
+            found = read_as(self._rows[key], FileVerdict)
             if found is not None:
                 self._files[key] = found
         return self._files.get(key)
@@ -60,7 +60,7 @@ class Verdicts:
     def exact(self, key: str) -> tuple[ExactVerdict, State] | None:
         """Whether a change applies as it is, and what it leaves."""
         if key not in self._exact and key in self._rows:
-            found = _read(self._rows[key], _Exact)
+            found = read_as(self._rows[key], _Exact)
             if found is not None:
                 self._exact[key] = found
         return self._exact.get(key)
@@ -98,7 +98,7 @@ class Trials:
     def known(self, commit: str) -> tuple[PatchForecast, ...] | None:
         """What became of each patch there; None if nothing is kept."""
         row = self._rows.get(commit)
-        return _read(row, tuple[PatchForecast, ...]) if row is not None else None
+        return read_as(row, tuple[PatchForecast, ...]) if row is not None else None
 
     def note(self, commit: str, forecasts: Sequence[PatchForecast]) -> None:
         """Keep what became of each patch."""
@@ -136,13 +136,6 @@ def _facts(
     series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
     kept = sha256(repr(sorted(remembered.items(), key=lambda item: item[0])).encode()).hexdigest()
     return [_FORM, _engine(), kept, history.repository.git_dir.name, history.pin, series]
-
-
-def _read(row: Any, kind: Any) -> Any:
-    try:
-        return msgspec.convert(row, kind, strict=True)
-    except msgspec.ValidationError:
-        return None
 
 
 @cache

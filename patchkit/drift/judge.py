@@ -49,7 +49,7 @@ class ExactVerdict(Struct, frozen=True):
     contained: bool = False
 
 
-class Made(Struct, frozen=True):
+class ChangeResult(Struct, frozen=True):
     """What changes that apply leave at their paths, and the new blobs."""
 
     after: State
@@ -58,7 +58,7 @@ class Made(Struct, frozen=True):
 
 def judge(
     source: ObjectSource, met: State, changes: Sequence[FileChange], *, trial: bool
-) -> tuple[ExactVerdict, Made | None]:
+) -> tuple[ExactVerdict, ChangeResult | None]:
     """Apply changes to the files that they meet; what they make is left out in a `trial`.
 
     MissingObjectError for a file that no server gives.
@@ -76,7 +76,7 @@ def judge(
     offsets = tuple(offset for file in applied.files for offset in file.offsets)
     made = None
     if not trial:
-        made = Made({path: applied.tree.entry(path) for path in met}, applied.blobs)
+        made = ChangeResult({path: applied.tree.entry(path) for path in met}, applied.blobs)
     if not any(offsets) and all(each.status is Status.UNCHANGED for each in applied.files):
         return ExactVerdict(Status.UNCHANGED, offsets), made
     contained = _undoes(tree, blobs, changes, in_place=True)

@@ -12,12 +12,12 @@ from msgspec import Struct, field
 
 from patchkit.gitcmd.first_parent import Landing, landings
 from patchkit.gitcmd.object_reader import MissingObjectError
-from patchkit.gitcmd.tree_view import Terrain
+from patchkit.gitcmd.trees import TreeView
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry
 from patchkit.model.outcome import Status
 from patchkit.recipes.rule import Recipe
 from patchkit.recipes.run import run_recipe
-from patchkit.upstream.history import Along, tree_of
+from patchkit.upstream.history import HistoryReader, tree_of
 
 _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 
@@ -29,7 +29,7 @@ class ScopeWatch(Struct):
     at a whole tree only once.
     """
 
-    along: Along
+    along: HistoryReader
     recipes: Mapping[str, Recipe]
     paths: Collection[str]
     _files: dict[str, TreeEntry] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class ScopeWatch(Struct):
         line = history.line()
         self._order = {each: place for place, each in enumerate((line.start, *line.commits))}
         tree = tree_of(self.along.reader, commit)
-        self._files = self._covered(Terrain(self.along.reader, tree).files())
+        self._files = self._covered(TreeView(self.along.reader, tree).files())
         self._ahead = []
         if commit in self._order:
             folders = _folders(self.recipes.values())

@@ -1,36 +1,58 @@
-"""Patches that still apply, and perhaps no longer do their job.
+"""What drifts without a conflict: hunks, replaced functions and new code, from pin to tip.
 
-Git only looks at the lines of a hunk. Here the function around each hunk is compared, as the patch
-leaves it on the pin and at the tip: it may have changed, the hunk may have landed in another one,
-or nobody in the file uses it any more. Names that added lines use may be gone from the file, and
-what they call may take other arguments.
+- Suspicions: git only looks at the lines of a hunk. Here the function around each hunk is compared,
+  as the patch leaves it on the pin and at the tip.
+- Moved targets: functions that another component replaces at run time, and that upstream has
+  changed since.
+- New sites: what rules name at the tip and not at the pin.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
+from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
 from patchkit.drift.describe import landed
-from patchkit.drift.drift_report import Landed, Suspicion
-from patchkit.gitcmd.first_parent import landings
+from patchkit.drift.drift_report import Landed, MovedTarget, Suspicion
+from patchkit.gitcmd.first_parent import Landing, landings
 from patchkit.gitcmd.object_reader import ObjectReader
-from patchkit.guards.overrides.definitions import signature_of
+from patchkit.gitcmd.trees import TreeView
+from patchkit.guards.overrides.calls import Replacements
+from patchkit.guards.overrides.definitions import Definition, definition_of, signature_of
+from patchkit.guards.overrides.override_review import (
+    OverrideTarget,
+    TargetVerdict,
+    TreeAt,
+    as_it_was,
+    resolver_of,
+    survey,
+)
+from patchkit.guards.residual import Fingerprint, fingerprint, scan_files
+from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry
 from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
-from patchkit.python.modules import FunctionNode, parse_python
+from patchkit.python.modules import FunctionNode, Modules, parse_python
+from patchkit.python.resolve import Resolver
+from patchkit.recipes.rule import Recipe, Rule
+from patchkit.recipes.sites import Site
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
-from patchkit.upstream.history import History
+from patchkit.upstream.history import History, HistoryReader, tree_of
 
-# How one file uses what it defines, by its words alone: which functions are called with which
-# arguments, and which names occur at all.
+# Suspicions. How one file uses what it defines, by its words alone: which functions are called with
+# which arguments, and which names occur at all.
 
 
 _CALL = re.compile(rb"(?<![\w])([A-Za-z_]\w{2,})\s*\(")
@@ -89,12 +111,12 @@ def find_suspicions(
     for patch in patches:
         then, now = pin.push(patch), tip.push(patch)
         both = then.status.applies and now.status.applies
-        looking = _Looking(history, reader, pin, tip)
+        looking = _HunkComparison(history, reader, pin, tip)
         found.append(tuple(looking.compare(patch, then, now)) if both else ())
     return tuple(found)
 
 
-class _Looking(Struct, frozen=True):
+class _HunkComparison(Struct, frozen=True):
     history: History
     reader: ObjectReader
     pin: StackBuilder
@@ -232,3 +254,330 @@ def _added(hunk: Hunk) -> list[bytes]:
 
 def _code(line: bytes) -> bytes:
     return line.partition(b"#")[0]
+
+
+# Moved targets: functions that another component replaces at run time, and that upstream has
+# changed since. The replacement goes on to work on a function that does something else, or on none.
+
+
+#: Raise it when the same calls could come to something else along the same line.
+_TARGETS_FORM = 2
+
+_MOVED = (TargetVerdict.GONE, TargetVerdict.SIGNATURE, TargetVerdict.BODY)
+
+
+def find_moved_targets(
+    along: HistoryReader, component: str, declared: Overrides, calls: Replacements, cache: Path
+) -> tuple[MovedTarget, ...]:
+    """What `component` replaces and the tip has no more, or has otherwise than the pin.
+
+    Kept below the cache folder.
+    """
+    history = along.history
+    line = [history.repository.git_dir.name, history.pin, history.fork]
+    named = {name: [call.place for call in sites] for name, sites in sorted(calls.targets.items())}
+    about = [component, repr(declared), named]
+    path = memory_path(cache, "replaced", [_TARGETS_FORM, *line, history.tip, *about])
+    kept = recall_as(path, tuple[MovedTarget, ...])
+    if kept is not None:
+        return kept
+    # for the next tip: most of its files are those of this one
+    notes = ResultCache(memory_path(cache, "replaced", [_TARGETS_FORM, *line, *about]))
+    looking = _TargetSearch(along, component, declared, notes)
+    then, now = looking.resolver(history.pin), looking.resolver(history.tip)
+    reviewed = as_it_was(then, list(calls.below(declared.packages)), history.pin)
+    found = survey(declared, calls, now, reviewed, comparing=True)
+    targets = [each for each in found.targets if each.verdict in _MOVED]
+    moved = tuple(looking.told(targets, then))
+    notes.close()
+    remember(path, [to_builtins(each) for each in moved])
+    return moved
+
+
+class _TargetSearch(Struct, frozen=True):
+    along: HistoryReader
+    component: str
+    declared: Overrides
+    notes: ResultCache
+
+    def resolver(self, commit: str) -> Resolver:
+        """What resolves names at a commit; brings the packages' files."""
+        reader = self.along.reader
+        tree = tree_of(reader, commit)
+        files = TreeView(reader, tree).files()
+        inside = [entry for path, entry in files.items() if self._is_inside(path)]
+        self.along.contents(inside)
+        return resolver_of(self.declared, TreeAt(reader, tree, commit))
+
+    def _is_inside(self, path: str) -> bool:
+        root = f"{self.declared.root}/" if self.declared.root else ""
+        heads = tuple(f"{root}{each.replace('.', '/')}" for each in self.declared.packages)
+        return path.endswith(".py") and any(
+            path.startswith(f"{head}/") or path == f"{head}.py" for head in heads
+        )
+
+    def told(self, targets: Sequence[OverrideTarget], then: Resolver) -> Iterator[MovedTarget]:
+        """The targets with where they were, and the commits that changed them."""
+        was = {target.name: definition_of(then, target.name) for target in targets}
+        commits = self._commits(targets, was, then.modules)
+        for target in targets:
+            yield MovedTarget(
+                component=self.component,
+                name=target.name,
+                verdict=target.verdict,
+                calls=tuple(call.place for call in target.calls),
+                was=was[target.name].place,
+                now=target.now.place,
+                why=target.now.why,
+                by=commits.get(target.name),
+            )
+
+    def _commits(
+        self, targets: Sequence[OverrideTarget], was: Mapping[str, Definition], pinned: Modules
+    ) -> dict[str, Landed]:
+        history = self.along.history
+        homes = {name: standing.place.partition(":")[0] for name, standing in was.items()}
+        now = self.along.entries(history.tip, set(homes.values()) - {""})
+        line = frozenset(history.line().commits)
+        by: dict[str, Landed] = {}
+        left: dict[str, list[OverrideTarget]] = {}
+        for target in targets:
+            path = homes[target.name]
+            told = self.notes.known(_target_key(target, path, now.get(path)), _landed_on(line))
+            if told is not None:
+                by.update((target.name, Landed(**each)) for each in told)
+            elif path:
+                left.setdefault(path, []).append(target)
+        for path, file in self._files(pinned, sorted(left)):
+            for target in left[path]:
+                broke = file.broken_by(target, was[target.name])
+                told = [] if broke is None else [landed(history, broke.commit)]
+                by.update((target.name, each) for each in told)
+                asked = _target_key(target, path, now.get(path))
+                self.notes.note(asked, [to_builtins(each) for each in told])
+        return by
+
+    def _files(self, pinned: Modules, paths: Sequence[str]) -> Iterator[tuple[str, _File]]:
+        history = self.along.history
+        found = landings(history.repository, history.fork, history.tip, paths)
+        contents = self.along.contents(e for each in found for e in each.touches.values())
+        for path in paths:
+            versions = [each for each in found if path in each.touches]
+            yield path, _File(pinned, path, versions, contents)
+
+
+def _target_key(target: OverrideTarget, path: str, entry: TreeEntry | None) -> str:
+    """What changed a target follows from what its file is at the tip, on a line that goes on."""
+    return f"{entry.oid if entry is not None else '-'} {path} {target.name} {target.verdict.value}"
+
+
+def _landed_on(line: frozenset[str]) -> Callable[[Any], bool]:
+    """Whether the commit that was named is on the line: a branch may have been rewritten."""
+    return lambda told: isinstance(told, list) and all(each["commit"] in line for each in told)
+
+
+class _File(Struct, frozen=True):
+    """One file of the pin's tree, to be looked at as the commits of the line have it."""
+
+    pinned: Modules
+    path: str
+    versions: Sequence[Landing]
+    contents: Mapping[str, bytes]
+    resolvers: dict[int, Resolver] = field(default_factory=dict)
+
+    def broken_by(self, target: OverrideTarget, was: Definition) -> Landing | None:
+        """A commit after which the target is no more as on the pin, found by halving.
+
+        None if this file does not tell: what it inherits may stand in another one.
+        """
+        low, high = -1, len(self.versions) - 1
+        if high < 0 or not _is_moved(self._standing(high, target.name), target.verdict, was):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            moved = _is_moved(self._standing(middle, target.name), target.verdict, was)
+            low, high = (low, middle) if moved else (middle, high)
+        return self.versions[high]
+
+    def _standing(self, number: int, name: str) -> Definition:
+        if number not in self.resolvers:
+            self.resolvers[number] = self._resolver(self.versions[number].touches[self.path])
+        return definition_of(self.resolvers[number], name)
+
+    def _resolver(self, entry: TreeEntry | None) -> Resolver:
+        data = self.contents.get(entry.oid) if entry is not None else None
+        return Resolver(self.pinned.with_file(self.path, data))
+
+
+def _is_moved(now: Definition, verdict: TargetVerdict, was: Definition) -> bool:
+    """Whether what a verdict says is true of that standing."""
+    if verdict is TargetVerdict.GONE:
+        return not now.kind.is_there
+    if verdict is TargetVerdict.SIGNATURE:
+        return (now.kind, now.signature) != (was.kind, was.signature)
+    return now.body != was.body
+
+
+# New sites: what rules name at the tip and not at the pin. Nothing conflicts where upstream writes
+# new code. Only files that differ between pin and tip are scanned, and their versions in between
+# from the newest back, until the site is not there.
+
+
+#: Raise it when the same rules could find something else along the same line.
+_SITES_FORM = 2
+
+
+class FoundSite(Struct, frozen=True):
+    """A site at the tip, in a file that differs from the pin's.
+
+    `is_new`: the pin has fewer of its kind. `by` is the commit since which it is there, "" where
+    none of the line brought it.
+    """
+
+    site: Site
+    is_new: bool
+    by: str = ""
+
+
+def find_new_sites(
+    along: HistoryReader, rules: Sequence[Rule], cache: Path
+) -> tuple[FoundSite, ...]:
+    """All sites at the tip in files that are others than at the pin; kept below `cache`."""
+    history = along.history
+    line = [history.repository.git_dir.name, history.pin, history.fork]
+    looked_for = [version("ast-grep-py"), [repr(rule) for rule in rules]]
+    path = memory_path(cache, "new-sites", [_SITES_FORM, *line, history.tip, *looked_for])
+    kept = recall_as(path, tuple[FoundSite, ...])
+    if kept is None:
+        # for the next tip: most of its files are those of this one
+        notes = ResultCache(memory_path(cache, "new-sites", [_SITES_FORM, *line, *looked_for]))
+        kept = tuple(_SiteSearch(along, rules, notes).find())
+        notes.close()
+        remember(path, [to_builtins(each) for each in kept])
+    return kept
+
+
+def made_by(site: Site, recipes: Iterable[Recipe]) -> bool:
+    """Whether a recipe would edit the site when its patch is made anew."""
+    return any(
+        rule.edits
+        and rule.scope.covers(site.path)
+        and site.rule in (rule.id, f"{rule.where.file.name.partition('.')[0]}:{rule.id}")
+        for recipe in recipes
+        for rule in recipe.all_rules
+    )
+
+
+class _SiteSearch(Struct, frozen=True):
+    along: HistoryReader
+    rules: Sequence[Rule]
+    notes: ResultCache
+
+    def find(self) -> Iterable[FoundSite]:
+        pin, tip = self._files(self.along.history.pin), self._files(self.along.history.tip)
+        changed = {path: entry for path, entry in tip.items() if pin.get(path) != entry}
+        before = {path: pin[path] for path in changed if path in pin}
+        now, then = self._sites(changed), self._sites(before)
+        known = Counter(map(fingerprint, then))
+        fresh = []
+        for site in now:
+            known[fingerprint(site)] -= 1
+            if known[fingerprint(site)] < 0:
+                fresh.append(site)
+        by = self._commits(fresh, Counter(map(fingerprint, then)), changed)
+        is_new = set(map(id, fresh))
+        return [FoundSite(s, id(s) in is_new, by.get(fingerprint(s), "")) for s in now]
+
+    def _files(self, commit: str) -> dict[str, TreeEntry]:
+        files = TreeView(self.along.reader, tree_of(self.along.reader, commit)).files()
+        return {
+            path: entry
+            for path, entry in files.items()
+            if entry.mode in (FILE_MODE, EXECUTABLE_MODE)
+            and any(rule.scope.covers(path) for rule in self.rules)
+        }
+
+    def _sites(self, files: Mapping[str, TreeEntry]) -> list[Site]:
+        """All sites in files, by their paths; those of known contents are known."""
+        kept = {
+            path: read_as(self.notes.known(_site_key(path, entry), _is_list), tuple[Site, ...])
+            for path, entry in files.items()
+        }
+        fresh = {path: entry for path, entry in files.items() if kept[path] is None}
+        contents = self.along.contents(fresh.values())
+        found: list[Site] = []
+        for path, entry in sorted(files.items()):
+            known = kept[path]
+            sites = self._scan({path: entry}, contents) if known is None else known
+            found += sites
+            if known is None and entry.oid in contents:
+                self.notes.note(_site_key(path, entry), [to_builtins(each) for each in sites])
+        return found
+
+    def _scan(
+        self, files: Mapping[str, TreeEntry], contents: Mapping[str, bytes]
+    ) -> tuple[Site, ...]:
+        pairs = ((path, contents.get(entry.oid)) for path, entry in sorted(files.items()))
+        return scan_files(pairs, self.rules).sites
+
+    def _commits(
+        self,
+        fresh: Sequence[Site],
+        known: Counter[Fingerprint],
+        changed: Mapping[str, TreeEntry],
+    ) -> dict[Fingerprint, str]:
+        """The commit since which there are more of each than on the pin."""
+        history = self.along.history
+        wanted: dict[str, set[Fingerprint]] = {}
+        for site in fresh:
+            wanted.setdefault(site.path, set()).add(fingerprint(site))
+        by: dict[Fingerprint, str] = {}
+        line = frozenset(history.line().commits)
+        for path in sorted(wanted):
+            told = self.notes.known(f"by {_site_key(path, changed[path])}", _brought_on(line))
+            if told is not None:
+                by |= {Fingerprint(*facts): commit for *facts, commit in told}
+                del wanted[path]
+        found = landings(history.repository, history.fork, history.tip, sorted(wanted))
+        contents = self.along.contents(e for each in found for e in each.touches.values())
+        for path, open_ones in wanted.items():
+            versions = [each for each in found if path in each.touches]
+            brought = self._back(path, versions, contents, open_ones, known)
+            told = [[*to_builtins(site).values(), commit] for site, commit in brought.items()]
+            self.notes.note(f"by {_site_key(path, changed[path])}", told)
+            by |= brought
+        return by
+
+    def _back(
+        self,
+        path: str,
+        versions: Sequence[Landing],
+        contents: Mapping[str, bytes],
+        wanted: set[Fingerprint],
+        known: Counter[Fingerprint],
+    ) -> dict[Fingerprint, str]:
+        """For each site the oldest of the newest versions that all have it."""
+        by: dict[Fingerprint, str] = {}
+        left = set(wanted)
+        for landing in reversed(versions):
+            entry = landing.touches[path]
+            sites = self._scan({path: entry}, contents) if entry is not None else ()
+            there = Counter(map(fingerprint, sites))
+            left = {each for each in left if there[each] > known[each]}
+            if not left:
+                break
+            by |= dict.fromkeys(left, landing.commit.id)
+        return by
+
+
+def _site_key(path: str, entry: TreeEntry) -> str:
+    return f"{entry.oid} {path}"
+
+
+def _is_list(answer: Any) -> bool:
+    return isinstance(answer, list)
+
+
+def _brought_on(line: frozenset[str]) -> Callable[[Any], bool]:
+    """Whether the commits that were named are on the line: a branch may have been rewritten."""
+    return lambda told: isinstance(told, list) and all(row[-1] in line for row in told)

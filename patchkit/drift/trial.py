@@ -18,16 +18,16 @@ from patchkit.errors import BadInputError
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import entries_at
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
-from patchkit.gitcmd.tree_view import Terrain
+from patchkit.gitcmd.trees import TreeView
 from patchkit.model.objects import SUBMODULE_MODE
 from patchkit.recipes.generate import Generator
-from patchkit.upstream.history import Along, Bring, tree_of
+from patchkit.upstream.history import Bring, HistoryReader, tree_of
 
 
 class Trial(Struct, frozen=True):
     """Carries `series` along a history; `trials` has what was carried before."""
 
-    along: Along
+    along: HistoryReader
     series: WatchedSeries
     trials: Trials
 
@@ -60,7 +60,7 @@ class Trial(Struct, frozen=True):
                 history.base(commit),
                 series.patches,
                 generator,
-                past=_Bringing(between, along, commit),
+                past=_FetchingPast(between, along, commit),
                 remembered=series.remembered,
             )
         except (MissingObjectError, BadInputError):
@@ -70,7 +70,7 @@ class Trial(Struct, frozen=True):
 
 def _bring_scope(reader: ObjectReader, tree: str, generator: Generator, bring: Bring) -> None:
     """Bring all files of a tree at which recipes look."""
-    files = Terrain(reader, tree).files()
+    files = TreeView(reader, tree).files()
     bring(
         entry.oid
         for path, entry in files.items()
@@ -80,11 +80,11 @@ def _bring_scope(reader: ObjectReader, tree: str, generator: Generator, bring: B
     reader.close()  # a git that runs need not see new packs
 
 
-class _Bringing(Struct, frozen=True):
+class _FetchingPast(Struct, frozen=True):
     """A Past that brings the files that it names, before they are read."""
 
     past: Between
-    along: Along
+    along: HistoryReader
     commit: str
 
     def renamed(self, path: str) -> str | None:

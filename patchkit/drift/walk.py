@@ -23,7 +23,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
 from patchkit.recipes.rule import Recipe
 from patchkit.stack.build import SeriesPatch, patch_changes
-from patchkit.upstream.history import Along, blobs_of
+from patchkit.upstream.history import HistoryReader, blobs_of
 
 #: So many commits' versions of files are in memory together.
 _READ_AT_ONCE = 100
@@ -101,7 +101,7 @@ class Walker:
 
     def __init__(
         self,
-        along: Along,
+        along: HistoryReader,
         series: WatchedSeries,
         *,
         quick: bool,

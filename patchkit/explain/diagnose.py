@@ -4,7 +4,8 @@ may be now and which names were changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import PurePosixPath
@@ -15,23 +16,179 @@ from patchkit.explain.explanation import (
     Cause,
     FileExplanation,
     HunkExplanation,
+    Mismatch,
     MovedPath,
     PatchExplanation,
     RenamedName,
 )
-from patchkit.explain.failed_hunks import apply_rewordings, explain_hunk, find_hunk, line_pairs
 from patchkit.explain.origin import Results, find_origin
 from patchkit.gitcmd.commit_history import find_rename
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.apply_changes import Blobs, apply_changes
+from patchkit.model.lint import numbered_lines
 from patchkit.model.outcome import Clash, FileResult, PatchResult, Reason, Status
-from patchkit.model.patch import FileChange
+from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.revision import reverse_changes
-from patchkit.model.similarity import Rewording, changed_names, find_rewordings
+from patchkit.model.similarity import (
+    Difference,
+    Pair,
+    Rewording,
+    SimilarLines,
+    changed_names,
+    differences,
+    explains,
+    find_exact,
+    find_place,
+    find_rewordings,
+    pair_lines,
+)
 from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import SeriesPatch, Stack, patch_changes
+
+# Why one hunk has no place in its file: the nearest thing to it, and how that differs.
+
+
+_WORD = re.compile(rb"\w")
+
+
+def explain_hunk(
+    terrain: TreeView,
+    path: str,
+    hunk: Hunk,
+    number: int,
+    *,
+    clash: Clash | None = None,
+    elsewhere: Callable[[], Sequence[str]] = tuple,
+) -> HunkExplanation:
+    """Look for the hunk's lines in the file `path`, then in those that `elsewhere` names.
+
+    `clash` knows what stands at the recorded place, for want of a better one.
+    """
+    lines = terrain.lines(path)
+    place_path, place = path, find_hunk(terrain, path, hunk)
+    if place is None:
+        place_path, place = _find_elsewhere(terrain, hunk, elsewhere(), path)
+    if place is not None:
+        differ = differences(hunk.preimage, terrain.lines(place_path), place)
+    else:
+        differ = _at_recorded_place(hunk, clash)
+    added, present = count_present(hunk, terrain, place_path)
+    return HunkExplanation(
+        number=number,
+        line=hunk.line,
+        recorded=hunk.old_start,
+        cause=_cause(hunk, lines, place, differ, moved=place_path != path),
+        place_path=place_path,
+        place=place,
+        mismatches=_mismatches(differ, hunk),
+        added=added,
+        present=present,
+    )
+
+
+def find_hunk(terrain: TreeView, path: str, hunk: Hunk) -> SimilarLines | None:
+    """The stretch of a file that is most like what the hunk expects."""
+    lines = terrain.lines(path)
+    return find_place(hunk.preimage, lines, near=hunk.old_start, index=terrain.index(path))
+
+
+def is_contained(hunk: Hunk, lines: Sequence[bytes]) -> bool:
+    """Whether what the hunk leaves behind stands in the file, and it is not only context."""
+    at = find_exact(hunk.postimage, lines, near=hunk.new_start)
+    return at is not None and hunk.preimage != hunk.postimage
+
+
+def count_present(hunk: Hunk, terrain: TreeView, path: str) -> tuple[int, int]:
+    """(added lines with words in them, how many of these the file has already)."""
+    added = {line[1:].strip() for line in hunk.lines if line[:1] == b"+" and _WORD.search(line)}
+    kept = {line.strip() for line in hunk.preimage}
+    added -= kept
+    have = {line.strip() for line in terrain.lines(path)} if added else set()
+    return len(added), len(added & have)
+
+
+def line_pairs(explanation: HunkExplanation) -> list[Pair]:
+    """The lines that stand reworded in the file, each with its present form."""
+    return [
+        pair
+        for mismatch in explanation.mismatches
+        for _, pair in pair_lines(explanation.place_path, mismatch.expected, mismatch.found)
+    ]
+
+
+def apply_rewordings(
+    explanation: HunkExplanation, rewordings: Sequence[Rewording]
+) -> HunkExplanation:
+    """The explanation with cause REWORDED where the renamings make up for all that differs."""
+    if explanation.cause is not Cause.CHANGED or not rewordings:
+        return explanation
+    for mismatch in explanation.mismatches:
+        pairs = pair_lines(explanation.place_path, mismatch.expected, mismatch.found)
+        whole = len(pairs) == len(mismatch.expected) == len(mismatch.found)
+        if not whole or not all(explains(pair, rewordings) for _, pair in pairs):
+            return explanation
+    return replace(explanation, cause=Cause.REWORDED)
+
+
+def _find_elsewhere(
+    terrain: TreeView, hunk: Hunk, paths: Sequence[str], default: str
+) -> tuple[str, SimilarLines | None]:
+    found = [(path, place) for path in paths if (place := find_hunk(terrain, path, hunk))]
+    # half of a hunk's lines in a file of another name is a coincidence too often
+    good = [(path, place) for path, place in found if place.similarity >= 0.7]
+    return max(good, key=lambda each: each[1].similarity, default=(default, None))
+
+
+def _at_recorded_place(hunk: Hunk, clash: Clash | None) -> tuple[Difference, ...]:
+    if clash is None:
+        return ()
+    return (Difference(tuple(hunk.preimage), clash.found, 0, clash.found_at),)
+
+
+def _mismatches(differ: Sequence[Difference], hunk: Hunk) -> tuple[Mismatch, ...]:
+    numbers = [number for number, line in numbered_lines(hunk) if line[:1] != b"+"]
+    return tuple(
+        Mismatch(
+            each.expected,
+            tuple(numbers[each.expected_at : each.expected_at + len(each.expected)]),
+            each.found,
+            each.found_at,
+        )
+        for each in differ
+    )
+
+
+def _misses_anchor(hunk: Hunk, lines: Sequence[bytes], place: SimilarLines) -> bool:
+    """Whether git wants the hunk at an end of the file, and its lines stand elsewhere."""
+    at_start = hunk.old_start <= 1 and place.start != 1
+    at_end = hunk.lines[-1][:1] != b" " and place.end != len(lines) + 1
+    return at_start or at_end
+
+
+def _cause(  # noqa: PLR0911 -- a decision list reads best flat
+    hunk: Hunk,
+    lines: Sequence[bytes],
+    place: SimilarLines | None,
+    differ: Sequence[Difference],
+    *,
+    moved: bool,
+) -> Cause:
+    if is_contained(hunk, lines):
+        return Cause.CONTAINED
+    if place is None:
+        return Cause.GONE
+    if moved:
+        return Cause.MOVED
+    if not differ:
+        return Cause.ANCHORED if _misses_anchor(hunk, lines, place) else Cause.ORDER
+    if all(each.line_ends_only for each in differ):
+        return Cause.LINE_ENDS
+    if all(each.whitespace_only for each in differ):
+        return Cause.WHITESPACE
+    return Cause.CHANGED
+
 
 # Where a file that a patch names may be now: by its name, its contents, or git's history.
 
@@ -50,7 +207,7 @@ LIKELY = 0.5
 
 
 def find_moves(
-    terrain: Terrain, change: FileChange, *, base: str, history: Repository | None
+    terrain: TreeView, change: FileChange, *, base: str, history: Repository | None
 ) -> tuple[MovedPath, ...]:
     """Paths where the file `change.old_path` may be now, the likeliest first.
 
@@ -73,7 +230,7 @@ def find_moves(
     return tuple(likely[:_SHOWN])
 
 
-def candidates(terrain: Terrain, change: FileChange) -> list[str]:
+def candidates(terrain: TreeView, change: FileChange) -> list[str]:
     """Paths worth a look: the same blob, then the same name, then neighbours of the same kind."""
     path = change.old_path or change.path
     folder, _, name = path.rpartition("/")
@@ -92,7 +249,7 @@ def candidates(terrain: Terrain, change: FileChange) -> list[str]:
     return [each for each in dict.fromkeys(found) if each != path]
 
 
-def _compare(terrain: Terrain, change: FileChange, path: str) -> MovedPath:
+def _compare(terrain: TreeView, change: FileChange, path: str) -> MovedPath:
     entry = terrain.tree.entry(path)
     if entry is not None and _is_blob(change, entry.oid):
         return MovedPath(path, 1.0, "same contents")
@@ -126,7 +283,7 @@ def _nearest(path: str, others: Iterable[str], limit: int) -> list[str]:
 
 
 def renamed_names(
-    terrain: Terrain, files: Sequence[FileExplanation], rewordings: Sequence[Rewording]
+    terrain: TreeView, files: Sequence[FileExplanation], rewordings: Sequence[Rewording]
 ) -> tuple[RenamedName, ...]:
     """The renamings that explain hunks, those that explain most first."""
     reworded = [h for file in files for h in file.hunks if h.cause is Cause.REWORDED]
@@ -135,7 +292,7 @@ def renamed_names(
 
 
 def _renamed(
-    terrain: Terrain, rewording: Rewording, hunks: Sequence[HunkExplanation]
+    terrain: TreeView, rewording: Rewording, hunks: Sequence[HunkExplanation]
 ) -> RenamedName:
     change = (rewording.expected, rewording.found)
     explained = [h for h in hunks if any(change in changed_names(p) for p in line_pairs(h))]
@@ -150,7 +307,7 @@ def _renamed(
     )
 
 
-def _exists(terrain: Terrain, name: str) -> bool | None:
+def _exists(terrain: TreeView, name: str) -> bool | None:
     """Whether the tree has a module or folder of that name, at its top or in a source folder."""
     path = "/" + name.replace(".", "/")
     if "/" not in path[1:]:
@@ -173,7 +330,7 @@ def explain_stack(
     """
     if stack.clean:
         return ()
-    terrain = Terrain(Overlay(source, stack.objects), stack.tree)
+    terrain = TreeView(Overlay(source, stack.objects), stack.tree)
     return tuple(
         explain_patch(
             terrain, patch, outcome, base=stack.base.commit, history=history, results=results
@@ -184,7 +341,7 @@ def explain_stack(
 
 
 def explain_patch(
-    terrain: Terrain,
+    terrain: TreeView,
     patch: SeriesPatch,
     outcome: PatchResult,
     *,
@@ -216,7 +373,7 @@ def explain_patch(
 
 
 def _explain_file(
-    terrain: Terrain,
+    terrain: TreeView,
     change: FileChange,
     outcome: FileResult,
     base: str,
@@ -242,7 +399,7 @@ def _explain_file(
 
 
 def _explain_hunks(
-    terrain: Terrain, change: FileChange, clashes: Sequence[Clash], moves: Sequence[MovedPath]
+    terrain: TreeView, change: FileChange, clashes: Sequence[Clash], moves: Sequence[MovedPath]
 ) -> tuple[HunkExplanation, ...]:
     if clashes[0].reason is Reason.MISSING:
         # the file is gone: how its hunks fit the likeliest place where it may be now
@@ -269,7 +426,7 @@ def _explain_hunks(
     )
 
 
-def _undoes(terrain: Terrain, changes: Sequence[FileChange]) -> bool:
+def _undoes(terrain: TreeView, changes: Sequence[FileChange]) -> bool:
     """Whether the tree is as the changes leave it: all of them can be undone exactly."""
     undo = reverse_changes(changes)
     try:

@@ -15,7 +15,7 @@ from patchkit.gitcmd.commit_history import best_match
 from patchkit.gitcmd.first_parent import versions
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.tree_view import Terrain
+from patchkit.gitcmd.trees import TreeView
 from patchkit.model.patch import FileChange
 
 #: path -> [(blob id as a patch's index line says, the patch's name)], of results
@@ -25,7 +25,7 @@ _SHORT = 7  # hex digits; of fewer, ids of different blobs begin alike too easil
 
 
 def find_origin(
-    terrain: Terrain,
+    terrain: TreeView,
     changes: Iterable[FileChange],
     *,
     base: str,
@@ -73,7 +73,7 @@ def _wanted(changes: Iterable[FileChange]) -> dict[str, str]:
     }
 
 
-def _blob_at(terrain: Terrain, path: str) -> str:
+def _blob_at(terrain: TreeView, path: str) -> str:
     entry = terrain.tree.entry(path)
     return "" if entry is None else entry.oid
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from patchkit.errors import SurroundingsError
-from patchkit.gitcmd.diffs import objects_directory
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
+from patchkit.gitcmd.trees import objects_directory
 
 
 @contextmanager

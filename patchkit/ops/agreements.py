@@ -68,7 +68,7 @@ def broken_by_moving(
         return ()
     from patchkit.drift.broken_calls import find_broken_contracts  # noqa: PLC0415
     from patchkit.upstream.history import (  # noqa: PLC0415
-        Along,
+        HistoryReader,
         bring_blobs,
         open_history,
     )
@@ -83,7 +83,7 @@ def broken_by_moving(
         with ExitStack() as stack:
             partners, given = partners_of(manifest, store, progress, stack)
             reader = stack.enter_context(ObjectReader(history.repository))
-            along = Along(history, reader, bring)
+            along = HistoryReader(history, reader, bring)
             found = find_broken_contracts(along, component.name, partners, given, store.cache)
     except (BadInputError, SurroundingsError) as error:
         what = f"calls between components were not looked at: {error.problems[0].what}"
@@ -108,8 +108,11 @@ def partners_of(
 
     Their objects can be read until `stack` is closed. BadInputError if a stack is broken.
     """
-    from patchkit.guards.contracts.agreement import Partner  # noqa: PLC0415
-    from patchkit.guards.contracts.declared_packages import modules_asked_for, modules_of  # noqa: PLC0415
+    from patchkit.guards.contracts.agreement import (  # noqa: PLC0415
+        Partner,
+        modules_asked_for,
+        modules_of,
+    )
 
     given = set(modules_of(whole_environment(manifest).versions))
     partners: list[Partner] = []

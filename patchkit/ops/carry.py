@@ -26,7 +26,7 @@ from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.worktree import git_folder
+from patchkit.gitcmd.trees import git_folder
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import unsafe_path
 from patchkit.model.objects import Base, encode_path

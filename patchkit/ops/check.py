@@ -18,7 +18,7 @@ from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
 from patchkit.explain.origin import Results, find_edit, find_origin, results_of
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.lint import Finding, Severity, lint_patch
@@ -215,7 +215,7 @@ def _check_patches(
     for patch, outcome in zip(series.patches, stack.outcomes, strict=True):
         origin = None
         if outcome.made_for_another_base:
-            terrain = Terrain(overlay, tree)
+            terrain = TreeView(overlay, tree)
             origin = _origin(terrain, patch, stack.base.commit, history, tools.results)
             origin = tools.missing(origin, earlier)
         check = PatchCheck(
@@ -296,7 +296,7 @@ def _is_repinned(task: _Task, base: str) -> bool:
 
 
 def _origin(
-    terrain: Terrain,
+    terrain: TreeView,
     patch: LoadedPatch,
     base: str,
     history: Repository,

@@ -12,9 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
-from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.worktree import tracked_tree
+from patchkit.gitcmd.trees import diff_trees, tracked_tree
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.patch import FileChange, Kind

@@ -13,7 +13,7 @@ from msgspec import Struct
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.process import MINIMUM_GIT, require_git
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.machine.ascend import DEFAULT_HOME, AscendHost, TargetPython, ask_python
 from patchkit.machine.compatibility import (
     FINDINGS,
@@ -177,7 +177,7 @@ def _component(
             base = store.base(component, progress)
             patches = load_series(manifest, component, store, progress).series_patches
             stack = build_stack(reader, base, patches)
-            tree = Terrain(Overlay(reader, stack.objects), stack.tree)
+            tree = TreeView(Overlay(reader, stack.objects), stack.tree)
             requirements = read_requirements(tree.data, component.install)
     except PatchkitError as error:
         yield _unseen(component, str(error.problems[0]), check)

@@ -23,8 +23,6 @@ from patchkit.drift.drift_report import (
     TrendPoint,
 )
 from patchkit.drift.forecast_cache import open_trials, open_verdicts
-from patchkit.drift.new_sites import FoundSite, find_new_sites, made_by
-from patchkit.drift.override_targets import find_moved_targets
 from patchkit.drift.record import (
     KEPT,
     Line,
@@ -35,7 +33,13 @@ from patchkit.drift.record import (
     compare,
     read_record,
 )
-from patchkit.drift.silent_changes import find_suspicions
+from patchkit.drift.silent_changes import (
+    FoundSite,
+    find_moved_targets,
+    find_new_sites,
+    find_suspicions,
+    made_by,
+)
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import (
     Walk,
@@ -57,9 +61,13 @@ from patchkit.errors import (
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.guards.overrides.calls import Replacements
 from patchkit.guards.overrides.override_review import TreeAt, read_replacements
-from patchkit.guards.residual.baseline import fingerprint, load_baseline
-from patchkit.guards.residual.review import ReviewState, review_sites
-from patchkit.guards.residual.scan import lint_rules
+from patchkit.guards.residual import (
+    ReviewState,
+    fingerprint,
+    lint_rules,
+    load_baseline,
+    review_sites,
+)
 from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
@@ -73,7 +81,7 @@ from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
 from patchkit.upstream.git import LATEST
-from patchkit.upstream.history import Along, Bring, History, bring_blobs, open_history
+from patchkit.upstream.history import Bring, History, HistoryReader, bring_blobs, open_history
 from patchkit.upstream.store import Store
 
 # Silent drift, without a conflict: new code that patches should cover, and replaced functions that
@@ -104,7 +112,7 @@ def is_watched(manifest: Manifest, component: Component) -> bool:
 
 
 def find_silent_drift(
-    watched: Watched, along: Along, store: Store, progress: Progress
+    watched: Watched, along: HistoryReader, store: Store, progress: Progress
 ) -> SilentDrift:
     """Compare the tip with the pin; fetches components that replace code of this one."""
     unseen: list[str] = []
@@ -129,7 +137,7 @@ def find_silent_drift(
 
 
 def _contracts(
-    watched: Watched, along: Along, store: Store, progress: Progress
+    watched: Watched, along: HistoryReader, store: Store, progress: Progress
 ) -> tuple[BrokenContract, ...]:
     if watched.component.contracts is None:
         return ()
@@ -141,7 +149,7 @@ def _contracts(
         return find_broken_contracts(along, name, partners, given, store.cache)
 
 
-def _sites(watched: Watched, along: Along, store: Store) -> tuple[NewSite, ...]:
+def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSite, ...]:
     """The new sites that nobody has reviewed and no recipe takes care of."""
     manifest, component, patches = watched.manifest, watched.component, watched.patches
     rules = lint_rules(manifest.root, component.residual.rules, patches)
@@ -158,7 +166,7 @@ def _sites(watched: Watched, along: Along, store: Store) -> tuple[NewSite, ...]:
     return tuple(_told(unseen, along))
 
 
-def _told(found: Sequence[FoundSite], along: Along) -> Iterator[NewSite]:
+def _told(found: Sequence[FoundSite], along: HistoryReader) -> Iterator[NewSite]:
     ids = list(dict.fromkeys(each.by for each in found if each.by))
     by: dict[str, Landed] = dict(zip(ids, landed_of(along.history, ids), strict=True))
     for each in found:
@@ -318,8 +326,8 @@ class _Looking(Struct, frozen=True):
         return bring
 
     @property
-    def along(self) -> Along:
-        return Along(self.history, self.reader, self.bring)
+    def along(self) -> HistoryReader:
+        return HistoryReader(self.history, self.reader, self.bring)
 
 
 def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:

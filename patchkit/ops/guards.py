@@ -11,8 +11,8 @@ from datetime import date
 from msgspec import Struct
 
 from patchkit.errors import BadInputError
-from patchkit.gitcmd.tree_view import Overlay
-from patchkit.guards.verify.syntax import parse_findings, well_formed_files
+from patchkit.gitcmd.trees import Overlay
+from patchkit.guards.syntax import parse_findings, well_formed_files
 from patchkit.manifest.values import Component, Manifest, RunStep
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.progress import Progress
@@ -69,7 +69,7 @@ def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding
     steps = guarded.component.verify
     if not steps:
         return
-    from patchkit.guards.verify.steps import (
+    from patchkit.guards.verify import (
         Verifying,
         not_run_findings,
         run_findings,
@@ -90,9 +90,13 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     manifest, component = guarded.manifest, guarded.component
     if not component.residual.rules and not any(each.has_recipe for each in guarded.generated):
         return
-    from patchkit.guards.residual.baseline import load_baseline
-    from patchkit.guards.residual.review import residual_findings, review_sites
-    from patchkit.guards.residual.scan import lint_rules, scan_once
+    from patchkit.guards.residual import (
+        lint_rules,
+        load_baseline,
+        residual_findings,
+        review_sites,
+        scan_once,
+    )
     from patchkit.ops.residual import baseline_path
 
     rules = lint_rules(manifest.root, component.residual.rules, guarded.generated)

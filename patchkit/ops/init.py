@@ -43,7 +43,7 @@ from patchkit.manifest.write import component_data
 from patchkit.manifest.yaml_nodes import parse
 from patchkit.model.names import is_component_name
 from patchkit.templates.environments import render_template
-from patchkit.upstream.git import LATEST, Named, Refs, find_ref, is_pattern, list_refs
+from patchkit.upstream.git import LATEST, NamedCommit, Refs, find_ref, is_pattern, list_refs
 from patchkit.upstream.index import sdist_hash
 
 _SCHEMA = "manifest.schema.json"
@@ -165,7 +165,7 @@ def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
     return NewUpstream(name, GitSource(url), GitPin(named.commit), _followed(ref, named, refs))
 
 
-def _followed(ref: str, named: Named, refs: Refs) -> str | None:
+def _followed(ref: str, named: NamedCommit, refs: Refs) -> str | None:
     """What `track` says of a name that moves: a branch or a pattern; in full where a tag is too."""
     if is_pattern(ref):
         return ref

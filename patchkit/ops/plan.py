@@ -34,17 +34,16 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.progress import Progress
 from patchkit.parallel import in_parallel
-from patchkit.planning.combine import Option, clashes, combine
-from patchkit.planning.effort import reaches, tried, walk_stack
+from patchkit.planning.combine import Option, clashes, combine, reaches, tried, walk_stack
 from patchkit.planning.metadata import Metadata
 from patchkit.planning.plan_report import (
     ChosenCommit,
     Combination,
+    CommitRange,
     Declaration,
     Effort,
+    FarthestCommit,
     MetadataRequirement,
-    Reach,
-    Stretch,
     UnmetRequirement,
 )
 from patchkit.recipes.generate import load_generator
@@ -52,7 +51,7 @@ from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.git import LATEST, list_refs
-from patchkit.upstream.history import Along, History, bring_blobs, open_history
+from patchkit.upstream.history import History, HistoryReader, bring_blobs, open_history
 from patchkit.upstream.store import Store
 
 # They wait for the network; what remains is one at a time in any case.
@@ -84,8 +83,8 @@ class ComponentPlan(Struct, frozen=True):
     touching: int = 0
     version: str = ""
     tip_version: str = ""
-    reaches: tuple[Reach, ...] = ()
-    stretches: tuple[Stretch, ...] = ()
+    reaches: tuple[FarthestCommit, ...] = ()
+    stretches: tuple[CommitRange, ...] = ()
     skipped: str = ""
     problems: tuple[Problem, ...] = ()
 
@@ -184,7 +183,7 @@ class _Walked(Struct, frozen=True):
     """What stands along a branch: states of the stack, and what metadata declares from where."""
 
     route: Route
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[CommitRange, ...]
     declared: Sequence[tuple[int, Declaration]]
     at_pin: Declaration
 
@@ -203,7 +202,7 @@ def _walked(
         bring_blobs(store, component, history, blobs, tools.progress)
 
     with ObjectReader(history.repository) as reader:
-        along = Along(history, reader, bring)
+        along = HistoryReader(history, reader, bring)
         metadata = Metadata(
             along, component, series.series_patches, partial(_tags, component, store)
         )

@@ -14,7 +14,7 @@ from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.tree_view import Overlay
+from patchkit.gitcmd.trees import Overlay
 from patchkit.manifest.edit import add_patch
 from patchkit.manifest.values import Component, Manifest
 from patchkit.manifest.write import block_yaml

@@ -19,7 +19,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.process import user_identity
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.worktree import tracked_tree
+from patchkit.gitcmd.trees import tracked_tree
 from patchkit.manifest.values import Component, Manifest, path_below
 from patchkit.model.progress import Progress
 from patchkit.model.revision import interdiff

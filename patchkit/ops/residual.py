@@ -11,21 +11,21 @@ from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
-from patchkit.guards.residual.baseline import (
+from patchkit.guards.residual import (
     Baseline,
-    ReviewedArea,
-    baseline_bytes,
-    load_baseline,
-)
-from patchkit.guards.residual.review import (
     ResidualSite,
     Review,
+    ReviewedArea,
     ReviewState,
+    Scan,
+    baseline_bytes,
+    lint_rules,
+    load_baseline,
     review_sites,
+    scan_once,
     with_reviewed,
     without,
 )
-from patchkit.guards.residual.scan import Scan, lint_rules, scan_once
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean

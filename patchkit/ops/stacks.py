@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.line_history import Attribution, PatchDependency
 from patchkit.model.progress import Progress
@@ -27,13 +27,13 @@ class BuiltStack(Struct, frozen=True):
     source: Overlay
 
     @property
-    def tip(self) -> Terrain:
+    def tip(self) -> TreeView:
         """The tree after the last patch that applies."""
-        return Terrain(self.source, self.stack.tree)
+        return TreeView(self.source, self.stack.tree)
 
     def attribute(self) -> tuple[Attribution, tuple[PatchDependency, ...]]:
         """Where each line comes from, and which patches need which."""
-        attribution = Attribution(Terrain(self.source, self.stack.base.tree).data)
+        attribution = Attribution(TreeView(self.source, self.stack.base.tree).data)
         needs: list[PatchDependency] = []
         pairs = zip(self.series.series_patches, self.stack.outcomes, strict=True)
         for number, (patch, outcome) in enumerate(pairs, 1):

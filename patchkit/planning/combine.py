@@ -1,8 +1,8 @@
-"""Choose one commit for each of several components: the newest ones that fit each other.
+"""How far each amount of work reaches along a branch, and one commit for each component.
 
-What does not fit is what metadata says: a component's requirement of another one's version, and
-requirements of two components of a third that no version meets. What today's pins do not meet
-either stops nobody; it is told.
+The chosen commits are the newest that fit each other by what metadata says: a component's
+requirement of another one's version, and requirements of two components of a third that no version
+meets. What today's pins do not meet either stops nobody; it is reported.
 """
 
 from __future__ import annotations
@@ -11,11 +11,28 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from patchkit.drift.describe import landed_of
+from patchkit.drift.drift_report import PatchForecast
+from patchkit.drift.follow import Route
+from patchkit.drift.trial import Trial
+from patchkit.drift.walk import Walker, WatchedSeries
 from patchkit.machine.requirements import satisfies
-from patchkit.planning.plan_report import Declaration, Effort, Grade, UnmetRequirement
+from patchkit.planning.metadata import Metadata
+from patchkit.planning.plan_report import (
+    CommitRange,
+    Declaration,
+    Effort,
+    FarthestCommit,
+    Grade,
+    UnmetRequirement,
+    effort_of,
+    stays,
+)
+from patchkit.upstream.history import History, HistoryReader
 
 _GRADES = tuple(Grade)
 _MORE = ".0.0.1"  # a version right above another one
@@ -185,3 +202,106 @@ class _Search(Struct):
             found = clashes(one, a, other, b)
             self._fits[key] = all(_about(clash) in self.known for clash in found)
         return self._fits[key]
+
+
+# From a walk over a branch to how far each amount of hand work reaches.
+
+
+# So many commits are carried to for one component; what is said of others is the forecast.
+_MOST = 24
+
+
+def walk_stack(
+    along: HistoryReader, series: WatchedSeries, metadata: Metadata | None = None
+) -> tuple[Route, tuple[CommitRange, ...]]:
+    """Forecast every state of the files between the fork and the tip; `metadata` sees them, too."""
+    walker = Walker(along, series, quick=False)
+    names = [patch.name for patch in series.patches]
+    found: list[tuple[int, tuple[PatchForecast, ...]]] = []
+    for position, verdicts in walker.judge_all():
+        pairs = zip(names, verdicts, strict=True)
+        patches = tuple(verdict.forecast(name) for name, verdict in pairs)
+        if not found or patches != found[-1][1]:
+            found.append((position, patches))
+        if metadata is not None:
+            metadata.note(position, walker.forecaster)
+    return walker.route, _stretches(found, len(walker.route.line.commits))
+
+
+def tried(stretches: Sequence[CommitRange], route: Route, trial: Trial) -> tuple[CommitRange, ...]:
+    """The stretches, as carrying has those that reach farthest for some amount of work.
+
+    And those behind each of them, which are said to take more.
+    """
+    told = list(stretches)
+    for _ in range(_MOST):
+        stretch = _to_try(told)
+        if stretch is None:
+            break
+        patches = trial.carry_to(route.commit(stretch.last))
+        told[told.index(stretch)] = _as_found(stretch, patches)
+    return tuple(told)
+
+
+def _to_try(stretches: Sequence[CommitRange]) -> CommitRange | None:
+    """The next one to carry to, the newest first."""
+    best = farthest(stretches)
+    untried = [each for each in best if not each.tried]
+    if not untried:
+        ends = {each.last + 1 for each in best}
+        untried = [each for each in stretches if each.first in ends and not each.tried]
+    return untried[-1] if untried else None
+
+
+def _as_found(stretch: CommitRange, patches: tuple[PatchForecast, ...] | None) -> CommitRange:
+    if patches is None:
+        return replace(stretch, tried=True)
+    return replace(stretch, effort=effort_of(patches), patches=patches, tried=True)
+
+
+def reaches(
+    history: History, route: Route, stretches: Sequence[CommitRange]
+) -> tuple[FarthestCommit, ...]:
+    """How far each amount of work reaches, from the least to what the tip takes.
+
+    An amount that reaches no farther than less work is left out.
+    """
+    best = farthest(stretches)
+    length = len(route.line.commits)
+    ids = (route.line.start, *route.line.commits)
+    wanted = [ids[each.last] for each in best]
+    wanted += [ids[min(each.last + 1, length)] for each in best]
+    landed = landed_of(history, wanted)
+    return tuple(
+        FarthestCommit(
+            grade=each.effort.grade,
+            effort=each.effort,
+            position=each.last,
+            behind=length - each.last,
+            commit=landed[number],
+            stopped_by=landed[len(best) + number] if each.last < length else None,
+            patches=tuple(patch for patch in each.patches if not stays(patch)),
+            tried=each.tried,
+        )
+        for number, each in enumerate(best)
+    )
+
+
+def farthest(stretches: Sequence[CommitRange]) -> list[CommitRange]:
+    """The stretch that reaches farthest for each amount of work, from the least."""
+    best: list[CommitRange] = []
+    for stretch in sorted(stretches, key=lambda each: (each.effort.level, -each.last)):
+        if not best or stretch.last > best[-1].last:
+            best.append(stretch)
+    return best
+
+
+def _stretches(
+    found: Sequence[tuple[int, tuple[PatchForecast, ...]]], length: int
+) -> tuple[CommitRange, ...]:
+    firsts = [position for position, _ in found]
+    lasts = [*(first - 1 for first in firsts[1:]), length]
+    return tuple(
+        CommitRange(first, last, effort_of(patches), patches)
+        for (first, patches), last in zip(found, lasts, strict=True)
+    )

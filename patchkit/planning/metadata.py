@@ -27,7 +27,7 @@ from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, lines_of
 from patchkit.model.tree import ObjectSource, Overlay, Tree
 from patchkit.planning.plan_report import Declaration, MetadataRequirement
 from patchkit.stack.build import SeriesPatch, build_stack
-from patchkit.upstream.history import Along, tree_of
+from patchkit.upstream.history import HistoryReader, tree_of
 
 # Declarations in the files of one commit. A version that only tags know is unknown here: see
 # `TaggedVersions`.
@@ -392,7 +392,7 @@ class Metadata:
 
     def __init__(
         self,
-        along: Along,
+        along: HistoryReader,
         component: Component,
         patches: Sequence[SeriesPatch],
         tags: AskTags | None = None,

@@ -47,7 +47,7 @@ class Effort(Struct, frozen=True, order=True):
         return list(Grade).index(self.grade) + max(0, self.conflicts - 1)
 
 
-class Stretch(Struct, frozen=True):
+class CommitRange(Struct, frozen=True):
     """Commits `first` to `last` of the line, on all of which the same becomes of the stack.
 
     `tried`: the last one was carried to, with all that a bump knows.
@@ -62,7 +62,7 @@ class Stretch(Struct, frozen=True):
     tried: bool = False
 
 
-class Reach(Struct, frozen=True):
+class FarthestCommit(Struct, frozen=True):
     """The newest commit that takes no more than so much work.
 
     `commit` is at `position` of the line, `behind` commits before the tip. `patches` are those that

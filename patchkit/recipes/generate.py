@@ -17,7 +17,7 @@ from patchkit.errors import BadInputError, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.header import format_header, is_trailers
@@ -74,7 +74,7 @@ def read_paths(source: ObjectSource, tree: str, paths: Collection[str]) -> dict[
 
 
 def _read(source: ObjectSource, tree: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    files = Terrain(source, tree).files()
+    files = TreeView(source, tree).files()
     oids = {p: entry.oid for p, entry in files.items() if entry.mode in _REGULAR and wanted(p)}
     blobs = dict(source.read_many(sorted(set(oids.values())), "blob"))
     return {path: blobs[oid] for path, oid in sorted(oids.items())}

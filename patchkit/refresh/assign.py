@@ -22,8 +22,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.trees import diff_trees
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.line_history import EditNeighbours, VersionEdit, Weave, weave
 from patchkit.model.objects import (

@@ -18,7 +18,7 @@ from patchkit.disk.files import LARGEST_PATCH, read_plain
 from patchkit.errors import BadInputError, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.gitcmd.worktree import git_folder, tracked_tree
+from patchkit.gitcmd.trees import git_folder, tracked_tree
 from patchkit.model.header import format_header
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import is_patch_name, new_name, slug

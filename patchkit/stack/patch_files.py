@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from patchkit.gitcmd.diffs import diff_trees
 from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.trees import diff_trees
 from patchkit.model.diff_parse import parse_diff, split_lines
 from patchkit.model.header import format_header
 from patchkit.model.header_edit import reword

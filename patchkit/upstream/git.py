@@ -73,7 +73,7 @@ class Refs(Struct, frozen=True):
         return max(tags, key=version_order, default="").removeprefix(_TAGS)
 
 
-class Named(Struct, frozen=True):
+class NamedCommit(Struct, frozen=True):
     """What a name means: a commit, and the full name of its ref, "" if it was named by its id."""
 
     ref: str
@@ -111,7 +111,9 @@ def list_refs(source: GitSource, stop: Stop | None = None, *, wanted: str = "") 
     raise SurroundingsError(*problems)
 
 
-def find_ref(refs: Refs, wanted: str, known: Callable[[str], str | None] | None = None) -> Named:
+def find_ref(
+    refs: Refs, wanted: str, known: Callable[[str], str | None] | None = None
+) -> NamedCommit:
     """What `wanted` names: a branch, a tag, a commit id, or the newest ref that a pattern matches.
 
     A pattern without a place (`v*`) is one of tags. `known` gives the commit whose id begins so, if
@@ -119,16 +121,18 @@ def find_ref(refs: Refs, wanted: str, known: Callable[[str], str | None] | None 
     several at different commits (a branch and a tag, a tag that looks like a short id), with all.
     """
     if COMMIT_ID.fullmatch(wanted):
-        return Named("", wanted)
+        return NamedCommit("", wanted)
     if is_pattern(wanted):
         return _newest(refs, wanted)
     found = [
-        Named(place, refs.commits[place]) for place in _places(wanted) if place in refs.commits
+        NamedCommit(place, refs.commits[place])
+        for place in _places(wanted)
+        if place in refs.commits
     ]
     if is_short_id(wanted):
         commits = {oid for oid in refs.commits.values() if oid.startswith(wanted)}
         commits |= {oid for oid in [known(wanted) if known else None] if oid is not None}
-        found += [Named("", oid) for oid in sorted(commits)]
+        found += [NamedCommit("", oid) for oid in sorted(commits)]
     if not found:
         raise _missing(refs, wanted)
     if len({each.commit for each in found}) > 1:
@@ -168,14 +172,14 @@ def _places(name: str) -> list[str]:
     return [*placed, _HEADS + name, _TAGS + name]
 
 
-def _newest(refs: Refs, pattern: str) -> Named:
+def _newest(refs: Refs, pattern: str) -> NamedCommit:
     placed = pattern if pattern.startswith("refs/") else f"refs/{pattern}"
     full = placed if placed.startswith(_LISTED) else _TAGS + pattern
     matching = [name for name in refs.commits if fnmatchcase(name, full)]
     if not matching:
         raise _missing(refs, pattern)
     name = max(matching, key=version_order)
-    return Named(name, refs.commits[name])
+    return NamedCommit(name, refs.commits[name])
 
 
 def _commits(listing: bytes) -> dict[str, str]:
@@ -190,7 +194,7 @@ def _commits(listing: bytes) -> dict[str, str]:
     }
 
 
-def _ambiguous(refs: Refs, wanted: str, found: list[Named]) -> UsageError:
+def _ambiguous(refs: Refs, wanted: str, found: list[NamedCommit]) -> UsageError:
     """Each candidate as it can be typed; of those at one commit the first."""
     each = {named.commit: named.ref or named.commit for named in reversed(found)}
     listed = " and ".join(

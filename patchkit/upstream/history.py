@@ -27,10 +27,10 @@ from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import SUBMODULE_MODE, Base, TreeEntry
 from patchkit.model.progress import Progress
 from patchkit.model.tree import Tree
-from patchkit.upstream.fetching import Fetching, about
+from patchkit.upstream.fetching import Fetching, about, upstream_key
 from patchkit.upstream.git import (
     LATEST,
-    Named,
+    NamedCommit,
     Refs,
     Server,
     fetch_some_blobs,
@@ -38,7 +38,6 @@ from patchkit.upstream.git import (
     is_short_id,
     list_refs,
 )
-from patchkit.upstream.identity import upstream_key
 from patchkit.upstream.store import Store
 
 # Fetching: commits and trees, and single blobs when they are asked for. To say when a patch stopped
@@ -52,7 +51,7 @@ _ALL = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*"
 
 
 def fetch_history(
-    source: GitSource, tip: Named, pin: str, target: Repository, fetching: Fetching
+    source: GitSource, tip: NamedCommit, pin: str, target: Repository, fetching: Fetching
 ) -> None:
     """Bring the history of the commits `tip` and `pin` into `target`.
 
@@ -103,7 +102,7 @@ def _from_first(
     raise SurroundingsError(*problems)
 
 
-def _bring_commits(server: Server, tip: Named, lacking: Collection[str]) -> None:
+def _bring_commits(server: Server, tip: NamedCommit, lacking: Collection[str]) -> None:
     whole = not speaks_v2(server.stage, server.url, stop=server.stop)
     options = [] if whole else ["--filter=blob:none"]
     remote = None if whole else make_partial(server.stage, server.url)
@@ -154,20 +153,20 @@ class History(Struct, frozen=True):
         return first_parents(self.repository, self.fork, self.tip)
 
 
-class Meaning(Struct, frozen=True):
+class ResolvedName(Struct, frozen=True):
     """What a name means at a component's upstream.
 
     `wanted` is the name, with LATEST replaced. `refs` is what the server has, None if nobody asked.
     """
 
     wanted: str
-    named: Named
+    named: NamedCommit
     refs: Refs | None = None
 
 
 def find_commit(
     store: Store, component: Component, wanted: str, progress: Progress, *, doing: str = ""
-) -> Meaning:
+) -> ResolvedName:
     """The commit that `wanted` is at the component's git source now: see `sources.refs.find_ref`.
 
     LATEST is what `track` names. Asks the network unless it is a full commit id; with the store
@@ -183,14 +182,14 @@ def find_commit(
             hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
             raise BadInputError(Problem(what, str(component.where), hint))
     if COMMIT_ID.fullmatch(name):
-        return Meaning(name, Named("", name))
+        return ResolvedName(name, NamedCommit("", name))
     if store.offline:
         commit = _remembered(store, source, name)
         if commit is None:
             lacking = f"what {name} is upstream now is not in the cache"
             store.require_network(component.name, lacking, _OFFLINE)
         else:
-            return Meaning(name, Named("", commit))
+            return ResolvedName(name, NamedCommit("", commit))
     progress.step(component.name, doing or f"asking {readable_url(source.url)}")
     with about(component.name):
         refs = list_refs(source, store.stop, wanted=name)
@@ -202,7 +201,7 @@ def find_commit(
         where = str(component.where)
         problems = (Problem(f"track: {p.what}", where, p.hint) for p in error.problems)
         raise BadInputError(*problems) from error
-    return Meaning(name, named, refs)
+    return ResolvedName(name, named, refs)
 
 
 def open_history(store: Store, component: Component, wanted: str, progress: Progress) -> History:
@@ -317,7 +316,7 @@ def _memory_of(name: str) -> str:
 Bring = Callable[[Iterable[str]], None]
 
 
-class Along(Struct, frozen=True):
+class HistoryReader(Struct, frozen=True):
     """A history, what reads its objects, and what brings files that are not here."""
 
     history: History

@@ -49,9 +49,8 @@ from patchkit.model.objects import Base
 from patchkit.model.progress import Progress, Stop
 from patchkit.model.tree import tree_fault
 from patchkit.parallel import in_parallel
-from patchkit.upstream.fetching import Fetching, about
+from patchkit.upstream.fetching import Fetching, about, commit_ref, pin_ref, pin_words, upstream_key
 from patchkit.upstream.git import fetch_files, read_file
-from patchkit.upstream.identity import commit_ref, pin_ref, pin_words, upstream_key
 
 # The ways to bring a pin, one for each kind of source.
 

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository
-from patchkit.gitcmd.worktree import add_all, add_paths, unfiltered, write_tracked
+from patchkit.gitcmd.trees import add_all, add_paths, unfiltered, write_tracked
 from patchkit.model.objects import (
     SUBMODULE_MODE,
     GitObject,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.line_history import Attribution, PatchDependency
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base
@@ -47,7 +47,7 @@ def attribute(
     assert stack.clean
     needs: list[PatchDependency] = []
     with ObjectReader(Repository(upstream.path)) as reader:
-        terrain = Terrain(Overlay(reader, stack.objects), stack.base.tree)
+        terrain = TreeView(Overlay(reader, stack.objects), stack.base.tree)
         attribution = Attribution(terrain.data)
         for number, (patch, outcome) in enumerate(zip(patches, stack.outcomes, strict=True), 1):
             needs += attribution.add(number, patch_changes(patch), outcome.files)
@@ -165,7 +165,7 @@ def test_what_is_not_needed_can_be_left_out(
     changed = [(a, b) for a, b in pairwise(texts) if a != b]
     patches = [plain_patch("a", a, b, name=f"{n}.patch") for n, (a, b) in enumerate(changed, 1)]
     stack = build_stack(source, base, patches)
-    attribution = Attribution(Terrain(source, base.tree).data)
+    attribution = Attribution(TreeView(source, base.tree).data)
     needs = [
         need
         for number, (patch, outcome) in enumerate(zip(patches, stack.outcomes, strict=True), 1)

@@ -207,7 +207,7 @@ def test_a_command_leaves_nothing_behind(verified: Verified) -> None:
 
 
 def test_a_command_that_does_not_end(verified: Verified, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patchkit.guards.verify.steps.PATIENCE", 0.3)
+    monkeypatch.setattr("patchkit.guards.verify.PATIENCE", 0.3)
     report = verified.check({"run": "sleep 60"}, argv=("--run",))
     assert "does not end within 0 seconds" in report["components"][0]["findings"][0]["what"]
 

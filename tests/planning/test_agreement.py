@@ -16,10 +16,10 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.resolution import Resolution
-from patchkit.planning.effort import walk_stack
-from patchkit.planning.plan_report import Effort, Stretch
+from patchkit.planning.combine import walk_stack
+from patchkit.planning.plan_report import CommitRange, Effort
 from patchkit.stack.build import SeriesPatch
-from patchkit.upstream.history import Along, History
+from patchkit.upstream.history import History, HistoryReader
 from tests.support.repos import Upstream, make_patch
 
 pytestmark = pytest.mark.slow
@@ -49,13 +49,13 @@ def history_of(upstream: Upstream, pin: str, tip: str, fork: str = "") -> Histor
     return History(Repository(upstream.path), source, "main", pin, tip, fork or pin)
 
 
-def walked(history: History, series: list[SeriesPatch]) -> tuple[Stretch, ...]:
+def walked(history: History, series: list[SeriesPatch]) -> tuple[CommitRange, ...]:
     with ObjectReader(history.repository) as reader:
-        along = Along(history, reader, lambda blobs: None)
+        along = HistoryReader(history, reader, lambda blobs: None)
         return walk_stack(along, WatchedSeries(series))[1]
 
 
-def stretch_at(stretches: tuple[Stretch, ...], position: int) -> Stretch:
+def stretch_at(stretches: tuple[CommitRange, ...], position: int) -> CommitRange:
     return next(each for each in stretches if each.first <= position <= each.last)
 
 
@@ -83,7 +83,7 @@ def told(outcomes: tuple[PatchResult, ...]) -> list[tuple[object, ...]]:
     ]
 
 
-def forecast(stretch: Stretch) -> list[tuple[object, ...]]:
+def forecast(stretch: CommitRange) -> list[tuple[object, ...]]:
     return [
         (
             each.name,
@@ -197,7 +197,7 @@ def test_a_conflict_that_is_remembered_is_none(upstream: Upstream) -> None:
             changes = parse_patch(data, name="x").changes
             entry = TreeEntry(0o100644, blob.oid)
             kept = {file.key: Resolution(file.key, file.sides[1], entry, changes, "kept")}
-            along = Along(history, reader, lambda blobs: None)
+            along = HistoryReader(history, reader, lambda blobs: None)
             _, found = walk_stack(along, WatchedSeries(series, remembered=kept))
             assert [each.effort.conflicts for each in found] == [0, conflicts, 1][: len(found)]
             assert len(found) == 3 - conflicts

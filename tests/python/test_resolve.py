@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from patchkit.guards.overrides.definitions import Standing, TargetKind, standing_of
+from patchkit.guards.overrides.definitions import Definition, TargetKind, definition_of
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
 from tests.support.projects import write_files
@@ -117,8 +117,8 @@ def resolver(files: Mapping[str, str], root: str = "") -> Resolver:
     return Resolver(Modules(data, data.get, root))
 
 
-def standing(name: str, files: Mapping[str, str]) -> Standing:
-    return standing_of(resolver(files), name)
+def standing(name: str, files: Mapping[str, str]) -> Definition:
+    return definition_of(resolver(files), name)
 
 
 def imported(name: str) -> Any:
@@ -214,7 +214,7 @@ def test_what_cannot_be_parsed_is_unclear() -> None:
 
 def test_packages_below_a_folder() -> None:
     files = {"python/kit/one.py": "def f(a): ...\n"}
-    assert standing_of(resolver(files, "python"), "kit.one.f").signature == "(a)"
+    assert definition_of(resolver(files, "python"), "kit.one.f").signature == "(a)"
 
 
 def test_both_branches_count() -> None:

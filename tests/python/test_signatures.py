@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.python.callables import arguments_of
+from patchkit.python.callables import CallFault, arguments_of, mismatches, signature_from
 from patchkit.python.inference import NameScope
 from patchkit.python.modules import Modules
-from patchkit.python.signatures import CallFault, mismatches, signature_from
 
 _NAMES = ("a", "b", "c", "d", "e")
 

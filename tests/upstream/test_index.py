@@ -13,8 +13,13 @@ from patchkit.gitcmd.repository import init_repository
 from patchkit.model.progress import Silent, Stop
 from patchkit.upstream.fetching import Fetching
 from patchkit.upstream.http import Http, WrongHashError
-from patchkit.upstream.index import ListedFile, fetch_sdist, find_sdist, sdist_hash
-from patchkit.upstream.pip_config import IndexConfiguration
+from patchkit.upstream.index import (
+    IndexConfiguration,
+    ListedFile,
+    fetch_sdist,
+    find_sdist,
+    sdist_hash,
+)
 from tests.support.archives import digest, make_tar
 from tests.support.repos import tree_files
 from tests.support.servers import HttpServer, Reply, dead_port, http_server

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import SurroundingsError
-from patchkit.upstream.pip_config import (
+from patchkit.upstream.index import (
     UvOptions,
     configuration,
     default_index,

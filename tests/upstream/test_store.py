@@ -19,7 +19,7 @@ from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.objects import Base
 from patchkit.model.progress import Silent
-from patchkit.upstream.identity import pin_ref
+from patchkit.upstream.fetching import pin_ref
 from patchkit.upstream.store import Store, fetch_all
 from tests.support.archives import digest, make_tar
 from tests.support.components import (
@@ -263,7 +263,7 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from patchkit.model.progress import Silent
-from patchkit.upstream.identity import pin_ref
+from patchkit.upstream.fetching import pin_ref
 from patchkit.upstream.store import Store
 from tests.support.components import git_component
 print("ready", flush=True)

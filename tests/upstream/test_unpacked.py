@@ -19,7 +19,7 @@ FILES = {
     "demo-1.0/deep/er/still/x": "1",
 }
 
-# Of patches, locks and reports: if this changes, raise UNPACKING in upstream/identity.py.
+# Of patches, locks and reports: if this changes, raise UNPACKING in upstream/fetching.py.
 BASE = "e6660f487ba656ebe165d95f2e8567efe3da5757"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.upstream.pip_config import UvOptions, uv_default, uv_files, uv_options
+from patchkit.upstream.index import UvOptions, uv_default, uv_files, uv_options
 
 FILE = """
 index-url = "https://old.example/simple"

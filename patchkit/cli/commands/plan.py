@@ -20,7 +20,7 @@ from patchkit.planning.plan_report import Grade
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import PatchForecast
     from patchkit.ops.plan import ComponentPlan, PlanReport
-    from patchkit.planning.plan_report import Combination, Effort, Reach, UnmetRequirement
+    from patchkit.planning.plan_report import Combination, Effort, FarthestCommit, UnmetRequirement
 
 
 ToOption = Annotated[
@@ -145,13 +145,13 @@ def _versions(plan: ComponentPlan) -> str:
     return f", {plan.version} to {plan.tip_version or '?'}"
 
 
-def _picked(reaches: Sequence[Reach]) -> Sequence[Reach]:
+def _picked(reaches: Sequence[FarthestCommit]) -> Sequence[FarthestCommit]:
     if len(reaches) <= _SHOWN:
         return reaches
     return (*reaches[: _SHOWN - 1], reaches[-1])
 
 
-def _reach_lines(reach: Reach) -> Iterator[Line]:
+def _reach_lines(reach: FarthestCommit) -> Iterator[Line]:
     place = "the tip" if not reach.behind else f"{counted(reach.behind, 'commit')} before the tip"
     yield [
         "  ",

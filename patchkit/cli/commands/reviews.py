@@ -18,7 +18,7 @@ from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.guards.contracts.breaches import BrokenCall
-    from patchkit.guards.overrides.definitions import Standing
+    from patchkit.guards.overrides.definitions import Definition
     from patchkit.guards.overrides.override_review import OverrideTarget
     from patchkit.ops.contracts import ComponentContracts, ContractsReport
     from patchkit.ops.overrides import ComponentOverrides, OverridesReport
@@ -286,7 +286,7 @@ def _render_target(terminal: Terminal, target: OverrideTarget, *, everything: bo
             terminal.product(["  ", Painted(f"replaced at {site.place}{within}", Paint.FAINT)])
 
 
-def _signatures(before: ReviewedTarget, now: Standing) -> Iterator[tuple[str, Paint, str]]:
+def _signatures(before: ReviewedTarget, now: Definition) -> Iterator[tuple[str, Paint, str]]:
     """Two signatures, or of long ones the parameters that differ."""
     from patchkit.guards.overrides.definitions import parameters_in
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from patchkit.disk.result_cache import memory_path, recall, remember
-from patchkit.gitcmd.tree_view import Terrain
+from patchkit.disk.result_cache import memory_path, recall_as, remember
+from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.breaches import Breach, BrokenCall, Examined, joined
-from patchkit.guards.contracts.conditions import Conditions
 from patchkit.guards.contracts.module_uses import Examiner
-from patchkit.guards.contracts.traversal import Traversal, loaded_by
-from patchkit.manifest.values import AbsentTarget, Contracts, DeclaredCall
+from patchkit.guards.contracts.traversal import Conditions, Traversal, loaded_by
+from patchkit.machine.requirements import ReadFile, read_requirements
+from patchkit.manifest.values import AbsentTarget, Contracts, DeclaredCall, InstallStep, normal_name
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.text import counted
 from patchkit.python.inference import Values
@@ -33,7 +33,7 @@ class Partner(Struct, frozen=True):
     """A component that takes part: its tree as patched, and what the manifest says of it."""
 
     name: str
-    tree: Terrain
+    tree: TreeView
     declared: Contracts
 
 
@@ -67,7 +67,7 @@ class ComponentAgreement(Struct, frozen=True):
 def agreement_of(cache: Path, partners: Sequence[Partner], given: Collection[str]) -> Agreement:
     """See `examine_partners`; kept below the cache folder, since it follows from the trees."""
     path = memory_path(cache, "contracts", facts_of(partners, given))
-    kept = _kept(recall(path))
+    kept = recall_as(path, Agreement)
     if kept is None:
         kept = examine_partners(partners, given)
         remember(path, to_builtins(kept))
@@ -88,13 +88,6 @@ def _told(declared: Contracts) -> Contracts:
     nowhere = replace(declared.where, line=0)
     calls = tuple(replace(each, where=nowhere) for each in calls)
     return replace(told, calls=calls, where=nowhere)
-
-
-def _kept(data: Any) -> Agreement | None:
-    try:
-        return convert(data, Agreement)
-    except ValidationError:
-        return None
 
 
 def explain(
@@ -273,3 +266,48 @@ def places_text(places: list[BrokenCall]) -> str:
     shown = ", ".join(each.place for each in places[:_NAMED])
     more = len(places) - _NAMED
     return f"{shown} and {counted(more, 'more place')}" if more > 0 else shown
+
+
+# Which Python packages are there because somebody asks for them: by the metadata, read not run.
+
+
+#: Distributions whose module has another name than they have.
+_MODULES = {
+    "antlr4-python3-runtime": ("antlr4",),
+    "attrs": ("attr", "attrs"),
+    "beautifulsoup4": ("bs4",),
+    "decord2": ("decord",),
+    "gitpython": ("git",),
+    "grpcio": ("grpc",),
+    "grpcio-health-checking": ("grpc_health",),
+    "grpcio-reflection": ("grpc_reflection",),
+    "grpcio-tools": ("grpc_tools",),
+    "hydra-core": ("hydra",),
+    "msgpack-python": ("msgpack",),
+    "opencv-python": ("cv2",),
+    "opencv-python-headless": ("cv2",),
+    "pillow": ("PIL",),
+    "protobuf": ("google",),
+    "pyjwt": ("jwt",),
+    "python-dateutil": ("dateutil",),
+    "python-multipart": ("multipart", "python_multipart"),
+    "pyyaml": ("yaml",),
+    "pyzmq": ("zmq",),
+    "scikit-learn": ("sklearn",),
+    "triton-ascend": ("triton",),
+}
+
+
+def modules_asked_for(read: ReadFile, steps: tuple[InstallStep, ...]) -> frozenset[str]:
+    """The first names of the modules of what a component's metadata asks for."""
+    return modules_of(each.requirement.name for each in read_requirements(read, steps).requirements)
+
+
+def modules_of(distributions: Iterable[str]) -> frozenset[str]:
+    """The first names of the modules that distributions have, as a rule or as is known."""
+    names: set[str] = set()
+    for distribution in distributions:
+        name = normal_name(distribution)
+        names |= set(_MODULES.get(name, (name.replace("-", "_"),)))
+        names.add(distribution)  # as IPython, which is written so in both places
+    return frozenset(names)

@@ -16,11 +16,20 @@ from msgspec import Struct, field
 from patchkit.guards.contracts.breaches import Breach, BrokenCall, Examined, OpenCall
 from patchkit.guards.contracts.traversal import CodeUse, Traversal, UseSpot, absolute_name
 from patchkit.manifest.values import DeclaredCall
-from patchkit.python.callables import Called, Opaque, accepts, arguments_of, how_called
+from patchkit.python.callables import (
+    Arguments,
+    Called,
+    CallFault,
+    CallMismatch,
+    Opaque,
+    accepts,
+    arguments_of,
+    how_called,
+    mismatches,
+)
 from patchkit.python.inference import Bound, Instance, Value, Values
 from patchkit.python.modules import Imported, JoinedModules, Module
 from patchkit.python.resolve import Absent, Code, Inherited, Outside
-from patchkit.python.signatures import Arguments, CallFault, CallMismatch, mismatches
 from patchkit.recipes.rule import Scope as Files
 
 _NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})

@@ -163,7 +163,7 @@ class TargetKind(str, Enum):
         return self not in (TargetKind.ABSENT, TargetKind.UNCLEAR)
 
 
-class Standing(Struct, frozen=True):
+class Definition(Struct, frozen=True):
     """What a target stands for.
 
     `place` is path:line of its definition, "" where there is none in the tree; `signature` how it
@@ -178,16 +178,16 @@ class Standing(Struct, frozen=True):
     why: str = ""
 
 
-def standing_of(resolver: Resolver, name: str) -> Standing:
+def definition_of(resolver: Resolver, name: str) -> Definition:
     """What a dotted name stands for in a tree."""
     things = resolver.resolve(name)
     first = things[0]
     if isinstance(first, Absent | Unclear):
         kind = TargetKind.ABSENT if isinstance(first, Absent) else TargetKind.UNCLEAR
-        return Standing(kind, why=first.why)
+        return Definition(kind, why=first.why)
     inner = tuple(thing for thing in things if not isinstance(thing, Outside))
     own: tuple[Thing, ...] = inner or things
-    return Standing(
+    return Definition(
         kind=_kind(own),
         place=_place(own[0]),
         signature=" | ".join(dict.fromkeys(filter(None, (_signature(resolver, t) for t in own)))),

@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.gitcmd.tree_view import Terrain
+from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.overrides.calls import CallSite, Replacements, find_replacements
-from patchkit.guards.overrides.definitions import Standing, standing_of
+from patchkit.guards.overrides.definitions import Definition, definition_of
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.tree import ObjectSource
@@ -50,14 +50,14 @@ class OverrideTarget(Struct, frozen=True):
     name: str
     verdict: TargetVerdict
     calls: tuple[CallSite, ...]
-    now: Standing
+    now: Definition
     reviewed: ReviewedTarget | None = None
     reason: str = ""
 
 
 def review_targets(
     calls: Mapping[str, tuple[CallSite, ...]],
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, Definition],
     reviewed: Reviewed,
     absent: Sequence[AbsentTarget] = (),
     *,
@@ -102,7 +102,7 @@ def accepted(targets: Iterable[OverrideTarget], chosen: Sequence[str], commit: s
     return found
 
 
-def as_reviewed(now: Standing, commit: str) -> ReviewedTarget:
+def as_reviewed(now: Definition, commit: str) -> ReviewedTarget:
     """A target as it stands, to be recorded."""
     return ReviewedTarget(commit, now.kind.value, now.signature, now.body)
 
@@ -121,7 +121,7 @@ def count_verdicts(targets: Iterable[OverrideTarget]) -> dict[TargetVerdict, int
 def _target(
     name: str,
     calls: tuple[CallSite, ...],
-    now: Standing,
+    now: Definition,
     before: ReviewedTarget | None,
     reason: str,
 ) -> OverrideTarget:
@@ -177,13 +177,13 @@ def read_replacements(declared: Overrides, root: Path, own: TreeAt) -> Replaceme
             *(Problem(f"{rule.id} would edit", str(rule.where), hint) for rule in editing)
         )
     files = read_scope(own.source, own.tree, recipe)
-    terrain = Terrain(own.source, own.tree)
+    terrain = TreeView(own.source, own.tree)
     return find_replacements(recipe, Modules(terrain.files(), terrain.data), files)
 
 
 def resolver_of(declared: Overrides, target: TreeAt) -> Resolver:
     """What resolves names in the target's tree."""
-    terrain = Terrain(target.source, target.tree)
+    terrain = TreeView(target.source, target.tree)
     return Resolver(Modules(terrain.files(), terrain.data, declared.root))
 
 
@@ -209,9 +209,9 @@ def as_it_was(resolver: Resolver, names: Sequence[str], commit: str) -> Reviewed
     return {n: as_reviewed(each, commit) for n, each in found.items() if each.kind.is_there}
 
 
-def standings(resolver: Resolver, names: Mapping[str, object]) -> dict[str, Standing]:
+def standings(resolver: Resolver, names: Mapping[str, object]) -> dict[str, Definition]:
     """What each name stands for."""
-    return {name: standing_of(resolver, name) for name in names}
+    return {name: definition_of(resolver, name) for name in names}
 
 
 # What `patchkit check` says about overrides: one finding for all targets of a kind.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from patchkit.gitcmd.tree_view import Terrain
+from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.agreement import Agreement, Partner, examine_partners
 from patchkit.manifest.values import Contracts, DeclaredCall, Location
 from patchkit.model.objects import FILE_MODE, TreeEntry
@@ -13,19 +13,19 @@ from patchkit.model.objects import FILE_MODE, TreeEntry
 WHERE = Location(Path("m.yaml"), 1)
 
 
-class TextTree(Terrain):
+class TextTree(TreeView):
     """A tree whose files are given."""
 
     def __init__(self, files: Mapping[str, str | bytes]) -> None:
         self._texts = files
 
     def data(self, path: str) -> bytes | None:
-        """See Terrain."""
+        """See TreeView."""
         text = self._texts.get(path)
         return text.encode() if isinstance(text, str) else text
 
     def files(self) -> dict[str, TreeEntry]:
-        """See Terrain."""
+        """See TreeView."""
         return {path: TreeEntry(FILE_MODE, "0" * 40) for path in self._texts}
 
 

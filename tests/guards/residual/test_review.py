@@ -10,16 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.guards.residual.baseline import (
+from patchkit.guards.residual import (
     Baseline,
     Fingerprint,
     ReviewedArea,
     ReviewedSite,
+    ReviewState,
     baseline_bytes,
     fingerprint,
     load_baseline,
+    review_sites,
+    with_reviewed,
+    without,
 )
-from patchkit.guards.residual.review import ReviewState, review_sites, with_reviewed, without
 from patchkit.recipes.sites import Site
 
 TODAY = date(2026, 11, 21)

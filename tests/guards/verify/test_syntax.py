@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from patchkit.guards.verify.syntax import parse_problem
+from patchkit.guards.syntax import parse_problem
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from patchkit.disk.result_cache import ResultCache, memory_path
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.lint import Finding, Severity
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
@@ -53,7 +53,7 @@ def parse_findings(
     last: dict[str, LoadedPatch] = {}
     for patch, outcome in zip(patches, stack.outcomes, strict=True):
         last |= {file.path: patch for file in outcome.files if outcome.status.applies}
-    before, after = Terrain(source, stack.base.tree), Terrain(source, stack.tree)
+    before, after = TreeView(source, stack.base.tree), TreeView(source, stack.tree)
     for path, patch in sorted(last.items()):
         problem = _problem(after, path, known)
         if problem and not _problem(before, path, known):
@@ -62,7 +62,7 @@ def parse_findings(
             yield Finding(Severity.ERROR, "verify-parse", what, patch.where, hint)
 
 
-def _problem(terrain: Terrain, path: str, known: ResultCache) -> str:
+def _problem(terrain: TreeView, path: str, known: ResultCache) -> str:
     """Why the file at a path is not what its name says; "" also where there is no file."""
     entry, language = terrain.tree.entry(path), _language(path)
     if entry is None or language is None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import PatchkitError
-from patchkit.gitcmd.tree_view import Overlay, Terrain
+from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, lines_of
@@ -171,7 +171,7 @@ def not_run_findings(steps: Sequence[RunStep]) -> Iterator[Finding]:
 
 def write_tree(source: Overlay, tree: str, folder: Path) -> None:
     """Write a tree's files and symbolic links into an empty folder; submodules stay empty."""
-    files = Terrain(source, tree).files()
+    files = TreeView(source, tree).files()
     kinds = (FILE_MODE, EXECUTABLE_MODE, SYMLINK_MODE)
     wanted = {path: entry for path, entry in files.items() if entry.mode in kinds}
     blobs = dict(source.read_many(sorted({each.oid for each in wanted.values()}), "blob"))

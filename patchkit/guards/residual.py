@@ -1,0 +1,539 @@
+"""Sites of the patched tree that a rule names and no patch covers, against the reviewed ones.
+
+A recipe's rule is looked for in every file of its language, not only where it may edit: new code in
+a folder that nobody thought of is what is looked for. A rule of a rule file, which never edits,
+says by `files` where to look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from enum import Enum
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from patchkit.disk.files import read_plain
+from patchkit.disk.result_cache import memory_path, recall_as, remember
+from patchkit.errors import BadInputError, Problem
+from patchkit.gitcmd.object_reader import MissingObjectError
+from patchkit.gitcmd.trees import Overlay, TreeView
+from patchkit.manifest.types import Complaint, Field, ListOf, Number, Record, Text
+from patchkit.manifest.validate import check_shape
+from patchkit.manifest.values import Location
+from patchkit.manifest.write import flow_mapping
+from patchkit.manifest.yaml_nodes import Items, Table, decode, parse
+from patchkit.model.lint import Finding, Severity
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE
+from patchkit.model.text import counted
+from patchkit.recipes.generate import recipe_of
+from patchkit.recipes.recipe_file import load_recipe
+from patchkit.recipes.rule import LANGUAGES, CodeRule, Rule, Scope, check_glob
+from patchkit.recipes.run import decode_file, may_match, needed_in
+from patchkit.recipes.sites import Site, Source, find_sites
+from patchkit.stack.series import LoadedPatch
+
+
+class Scan(Struct, frozen=True):
+    """What was found: sites in the order of paths and lines; those that a recipe allows are not.
+
+    `rules` are the ids of all that was looked for, `files` counts the files that were read,
+    `lacking` those whose contents no server has.
+    """
+
+    sites: tuple[Site, ...]
+    rules: tuple[str, ...]
+    files: int
+    lacking: int = 0
+
+
+def lint_rules(
+    root: Path, paths: Sequence[str], patches: Iterable[LoadedPatch]
+) -> tuple[Rule, ...]:
+    """The rules of rule files and, to be looked for everywhere, of the recipes of patches.
+
+    The second rule of one id is called after its file. BadInputError with all problems.
+    """
+    rules: list[Rule] = []
+    for patch in patches:
+        recipe = recipe_of(patch)
+        if recipe is not None:
+            rules += map(_everywhere, recipe.all_rules)
+    for path in paths:
+        recipe = load_recipe(root / path, path)
+        editing = [rule for rule in recipe.all_rules if rule.edits]
+        if editing:
+            hint = "a rule file only looks: delete fix, remove or replace, or make it a recipe"
+            raise BadInputError(
+                *(Problem(f"{rule.id} would edit", str(rule.where), hint) for rule in editing)
+            )
+        rules += recipe.all_rules
+    ids: dict[str, Rule] = {}
+    for rule in rules:
+        file = rule.where.file.name.partition(".")[0]
+        name = rule.id if rule.id not in ids else f"{file}:{rule.id}"
+        ids.setdefault(name, rule if name == rule.id else replace(rule, id=name))
+    return tuple(ids.values())
+
+
+def scan_tree(source: Overlay, tree: str, rules: Sequence[Rule]) -> Scan:
+    """Every site of the rules in a tree; binary files are passed over."""
+    return scan_files(_files(source, tree, rules), rules)
+
+
+def scan_files(files: Iterable[tuple[str, bytes | None]], rules: Sequence[Rule]) -> Scan:
+    """Every site of the rules in files, given as path and contents, None for what nobody has."""
+    words = [needed_in(rule) for rule in rules]
+    sites: list[Site] = []
+    read = lacking = 0
+    for path, data in files:
+        if data is None:
+            lacking += 1
+            continue
+        read += 1
+        if b"\0" in data:
+            continue
+        text: Source | None = None
+        for rule, needed in zip(rules, words, strict=True):
+            if rule.scope.covers(path) and may_match(data, needed):
+                text = text or Source.of(path, decode_file(data)[0])
+                sites += (site for site in find_sites(rule, text) if site.allowed is None)
+    sites.sort(key=lambda site: (site.path, site.start, site.rule))
+    return Scan(tuple(sites), tuple(rule.id for rule in rules), read, lacking)
+
+
+def _everywhere(rule: Rule) -> Rule:
+    """The rule, looking in all files of its kind."""
+    if isinstance(rule, CodeRule):
+        kinds = tuple(f"**/*{ending}" for ending in LANGUAGES[rule.language])
+        return replace(rule, scope=Scope(kinds), fix=None, whole_lines=False)
+    names = {glob.rpartition("/")[2] for glob in rule.scope.files}
+    if names & {"*", "**"}:
+        return rule
+    return replace(rule, scope=Scope(tuple(sorted(f"**/{name}" for name in names))))
+
+
+def _files(source: Overlay, tree: str, rules: Sequence[Rule]) -> Iterator[tuple[str, bytes | None]]:
+    """Path and contents of the ordinary files that a rule looks at, in order."""
+    terrain = TreeView(source, tree)
+    wanted = {
+        path: entry.oid
+        for path, entry in terrain.files().items()
+        if entry.mode in (FILE_MODE, EXECUTABLE_MODE)
+        and any(rule.scope.covers(path) for rule in rules)
+    }
+    try:
+        blobs = dict(source.read_many(sorted(set(wanted.values())), "blob"))
+    except MissingObjectError:  # some that no server has
+        yield from ((path, terrain.data(path)) for path in sorted(wanted))
+    else:
+        yield from ((path, blobs[oid]) for path, oid in sorted(wanted.items()))
+
+
+# Scan a tree once: what rules find in it follows from the tree and the rules.
+
+
+#: Raise it when the same rules could find something else in the same tree.
+_FORM = 1
+
+
+def scan_once(cache: Path, source: Overlay, tree: str, rules: Sequence[Rule]) -> Scan:
+    """Every site of the rules in a tree, as `scan_tree` finds them; kept below the cache folder."""
+    path = memory_path(
+        cache, "scans", [_FORM, version("ast-grep-py"), tree, [repr(rule) for rule in rules]]
+    )
+    kept = recall_as(path, Scan)
+    if kept is not None:
+        return kept
+    scan = scan_tree(source, tree, rules)
+    if not scan.lacking:  # what is not here may be here the next time
+        remember(path, to_builtins(scan))
+    return scan
+
+
+# The file of reviewed sites, beside the series:
+#
+#     version: 1
+#     areas:
+#       - {rule: "*", path: "tests/**", reason: not run on NPUs}
+#     sites:
+#       - {rule: cuda, path: core/a.py, within: A.f, text: "'cuda'", reason: x, until: "2027-06-30"}
+#     known:
+#       - {rule: cuda, path: core/b.py, text: "'cuda'"}
+#
+# A site is known by its rule, path, the function around it and its text, not by its line, so that
+# edits elsewhere in the file do not bring it back. `count` says how many alike there are (1 where
+# it is absent). An entry whose `until` is past counts no more. What is `known` was there when it
+# was recorded, and nobody has looked at it. patchkit writes the file anew when it adds to it:
+# comments are lost, reasons are not.
+
+
+_VERSION = 1
+
+# A longer text is cut, and told apart by a hash.
+_TEXT = 100
+
+_HEAD = """\
+# Sites that somebody has looked at, and below `known` those that nobody has. `patchkit residual
+# --accept --reason ...` writes this file anew: comments are lost, reasons are not.
+"""
+
+
+class Fingerprint(Struct, frozen=True, order=True):
+    """What a site is known by."""
+
+    path: str
+    rule: str
+    within: str
+    text: str
+
+
+class ReviewedSite(Struct, frozen=True):
+    """`count` sites of one fingerprint; `until` is None where the reason holds for ever.
+
+    Without a reason they are known, not reviewed.
+    """
+
+    site: Fingerprint
+    reason: str
+    count: int = 1
+    until: date | None = None
+    where: Location | None = None
+
+
+class ReviewedArea(Struct, frozen=True):
+    """All sites of a rule ("*": any) in the files of a glob."""
+
+    rule: str
+    path: str
+    reason: str
+    until: date | None = None
+    where: Location | None = None
+
+    def covers(self, site: Site) -> bool:
+        """Whether the site is in it."""
+        return self.rule in ("*", site.rule) and Scope((self.path,)).covers(site.path)
+
+
+class Baseline(Struct, frozen=True):
+    """What was reviewed, or is known."""
+
+    sites: tuple[ReviewedSite, ...] = ()
+    areas: tuple[ReviewedArea, ...] = ()
+
+
+def fingerprint(site: Site) -> Fingerprint:
+    """What a site is known by: blanks and line breaks in its text do not count."""
+    text = re.sub(r"\s+", " ", site.text).strip()
+    text = "".join(each if each.isprintable() else "?" for each in text)
+    if len(text) > _TEXT:
+        text = f"{text[:_TEXT]}... {sha256(text.encode()).hexdigest()[:8]}"
+    return Fingerprint(site.path, site.rule, site.within, text)
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def check_date(text: str) -> Complaint | None:
+    """What is wrong with a date."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return Complaint("is no date", 'write it in quotes: "2027-06-30"')
+    return None
+
+
+_REASON = Field("reason", Text("text", lines=True), "Why it may stay.", required=True)
+_UNTIL = Field(
+    "until", Text("a date", r"\d{4}-\d{2}-\d{2}", check_date, example='"2027-06-30"'), "Until when."
+)
+_KNOWN_BY = (
+    Field("rule", Text("a rule's id"), "The rule that names it.", required=True),
+    Field("path", Text("a path"), "The file.", required=True),
+    Field("within", Text("a qualified name"), "The function or class around it."),
+    Field("text", Text("text"), "What stands there.", required=True),
+    Field("count", Number(1, 100_000), "How many alike.", default="1"),
+)
+_SITE = Record("site", (*_KNOWN_BY, _REASON, _UNTIL))
+_KNOWN = Record("known site", _KNOWN_BY)
+_AREA = Record(
+    "area",
+    (
+        Field("rule", Text("a rule's id, or *"), "The rule, * for all.", required=True),
+        Field("path", Text("a glob", check=check_glob), "The files.", required=True),
+        _REASON,
+        _UNTIL,
+    ),
+)
+_BASELINE = Record(
+    "baseline",
+    (
+        Field("version", Number(_VERSION, _VERSION), "The format: 1.", required=True),
+        Field("areas", ListOf(_AREA, "area"), "Files of which all sites may stay."),
+        Field("sites", ListOf(_SITE, "site"), "Sites one by one."),
+        Field("known", ListOf(_KNOWN, "known site"), "Sites that nobody has looked at yet."),
+    ),
+)
+
+
+def load_baseline(path: Path, name: str) -> Baseline:
+    """The baseline in a file, an empty one if there is no such file; `name` is for messages.
+
+    BadInputError with every problem.
+    """
+    try:
+        data = read_plain(path)
+    except FileNotFoundError:
+        return Baseline()
+    except OSError as error:
+        raise BadInputError(Problem(str(error.strerror), name)) from error
+    table = parse(decode(data, Path(name)), Path(name))
+    problems = check_shape(table, _BASELINE, root="the baseline")
+    if problems:
+        raise BadInputError(*problems)
+    assert isinstance(table, Table)
+    return Baseline(
+        tuple(_site(each) for key in ("sites", "known") for each in _tables(table, key)),
+        tuple(_area(each) for each in _tables(table, "areas")),
+    )
+
+
+def _site(table: Table) -> ReviewedSite:
+    path, rule, within, text = (table.text(key) for key in ("path", "rule", "within", "text"))
+    return ReviewedSite(
+        site=Fingerprint(path, rule, within, text),
+        reason=table.text("reason").strip(),
+        count=int(table.text("count") or 1),
+        until=_until(table),
+        where=table.where,
+    )
+
+
+def _area(table: Table) -> ReviewedArea:
+    rule, path, reason = (table.text(key) for key in ("rule", "path", "reason"))
+    return ReviewedArea(rule, path, reason.strip(), _until(table), table.where)
+
+
+def _until(table: Table) -> date | None:
+    text = table.text("until")
+    return date.fromisoformat(text) if text else None
+
+
+def _tables(table: Table, key: str) -> list[Table]:
+    node = table.get(key)
+    items = node.items if isinstance(node, Items) else ()
+    return [each for each in items if isinstance(each, Table)]
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def baseline_bytes(baseline: Baseline) -> bytes:
+    """The baseline as it stands in its file: sorted, one entry a line."""
+    lines = [_HEAD, f"version: {_VERSION}\n"]
+    areas = sorted({_area_line(each) for each in baseline.areas})
+    lines += ["areas:\n", *areas] if areas else []
+    entries = sorted(_merged(baseline.sites), key=lambda each: (each.site, each.reason))
+    for key, some in (
+        ("sites", [each for each in entries if each.reason]),
+        ("known", [each for each in entries if not each.reason]),
+    ):
+        lines += [f"{key}:\n", *map(_site_line, some)] if some else []
+    return "".join(lines).encode()
+
+
+def _merged(sites: Iterable[ReviewedSite]) -> Iterable[ReviewedSite]:
+    """One entry where several say the same."""
+    found: dict[tuple[Fingerprint, str, date | None], ReviewedSite] = {}
+    for each in sites:
+        key = (each.site, each.reason, each.until)
+        known = found.get(key)
+        found[key] = each if known is None else replace(each, count=known.count + each.count)
+    return found.values()
+
+
+def _site_line(entry: ReviewedSite) -> str:
+    site = entry.site
+    fields: dict[str, str | int] = {"rule": site.rule, "path": site.path}
+    fields |= {"within": site.within} if site.within else {}
+    fields["text"] = site.text
+    fields |= {"count": entry.count} if entry.count > 1 else {}
+    return _line(fields, entry.reason, entry.until)
+
+
+def _area_line(entry: ReviewedArea) -> str:
+    return _line({"rule": entry.rule, "path": entry.path}, entry.reason, entry.until)
+
+
+def _line(fields: dict[str, str | int], reason: str, until: date | None) -> str:
+    more = {"reason": " ".join(reason.split())} if reason else {}
+    more |= {"until": until.isoformat()} if until is not None else {}
+    return f"  - {flow_mapping({**fields, **more})}\n"
+
+
+# Sites as they are now against the baseline: new ones, expired reasons, entries for nothing.
+
+
+class ReviewState(str, Enum):
+    """What is known of a site."""
+
+    NEW = "new"
+    EXPIRED = "expired"  # it was reviewed, for a time that is over
+    KNOWN = "known"  # it was there when the baseline was begun; nobody has looked at it
+    REVIEWED = "reviewed"
+
+
+class ResidualSite(Struct, frozen=True):
+    """A site that no patch covers, and the reason why it may stay (or might)."""
+
+    rule: str
+    path: str
+    line: int
+    within: str
+    text: str
+    state: ReviewState
+    reason: str = ""
+
+    @property
+    def place(self) -> str:
+        """For messages: path:line."""
+        return f"{self.path}:{self.line}"
+
+
+class Review(Struct, frozen=True):
+    """Every site, judged, and the entries that match none (any more)."""
+
+    sites: tuple[ResidualSite, ...]
+    unmatched: tuple[ReviewedSite | ReviewedArea, ...]
+
+    def count(self, state: ReviewState) -> int:
+        """How many sites are in a state."""
+        return sum(site.state is state for site in self.sites)
+
+
+def review_sites(sites: Sequence[Site], baseline: Baseline, today: date) -> Review:
+    """Judge the sites in their order: of many alike, the first `count` are the reviewed ones."""
+    entries: dict[Fingerprint, list[ReviewedSite]] = {}
+    for entry in baseline.sites:
+        entries.setdefault(entry.site, []).append(entry)
+    used: Counter[int] = Counter()
+    areas: set[int] = set()
+    judged = []
+    for site in sites:
+        found: ReviewedSite | ReviewedArea | None = None
+        for entry in entries.get(fingerprint(site), ()):
+            if used[id(entry)] < entry.count:
+                used[id(entry)] += 1
+                found = entry
+                break
+        for area in baseline.areas:
+            if area.covers(site):
+                areas.add(id(area))
+                found = area if found is None or _is_weaker(found, today) else found
+        judged.append(_judged(site, found, today))
+    unmatched = [each for each in baseline.sites if not used[id(each)]]
+    return Review(
+        tuple(judged), (*unmatched, *(each for each in baseline.areas if id(each) not in areas))
+    )
+
+
+def with_reviewed(
+    baseline: Baseline, sites: Sequence[ResidualSite], reason: str, until: date | None
+) -> Baseline:
+    """The baseline with further sites; what was said of them before, and is over, is dropped.
+
+    Without a reason they become known; what is known already, or was reviewed, stays as it is.
+    """
+    done = (
+        (ReviewState.REVIEWED,)
+        if reason
+        else (ReviewState.REVIEWED, ReviewState.EXPIRED, ReviewState.KNOWN)
+    )
+    chosen = [site for site in sites if site.state not in done]
+    added = [ReviewedSite(_known_by(site), reason, 1, until) for site in chosen]
+    expired = {_known_by(site) for site in chosen if site.state is ReviewState.EXPIRED}
+    looked_at = Counter(_known_by(site) for site in chosen if site.state is ReviewState.KNOWN)
+    kept = []
+    for each in baseline.sites:
+        if not each.reason:
+            now = min(looked_at[each.site], each.count)
+            looked_at[each.site] -= now
+            kept += [replace(each, count=each.count - now)] if now < each.count else []
+        elif each.site not in expired or each.until is None:
+            kept.append(each)
+    return Baseline((*kept, *added), baseline.areas)
+
+
+def without(baseline: Baseline, entries: Sequence[ReviewedSite | ReviewedArea]) -> Baseline:
+    """The baseline without some of its entries."""
+    gone = {id(each) for each in entries}
+    return Baseline(
+        tuple(each for each in baseline.sites if id(each) not in gone),
+        tuple(each for each in baseline.areas if id(each) not in gone),
+    )
+
+
+def _judged(site: Site, entry: ReviewedSite | ReviewedArea | None, today: date) -> ResidualSite:
+    known_by = fingerprint(site)
+    state = ReviewState.NEW
+    if entry is not None:
+        current = ReviewState.REVIEWED if entry.reason else ReviewState.KNOWN
+        state = ReviewState.EXPIRED if _is_past(entry, today) else current
+    reason = "" if entry is None else entry.reason
+    return ResidualSite(site.rule, site.path, site.line, site.within, known_by.text, state, reason)
+
+
+def _is_weaker(entry: ReviewedSite | ReviewedArea, today: date) -> bool:
+    """Whether any area says more of a site: nobody looked at it, or for a time that is over."""
+    return not entry.reason or _is_past(entry, today)
+
+
+def _is_past(entry: ReviewedSite | ReviewedArea, today: date) -> bool:
+    return entry.until is not None and entry.until < today
+
+
+def _known_by(site: ResidualSite) -> Fingerprint:
+    return Fingerprint(site.path, site.rule, site.within, site.text)
+
+
+# What `patchkit check` says about residual sites: one finding for each rule.
+
+
+#: So many places are told, the rest is counted.
+_NAMED = 3
+
+_TOLD = {
+    ReviewState.NEW: ("new", "no patch covers"),
+    ReviewState.EXPIRED: ("expired", "a reason that is over covers"),
+}
+
+
+def residual_findings(review: Review, name: str, command: str) -> Iterator[Finding]:
+    """What somebody has to look at; `name` is the baseline's, `command` lists all."""
+    for state, (code, what) in _TOLD.items():
+        for rule in dict.fromkeys(site.rule for site in review.sites):
+            found = [s for s in review.sites if s.rule == rule and s.state is state]
+            if found:
+                many = f"{counted(len(found), 'site')} that {what}"
+                text = f"{rule}: {many}: {_places(found)}"
+                hint = f"`{command}` lists them, with `--accept --reason ...` they may stay"
+                yield Finding(Severity.WARNING, f"residual-{code}", text, name, hint)
+    if review.unmatched:
+        count = len(review.unmatched)
+        text = f"{count} entr{'y matches' if count == 1 else 'ies match'} no site any more"
+        hint = f"`{command} --prune` takes them out"
+        yield Finding(Severity.WARNING, "residual-unmatched", text, name, hint)
+
+
+def _places(sites: list[ResidualSite]) -> str:
+    shown = ", ".join(
+        f"{site.place} in {site.within}" if site.within else site.place for site in sites[:_NAMED]
+    )
+    more = len(sites) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
