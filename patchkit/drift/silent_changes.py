@@ -37,7 +37,7 @@ from patchkit.guards.overrides.override_review import (
     resolver_of,
     survey,
 )
-from patchkit.guards.residual import Fingerprint, fingerprint, scan_files
+from patchkit.guards.residual_sites import Fingerprint, fingerprint, scan_files
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in

@@ -61,7 +61,7 @@ from patchkit.errors import (
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.guards.overrides.calls import Replacements
 from patchkit.guards.overrides.override_review import TreeAt, read_replacements
-from patchkit.guards.residual import (
+from patchkit.guards.residual_sites import (
     ReviewState,
     fingerprint,
     lint_rules,

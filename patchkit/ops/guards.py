@@ -90,7 +90,7 @@ def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
     manifest, component = guarded.manifest, guarded.component
     if not component.residual.rules and not any(each.has_recipe for each in guarded.generated):
         return
-    from patchkit.guards.residual import (
+    from patchkit.guards.residual_sites import (
         lint_rules,
         load_baseline,
         residual_findings,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
-from patchkit.guards.residual import (
+from patchkit.guards.residual_sites import (
     Baseline,
     ResidualSite,
     Review,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import BadInputError
-from patchkit.guards.residual import (
+from patchkit.guards.residual_sites import (
     Baseline,
     Fingerprint,
     ReviewedArea,
