@@ -71,6 +71,11 @@ def cache_folder(option: Path | None) -> Path:
     return user_cache_path("patchkit", appauthor=False)
 
 
+def in_ci() -> bool:
+    """Whether this is a job of a CI system: all of them set CI."""
+    return os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
+
+
 def log_folder() -> Path:
     """Where tracebacks of bugs go."""
     from platformdirs import user_log_path

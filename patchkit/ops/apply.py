@@ -26,6 +26,7 @@ from patchkit.parallel import in_parallel
 from patchkit.stack.build import Stack, build_stack
 from patchkit.stack.lockfile import (
     Lock,
+    LockDifference,
     LockedComponent,
     compare,
     load_lock,
@@ -71,18 +72,14 @@ _ATTEMPTS = 3
 
 
 class ApplyOptions(Struct, frozen=True):
-    """How to apply.
+    """How to apply."""
 
-    `force`: save the user's work under a ref and go on. `dry_run`: write nothing. `update_lock`:
-    take the stack where it differs from the lock, and record it. `when`: now, in seconds since the
-    epoch; it names saved work. `jobs`: how many components at once.
-    """
-
-    when: int
-    force: bool = False
-    dry_run: bool = False
-    update_lock: bool = False
-    jobs: int = 4
+    when: int  # now, in seconds since the epoch; it names saved work
+    force: bool = False  # save the user's work under a ref and go on
+    dry_run: bool = False  # write nothing
+    update_lock: bool = False  # take the stack where it differs from the lock, and record it
+    jobs: int = 4  # how many components at once
+    locked: bool = False  # refuse edits of patch files and series, too, that the lock lacks
 
 
 class Failure(Struct, frozen=True):
@@ -103,7 +100,8 @@ class AppliedComponent(Struct, frozen=True):
     `moved_aside` is a folder that was no checkout of patchkit's and was renamed.
     `left_out` are paths whose contents no server has. `finished`: an apply that was killed earlier
     was finished first. `before` is the checkout as it was found. `problems` keep the component
-    from being done, `warnings` do not.
+    from being done, `warnings` do not. `taken_up` are the edits of patch files and of the series
+    since the lock was written, which this apply records there.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"lock"})
@@ -127,6 +125,7 @@ class AppliedComponent(Struct, frozen=True):
     before: Snapshot | None = None
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    taken_up: tuple[str, ...] = ()
     lock: LockedComponent | None = None
 
 
@@ -243,14 +242,16 @@ class _Applying(Struct, frozen=True):
             )
         actual = lock_component(stack, series)
         built = replace(built, tip=stack.commit, tree=stack.tree, lock=actual)
-        differences = self._differences(component, lock, actual)
-        if differences:
+        recorded = recorded_in(lock, component.name)
+        differences = compare(recorded, actual) if recorded is not None else ()
+        if self._refuses(differences, series):
             return replace(
                 built,
                 result=ApplyResult.DIFFERS,
                 exit_code=ExitCode.FINDING,
-                problems=differences,
+                problems=self._differs(component, differences),
             )
+        built = replace(built, taken_up=tuple(each.edit or each.what for each in differences))
         return self._enter(component, stack, built, marks)
 
     def _failures(
@@ -277,18 +278,22 @@ class _Applying(Struct, frozen=True):
             for why in explain_stack(reader, stack, series.series_patches, history=history)
         )
 
-    def _differences(
-        self, component: Component, lock: Lock | None, actual: LockedComponent
+    def _refuses(self, differences: Sequence[LockDifference], series: LoadedSeries) -> bool:
+        """Whether the stack is not the lock's, in more than edits of the project's own patches."""
+        if self.options.update_lock:
+            return False
+        return any(self.options.locked or not each.is_local(series) for each in differences)
+
+    def _differs(
+        self, component: Component, differences: Sequence[LockDifference]
     ) -> tuple[Problem, ...]:
-        recorded = recorded_in(lock, component.name)
-        if recorded is None or self.options.update_lock:
-            return ()
-        found = compare(recorded, actual, where=component.name)
         target = self.manifest.options(component.name)
         ways = [("accept it and record it", f"patchkit apply {target} --update-lock")]
-        if recorded.commit != actual.commit:
+        if any(each.is_base for each in differences):
             ways.insert(0, ("carry the patches to the new pin", f"patchkit refresh {target}"))
-        return (*found[:-1], *(replace(each, hint=in_columns(ways)) for each in found[-1:]))
+        found = [Problem(each.what, component.name) for each in differences]
+        found[-1] = replace(found[-1], hint=in_columns(ways))
+        return tuple(found)
 
     def _enter(
         self, component: Component, stack: Stack, built: AppliedComponent, marks: tuple[int, ...]

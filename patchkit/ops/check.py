@@ -100,6 +100,7 @@ class _Tools(Struct, frozen=True):
     store: Store
     progress: Progress
     strict: bool
+    locked: bool
     run: bool
     today: date | None
     results: Results
@@ -122,12 +123,14 @@ def check_manifests(
     today: date | None = None,
     jobs: int = 4,
     broken: Sequence[BrokenManifest] = (),
+    locked: bool = True,
 ) -> CheckReport:
     """Check the chosen components of each manifest, `jobs` at once.
 
     On disk: what the store fetches, nothing else. `broken` are manifests that could not be read;
     they go into the report. With `run` the commands of verify steps run, each in a scratch folder;
-    `today` decides which reasons are over, None: none is.
+    `today` decides which reasons are over, None: none is. Unless `locked`, edits of the project's
+    own patches and series that the lock does not have yet are warnings, not errors.
     """
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
     stop = store.stop.ask
@@ -135,7 +138,7 @@ def check_manifests(
     named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
     results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
     agreements = Agreements(store, progress)
-    tools = _Tools(store, progress, strict, run, today, results, named, agreements)
+    tools = _Tools(store, progress, strict, locked, run, today, results, named, agreements)
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
     return CheckReport(strict, checks, find_shared(_uses(tasks, checks)), tuple(broken))
 
@@ -168,7 +171,8 @@ def _check_stack(
     base = tools.store.base(task.component, tools.progress)
     with ObjectReader(tools.store.repository(task.component)) as reader:
         stack = build_stack(reader, base, series.series_patches)
-        findings = (*_series_findings(series), *_lock_findings(task, stack, series))
+        lock = _lock_findings(task, stack, series, locked=tools.locked)
+        findings = (*_series_findings(series), *lock)
         patches = _check_patches(reader, stack, task, series, tools)
         source = Overlay(reader, stack.objects)
         guarded = Guarded(
@@ -359,19 +363,24 @@ def _series_findings(series: LoadedSeries) -> Iterator[Finding]:
         )
 
 
-def _lock_findings(task: _Task, stack: Stack, series: LoadedSeries) -> Iterator[Finding]:
+def _lock_findings(
+    task: _Task, stack: Stack, series: LoadedSeries, *, locked: bool
+) -> Iterator[Finding]:
     lock = load_lock(task.manifest.lock_path)
     recorded = recorded_in(lock, task.component.name)
     if recorded is None or not stack.clean:
         return
-    options = task.manifest.options(task.component.name)
-    for problem in compare(recorded, lock_component(stack, series)):
+    apply = f"patchkit apply {task.manifest.options(task.component.name)}"
+    differences = compare(recorded, lock_component(stack, series))
+    open_to_apply = all(each.is_local(series) for each in differences)
+    for each in differences:
+        taken = open_to_apply and not locked
         yield Finding(
-            Severity.ERROR,
+            Severity.WARNING if taken else Severity.ERROR,
             "lock",
-            problem.what,
+            each.what,
             f"{task.manifest.lock_path.name}: {task.component.name}",
-            f"patchkit apply {options} --update-lock  accepts it",
+            f"{apply}  records it" if open_to_apply else f"{apply} --update-lock  accepts it",
         )
 
 

@@ -20,8 +20,7 @@ keeps it. The key is there only if something is.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import zip_longest
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,11 +99,26 @@ def lock_component(stack: Stack, series: LoadedSeries) -> LockedComponent:
     return LockedComponent(stack.base.commit, stack.base.tree, tuple(patches), tree)
 
 
-def compare(
-    recorded: LockedComponent, actual: LockedComponent, *, where: str = ""
-) -> tuple[Problem, ...]:
-    """What differs between the lock and what a stack comes to now; `where` goes into each."""
-    return tuple(Problem(what, where) for what in _differences(recorded, actual))
+class LockDifference(Struct, frozen=True):
+    """One difference between the lock and what a stack comes to now."""
+
+    what: str  # what is there, and what the lock says
+    edit: str = ""  # the edit of patch files or series behind it, "" for none: "one.patch edited"
+    patch: str = ""  # the patch whose bytes or presence differ; "" for the base, or the order
+    is_base: bool = False  # the commit that the patches go on
+
+    def is_local(self, series: LoadedSeries) -> bool:
+        """Whether it is an edit of the project's own patch files, or of a series.
+
+        Not so a pin, what an upstream or another repository's patch came to, or the result.
+        """
+        fixed = {each.name for each in series.patches if each.path is None}
+        return bool(self.edit) and self.patch not in fixed
+
+
+def compare(recorded: LockedComponent, actual: LockedComponent) -> tuple[LockDifference, ...]:
+    """What differs between the lock and what a stack comes to now."""
+    return tuple(_differences(recorded, actual))
 
 
 def load_lock(path: Path) -> Lock | None:
@@ -156,34 +170,44 @@ def merge_lock(
     return Lock(components, overrides)
 
 
-def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator[str]:
+def _differences(recorded: LockedComponent, actual: LockedComponent) -> Iterator[LockDifference]:
     if recorded.commit != actual.commit:
-        yield f"the base is {short_id(actual.commit)}, the lock says {short_id(recorded.commit)}"
+        now, then = short_id(actual.commit), short_id(recorded.commit)
+        yield LockDifference(f"the base is {now}, the lock says {then}", is_base=True)
     elif recorded.tree != actual.tree:
-        yield f"the base's tree is {short_id(actual.tree)}, the lock says {short_id(recorded.tree)}"
-    found = False
-    for old, new in zip_longest(recorded.patches, actual.patches):
-        what = _patch_difference(old, new)
-        if what:
-            found = True
-            yield what
+        now, then = short_id(actual.tree), short_id(recorded.tree)
+        yield LockDifference(f"the base's tree is {now}, the lock says {then}")
+    found = list(_patch_differences(recorded.patches, actual.patches))
+    yield from found
     # where base and patches agree, so does the result, or the lock was not written by us
     if not found and recorded.tree == actual.tree and recorded.result != actual.result:
         now, then = short_id(actual.result), short_id(recorded.result)
-        yield f"the resulting tree is {now}, the lock says {then}"
+        yield LockDifference(f"the resulting tree is {now}, the lock says {then}")
 
 
-def _patch_difference(old: LockedPatch | None, new: LockedPatch | None) -> str:
-    if new is None:
-        return f"{old.name if old else ''} is in the lock and not in the series"
-    if old is None:
-        return f"{new.name} is not in the lock"
-    if old.name != new.name:
-        return f"{new.name} stands where the lock has {old.name}"
-    if old.sha256 != new.sha256:
-        now, then = short_id(new.sha256), short_id(old.sha256)
-        return f"{new.name} has other bytes: sha256 {now}, the lock says {then}"
-    return ""
+def _patch_differences(
+    recorded: Sequence[LockedPatch], actual: Sequence[LockedPatch]
+) -> Iterator[LockDifference]:
+    """Patches that came, went or changed, by name; then their order, as one difference."""
+    old, new = ({each.name: each for each in rows} for rows in (recorded, actual))
+    for name in old:
+        if name not in new:
+            yield LockDifference(
+                f"{name} is in the lock and not in the series", f"{name} removed", name
+            )
+    for name, patch in new.items():
+        if name not in old:
+            yield LockDifference(f"{name} is not in the lock", f"{name} added", name)
+        elif patch.sha256 != old[name].sha256:
+            now, then = short_id(patch.sha256), short_id(old[name].sha256)
+            what = f"{name} has other bytes: sha256 {now}, the lock says {then}"
+            yield LockDifference(what, f"{name} edited", name)
+    before = [name for name in old if name in new]
+    after = [name for name in new if name in old]
+    moved = next((pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]), None)
+    if moved is not None:
+        what = f"the patches are in another order: {moved[1]} now comes before {moved[0]}"
+        yield LockDifference(what, f"reordered: {moved[1]} now before {moved[0]}")
 
 
 def _plain(component: LockedComponent) -> dict[str, object]:

@@ -130,7 +130,7 @@ def locked_file(path: Path, what: Path) -> Iterator[None]:
     """Hold the lock file `path`, which guards `what`."""
     if path.parent.is_symlink():
         raise SurroundingsError(f"{path.parent} is a symbolic link", hint="delete it")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_own_folder(path.parent)
     lock = FileLock(path)
     if not lock.acquire(_PATIENCE):
         raise SurroundingsError(
@@ -141,3 +141,16 @@ def locked_file(path: Path, what: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _make_own_folder(folder: Path) -> None:
+    """Make a workspace's own folder; a workspace that is new is one that git ignores.
+
+    One that holds something already may be part of a project whose files git is to see.
+    """
+    workspace = folder.parent
+    if not workspace.exists() or not any(workspace.iterdir()):
+        workspace.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError), (workspace / ".gitignore").open("x") as stream:
+            stream.write("*\n")
+    folder.mkdir(exist_ok=True)

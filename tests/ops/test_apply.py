@@ -21,6 +21,7 @@ AFTER_ONE: Files = {**BASE, "a.py": str(BASE["a.py"]).replace("line 15\n", "LINE
 AFTER_TWO: Files = {**AFTER_ONE, "c.py": "three\n"}
 ONE = make_patch(BASE, AFTER_ONE, subject="Shout line 15", body="Because.")
 TWO = make_patch(AFTER_ONE, AFTER_TWO, subject=None)
+THREE = make_patch(AFTER_ONE, {**AFTER_ONE, "d.py": "four\n"}, subject="Add d", body="Because.")
 BAD = make_patch({"b.py": "other\n"}, {"b.py": "OTHER\n"}, subject="Change the other")
 
 
@@ -54,6 +55,16 @@ def test_twice_touches_nothing(demo: Project) -> None:
     before = snapshot(demo.root)
     demo.run("apply").ok()
     assert snapshot(demo.root) == before
+
+
+def test_git_ignores_a_workspace_that_apply_makes(demo: Project) -> None:
+    git_in(demo.root, "init", "-q")
+    demo.run("apply").ok()
+    assert b"workspace" not in git_in(demo.root, "status", "--porcelain", "-uall")
+    (demo.root / "there").mkdir()
+    (demo.root / "there/mine").touch()
+    demo.run("apply", "--workspace", "there").ok()
+    assert b"there/mine" in git_in(demo.root, "status", "--porcelain", "-uall")
 
 
 def test_dry_run_writes_nothing(demo: Project, tmp_path: Path) -> None:
@@ -124,14 +135,52 @@ def test_a_stack_that_is_not_the_one_of_the_lock(demo: Project, golden: Golden) 
     before = snapshot(demo.checkout("demo"))
     lock = (demo.root / "manifests/demo.lock.json").read_bytes()
     demo.series("demo", {"one.patch": ONE.replace(b"Because", b"Just so"), "two.patch": TWO})
-    ran = demo.run("apply")
+    ran = demo.run("apply", "--locked")
     assert ran.code == 1
     golden("apply-differs", ran)
     assert snapshot(demo.checkout("demo")) == before
     assert (demo.root / "manifests/demo.lock.json").read_bytes() == lock
     demo.run("apply", "--update-lock").ok()
     assert (demo.root / "manifests/demo.lock.json").read_bytes() != lock
+    demo.run("apply", "--locked").ok()
+
+
+def test_edits_of_patches_and_series_are_taken_up_and_said(demo: Project, golden: Golden) -> None:
     demo.run("apply").ok()
+    edited = ONE.replace(b"Because", b"Just so")
+    demo.series("demo", {"one.patch": edited, "three.patch": THREE})
+    golden("apply-taken-up", demo.run("apply").ok())
+    assert demo.run("apply", "--json").ok().json["components"][0]["taken_up"] == []
+    demo.run("apply", "--locked").ok()
+
+
+def test_another_order_of_the_series_is_one_message(demo: Project) -> None:
+    demo.run("apply").ok()
+    demo.series("demo", {"two.patch": TWO, "one.patch": ONE})
+    (said,) = demo.run("apply", "--dry-run", "--json").ok().json["components"][0]["taken_up"]
+    assert said == "reordered: two.patch now before one.patch"
+    assert demo.run("check").ok().out.count("another order") == 1
+
+
+def test_where_ci_is_set_the_lock_is_binding(
+    demo: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.run("apply").ok()
+    demo.series("demo", {"one.patch": ONE.replace(b"Because", b"Just so"), "two.patch": TWO})
+    assert demo.run("check").code == 0
+    monkeypatch.setenv("CI", "true")
+    assert demo.run("apply").code == demo.run("check").code == 1
+    demo.run("apply", "--update-lock").ok()
+    demo.run("apply").ok()
+
+
+def test_another_pin_is_refused_without_being_asked(demo: Project, upstream: Upstream) -> None:
+    demo.run("apply").ok()
+    series = {"one.patch": ONE, "two.patch": TWO}
+    demo.component("demo", upstream, upstream.commit({**BASE, "new": "1\n"}), series)
+    ran = demo.run("apply")
+    assert ran.code == 1
+    assert "the base is" in ran.err
 
 
 def test_the_lock_keeps_components_that_are_not_asked_for(

@@ -109,10 +109,7 @@ def test_merging_keeps_what_is_not_named() -> None:
         ),
         (
             LockedComponent("a" * 40, "b" * 40, (TWO, ONE), "1" * 40),
-            [
-                "two.patch stands where the lock has one.patch",
-                "one.patch stands where the lock has two.patch",
-            ],
+            ["the patches are in another order: two.patch now comes before one.patch"],
         ),
         (
             LockedComponent(
@@ -129,8 +126,13 @@ def test_merging_keeps_what_is_not_named() -> None:
             [f"the base's tree is {'c' * 10}, the lock says {'b' * 10}"],
         ),
         (
-            LockedComponent("a" * 40, "b" * 40, (ONE, TWO, ONE), "1" * 40),
-            ["one.patch is not in the lock"],
+            LockedComponent(
+                "a" * 40,
+                "b" * 40,
+                (ONE, LockedPatch("new.patch", "3" * 64, "3" * 40), TWO),
+                "1" * 40,
+            ),
+            ["new.patch is not in the lock"],
         ),
     ],
 )

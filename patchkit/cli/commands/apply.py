@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.command import JOBS, DryRunOption, ForceOption, JobsOption, command
-from patchkit.cli.session import Session, near
+from patchkit.cli.session import Session, in_ci, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -26,6 +26,14 @@ UpdateLockOption = Annotated[
         "--update-lock",
         help="Accept stacks that differ from the lock, and record them; forget components that "
         "the manifest no longer has.",
+    ),
+]
+
+LockedOption = Annotated[
+    bool,
+    typer.Option(
+        "--locked",
+        help="Refuse a stack that differs from the lock in any way. The default where CI is set.",
     ),
 ]
 
@@ -52,6 +60,7 @@ def apply(
     *,
     force: ForceOption = False,
     dry_run: DryRunOption = False,
+    locked: LockedOption = False,
     update_lock: UpdateLockOption = False,
     jobs: JobsOption = JOBS,
 ) -> ExitCode:
@@ -62,11 +71,14 @@ def apply(
     checkout stays as it was. Work of yours in a checkout is never lost: patchkit refuses, or with
     --force saves it under a ref and says how to get it back.
 
-    The first apply writes the lock beside the manifest; every later one compares with it.
+    The first apply writes the lock beside the manifest; every later one compares with it. Edits of
+    patch files and of the series are taken up, and said; another pin, or another repository's
+    patch, is refused.
     """
     from patchkit.ops.apply import ApplyOptions, apply_components
 
-    options = ApplyOptions(int(time.time()), force, dry_run, update_lock, jobs)
+    locked = locked or (in_ci() and not update_lock)
+    options = ApplyOptions(int(time.time()), force, dry_run, update_lock, jobs, locked)
     with session.progress() as progress:
         report = apply_components(
             session.manifest,
@@ -159,6 +171,8 @@ def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
     name = applied.name
     if applied.finished:
         terminal.product(f"{name}: an apply that was killed earlier was finished first")
+    if applied.taken_up and not applied.problems:
+        terminal.product(f"{name}: edits taken up: {', '.join(applied.taken_up)}")
     if applied.saved_ref is not None:
         terminal.product(f"{name}: your work is saved as {applied.saved_ref}; to get it back:")
         terminal.product(f"  {applied.restore}")

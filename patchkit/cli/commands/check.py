@@ -12,7 +12,7 @@ import typer
 from patchkit.cli.command import JOBS, JobsOption, command
 from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
-from patchkit.cli.session import Session
+from patchkit.cli.session import Session, in_ci
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
 from patchkit.errors import ExitCode
@@ -69,6 +69,9 @@ def check(
     The verdict is the one that apply gives. A patch that does not apply is explained: what each
     hunk expects, what stands there, where its lines are now, and what to type next. Patches whose
     context fits but whose files were others when they were made are pointed out.
+
+    Edits of patch files and of the series that are not in the lock yet are a warning, and where CI
+    is set an error; another pin, or another repository's patch, is an error everywhere.
     """
     from patchkit.ops.check import check_manifests
 
@@ -85,6 +88,7 @@ def check(
             today=date.today(),
             jobs=jobs,
             broken=broken,
+            locked=in_ci(),
         )
     return deliver(session.terminal, report, asked, lambda: _writers(paths), print_check)
 
