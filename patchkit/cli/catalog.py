@@ -51,11 +51,13 @@ GROUPS: dict[str, dict[str, str]] = {
     "From manifest to machine": {
         "render": "render:render",
         "doctor": "doctor:doctor",
+        "sbom": "sbom:sbom",
     },
     "In CI": {
         "ci": "ci:ci",
         "matrix": "ci:matrix",
         "report merge": "ci:merge",
+        "report issues": "ci:issues",
     },
     "Patchkit itself": {
         "completion": "installation:completion",

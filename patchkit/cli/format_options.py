@@ -87,14 +87,15 @@ def deliver(
         if wanted.output is None:
             terminal.document(text)
             return result.exit_code
-        _write(wanted.output, text)
+        write_text(wanted.output, text)
         terminal.say(f"{wanted.output} written")
     if not (terminal.quiet and result.exit_code is ExitCode.OK):
         show(terminal, result)
     return result.exit_code
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Put a report into a file, whole or not at all; makes its folder."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

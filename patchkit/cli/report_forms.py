@@ -35,7 +35,7 @@ def check_writers(paths: Sequence[Path]) -> Writers[CheckReport]:
     """The forms of a check; `paths` are the manifests that were asked for."""
 
     def notices(report: CheckReport) -> list[Notice]:
-        return list(check_notices(report, _named(paths)))
+        return list(check_notices(report, named_paths(paths)))
 
     return {
         Format.JSON: lambda report: envelope("check", report, report.exit_code),
@@ -51,7 +51,7 @@ def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
     """The forms of a drift; `paths` are the manifests that were asked for."""
 
     def notices(report: DriftReport) -> list[Notice]:
-        return list(drift_notices(report, _named(paths)))
+        return list(drift_notices(report, named_paths(paths)))
 
     return {
         Format.JSON: lambda report: envelope("drift", report, report.exit_code),
@@ -70,7 +70,7 @@ def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
     """
 
     def notices(report: CiReport) -> list[Notice]:
-        named = _named(paths)
+        named = named_paths(paths)
         drifted = list(drift_notices(report.drift, named))
         if report.drift_allowed:
             lower = {Level.ERROR: Level.WARNING}
@@ -95,7 +95,7 @@ def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
         return [*check_cases(report.check), *drifted]
 
     def markdown(report: CiReport) -> str:
-        found = check_notices(report.check, _named(paths))
+        found = check_notices(report.check, named_paths(paths))
         return f"{check_markdown(report.check, found)}\n\n{drift_markdown(report.drift)}"
 
     return {
@@ -119,7 +119,7 @@ def _now() -> str:
     return f"{moment():%Y-%m-%d %H:%M} UTC"
 
 
-def _named(paths: Sequence[Path]) -> dict[str, str]:
+def named_paths(paths: Sequence[Path]) -> dict[str, str]:
     """Manifest name -> its path as a CI system knows it; none for one outside of this folder."""
     inside = [path for path in paths if not path.is_absolute() and ".." not in path.parts]
     return {path.stem: path.as_posix() for path in inside}

@@ -8,11 +8,13 @@ know these two.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from hashlib import sha256
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.drift.drift_report import BrokenContract, Landed, MovedTarget, NewSite, PatchDrift
 from patchkit.errors import Problem
@@ -39,7 +41,9 @@ class Level(str, Enum):
 class Notice(Struct, frozen=True):
     """One thing that was found; `rule` is a stable word, `path` a file of the project ("": none).
 
-    `subject` names what it is about in a way that stays the same from run to run.
+    `subject` names what it is about in a way that stays the same from run to run. What one upstream
+    commit did to several patches or components has one `cause`, and `by` in words who it was; both
+    are "" where the subject alone is the cause. `of` is "MANIFEST: COMPONENT", or the manifest.
     """
 
     level: Level
@@ -49,6 +53,45 @@ class Notice(Struct, frozen=True):
     subject: str
     path: str = ""
     line: int = 1
+    of: str = ""
+    cause: str = ""
+    by: str = ""
+
+
+class Cause(Struct, frozen=True):
+    """One thing that went wrong, with everything that was found of it; the gravest is first.
+
+    `id` stays the same for as long as the cause does, whatever lines or tips move.
+    """
+
+    id: str
+    rule: str
+    level: Level
+    title: str
+    of: tuple[str, ...]
+    notices: tuple[Notice, ...]
+
+
+_GRAVITY = (Level.ERROR, Level.WARNING, Level.NOTE)
+
+
+def find_causes(notices: Iterable[Notice]) -> list[Cause]:
+    """One cause for each thing that is to be mended, in the order in which they are first found."""
+    groups: dict[str, list[Notice]] = {}
+    for each in notices:
+        groups.setdefault(f"{each.rule}\0{each.cause or each.subject}", []).append(each)
+    return [_cause(key, found) for key, found in groups.items()]
+
+
+def _cause(key: str, notices: list[Notice]) -> Cause:
+    notices.sort(key=lambda each: _GRAVITY.index(each.level))  # stable
+    first = notices[0]
+    of = tuple(dict.fromkeys(each.of for each in notices if each.of))
+    title = first.title
+    if len(notices) > 1 and first.by:
+        title = f"{first.by}: {counted(len(notices), 'finding')} in {', '.join(of)}"
+    digest = sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+    return Cause(f"pk-{digest[:12]}", first.rule, first.level, title, of, tuple(notices))
 
 
 class CaseVerdict(str, Enum):
@@ -103,7 +146,8 @@ def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
         lines = [f"{each.place} in {each.within}".removesuffix(" in ") for each in sites]
         message = _message(f"{title} ({where})", sites[0].by, lines)
         about = f"{subject}/{rule}/{commit}"
-        yield Notice(Level.WARNING, "new-site-upstream", title, message, about, path)
+        found = Notice(Level.WARNING, "new-site-upstream", title, message, about, path)
+        yield _caused(found, sites[0].by, rule)
     by_kind = _by_commit(component.targets, lambda each: f"{each.component}/{each.verdict.value}")
     for (kind, commit), targets in by_kind.items():
         first = targets[0]
@@ -114,17 +158,26 @@ def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
         message = _message(f"{title} ({where})", first.by, [each.name for each in targets])
         level = Level.NOTE if first.verdict is TargetVerdict.BODY else Level.WARNING
         rule = f"override-{first.verdict.value}-upstream"
-        yield Notice(level, rule, title, message, f"{subject}/{kind}/{commit}", path)
+        about = f"{subject}/{kind}/{commit}"
+        yield _caused(Notice(level, rule, title, message, about, path), first.by, kind)
     broken = _by_commit(component.contracts, lambda each: each.place.component)
     for (caller, commit), contracts in broken.items():
         title = f"{counted(len(contracts), 'call')} of {caller} that upstream broke"
         lines = [f"{e.place.place}: {e.place.target} {e.place.what}" for e in contracts]
         message = _message(f"{title} ({where})", contracts[0].by, lines)
         about = f"{subject}/contract/{caller}/{commit}"
-        yield Notice(Level.WARNING, "contract-upstream", title, message, about, path)
+        found = Notice(Level.WARNING, "contract-upstream", title, message, about, path)
+        yield _caused(found, contracts[0].by, caller)
     for each in component.unseen:
         title = f"not all of {component.name} could be looked at"
         yield Notice(Level.NOTE, "unseen", title, each, f"{subject}/unseen/{each}", path)
+
+
+def _caused(notice: Notice, by: Landed | None, kind: str = "") -> Notice:
+    """The notice with the commit that is its cause, where one is known."""
+    if by is None:
+        return notice
+    return replace(notice, cause=f"{by.commit}/{kind}", by=landed_words(by))
 
 
 def _by_commit(
@@ -194,32 +247,45 @@ def check_notices(report: CheckReport, paths: Paths) -> Iterator[Notice]:
     if report.strict:
         levels = {**levels, Severity.WARNING: Level.ERROR, Severity.STYLE: Level.ERROR}
     for broken in report.broken:
-        yield from _problems(broken.manifest, broken.problems, paths.get(broken.manifest, ""))
+        fallback = paths.get(broken.manifest, "")
+        yield from _of(broken.manifest, _problems(broken.manifest, broken.problems, fallback))
     for component in report.components:
-        fallback = paths.get(component.manifest, "")
         name = f"{component.manifest}: {component.name}"
-        yield from _problems(name, component.problems, fallback)
-        for patch in component.patches:
-            if patch.explanation is not None:
-                yield _not_applying(component, patch, patch.explanation, fallback)
-        for finding in component.all_findings:
-            if finding.severity in levels:
-                yield _found(name, finding, levels[finding.severity], fallback)
+        found = _checked(component, levels, name, paths.get(component.manifest, ""))
+        yield from _of(name, found)
+
+
+def _checked(
+    component: ComponentCheck, levels: Mapping[Severity, Level], name: str, fallback: str
+) -> Iterator[Notice]:
+    yield from _problems(name, component.problems, fallback)
+    for patch in component.patches:
+        if patch.explanation is not None:
+            yield _not_applying(component, patch, patch.explanation, fallback)
+    for finding in component.all_findings:
+        if finding.severity in levels:
+            yield _found(name, finding, levels[finding.severity], fallback)
+
+
+def _of(name: str, notices: Iterable[Notice]) -> Iterator[Notice]:
+    return (replace(each, of=name) for each in notices)
 
 
 def drift_notices(report: DriftReport, paths: Paths) -> Iterator[Notice]:
     """Every patch that the tracked branch broke, or made superfluous; what was silent last."""
     for broken in report.broken:
-        yield from _problems(broken.manifest, broken.problems, paths.get(broken.manifest, ""))
+        fallback = paths.get(broken.manifest, "")
+        yield from _of(broken.manifest, _problems(broken.manifest, broken.problems, fallback))
     for component in report.components:
         fallback = paths.get(component.manifest, "")
         name = f"{component.manifest}: {component.name}"
-        yield from _problems(name, component.problems, fallback)
+        yield from _of(name, _problems(name, component.problems, fallback))
         for patch in component.patches:
-            yield from _drifted(component, patch, fallback)
+            yield from _of(name, _drifted(component, patch, fallback))
     # last: GitHub shows ten of each level, and there may be hundreds of these
     for component in report.components:
-        yield from silent_notices(component, paths.get(component.manifest, ""))
+        name = f"{component.manifest}: {component.name}"
+        yield from _of(name, silent_notices(component, paths.get(component.manifest, "")))
 
 
 def check_cases(report: CheckReport) -> Iterator[Case]:
@@ -308,7 +374,8 @@ def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Ite
         line = found[0].line if found and path == patch.where else first
         title = f"{patch.name} does not fit {component.ref}"
         level = _LEVELS.get(patch.status, Level.ERROR)
-        yield Notice(level, "broken-upstream", title, message, subject, path, line)
+        notice = Notice(level, "broken-upstream", title, message, subject, path, line)
+        yield _caused(notice, patch.since)
     elif patch.status is Status.ABSORBED:
         title = f"{patch.name} is upstream"
         message = drift_words(patch) + where
@@ -325,7 +392,8 @@ def _drifted(component: ComponentDrift, patch: PatchDrift, fallback: str) -> Ite
         title = f"{patch.name} applies, perhaps wrongly"
         message = f"{patch.name}, patch line {each.line} ({each.path}): {each.what}{where}{by}"
         about = f"{subject}/{each.path}/{each.hunk}/{each.kind}"
-        yield Notice(Level.WARNING, "applies-perhaps-wrong", title, message, about, path, line)
+        rule = "applies-perhaps-wrong"
+        yield _caused(Notice(Level.WARNING, rule, title, message, about, path, line), each.by)
     if patch.absorbed and patch.status is not Status.ABSORBED:
         title = f"{len(patch.absorbed)} of {patch.hunks} hunks of {patch.name} are upstream"
         message = "\n".join(

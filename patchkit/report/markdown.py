@@ -35,7 +35,7 @@ def check_markdown(report: CheckReport, notices: Iterable[Notice]) -> str:
         lines.append(
             f"| {' | '.join(map(escaped, cells))} | {_sign(each.exit_code)} {escaped(words)} |"
         )
-    return "\n".join([*lines, *_notice_lines(notices)])
+    return "\n".join([*lines, *notice_lines(notices)])
 
 
 def drift_markdown(report: DriftReport) -> str:
@@ -125,7 +125,8 @@ def _commit(commit: Landed) -> str:
     return f"[{text}]({commit.link})" if commit.link else text
 
 
-def _notice_lines(notices: Iterable[Notice]) -> Iterator[str]:
+def notice_lines(notices: Iterable[Notice]) -> Iterator[str]:
+    """A list of what was found, behind an empty line; nothing for none."""
     listed = list(notices)
     if listed:
         yield ""

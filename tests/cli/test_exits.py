@@ -127,6 +127,11 @@ class Scene:
         """A patch file was damaged."""
         self.project.write({"patches/demo/spell-ten.patch": _TEN.replace(b"@@ -7,7", b"@@ -7,9")})
 
+    def file_in_the_way(self) -> None:
+        """There is a file where the folder of the issues is to be."""
+        self.result(Scene.conflicted)
+        self.project.write({"issues": "mine\n"})
+
     def gone(self) -> None:
         """The upstream cannot be reached."""
         self.upstream.path.rename(self.upstream.path.with_name("elsewhere"))
@@ -243,6 +248,8 @@ _BUMP = ("bump", "demo", "--to", "main")
 _ANSWER = "patches/demo/answer.recipe.yml"
 _NEW_RECIPE = ("recipe", "new", "answer", "--fix", "return 42", "--pattern")
 
+_ISSUES = ("report", "issues", "--into", "issues")
+
 #: (command, exit code, what happened before, command line)
 CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("init", 0, _untouched, _INIT),
@@ -283,6 +290,12 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("matrix", 4, Scene.misspelt, ("matrix",)),
     ("report merge", 0, lambda s: s.result(), ("report", "merge", "one.json")),
     ("report merge", 1, lambda s: s.result(Scene.conflicted), ("report", "merge", "one.json")),
+    ("report issues", 0, lambda s: s.result(Scene.conflicted), (*_ISSUES, "one.json")),
+    ("report issues", 4, _untouched, (*_ISSUES, "manifests/demo.yaml")),
+    ("report issues", 5, Scene.file_in_the_way, (*_ISSUES, "one.json")),
+    ("sbom", 1, _untouched, ("sbom",)),
+    ("sbom", 4, Scene.misspelt, ("sbom",)),
+    ("sbom", 5, Scene.pinned_nowhere, ("sbom",)),
     ("report merge", 4, _untouched, ("report", "merge", "manifests/demo.yaml")),
     (
         "report merge",
@@ -376,7 +389,14 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
 ]
 
 #: Left out: long, not the same everywhere, or only after a lock was waited for.
-ELSEWHERE = {("diff", 5), ("completion", 0), ("manifest schema", 0), ("version", 0), ("version", 5)}
+ELSEWHERE = {
+    ("sbom", 0),
+    ("diff", 5),
+    ("completion", 0),
+    ("manifest schema", 0),
+    ("version", 0),
+    ("version", 5),
+}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`patchkit ci`, `matrix` and `report merge`: checks in CI, in one job or in many."""
+"""`patchkit ci`, `matrix`, `report merge`, `report issues`: checks in CI, in one job or in many."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from patchkit.cli.command import JOBS, JobsOption, command
-from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
+from patchkit.cli.command import JOBS, DryRunOption, JobsOption, command
+from patchkit.cli.format_options import (
+    Format,
+    FormatOption,
+    OutputOption,
+    Writers,
+    deliver,
+    wanted,
+    write_text,
+)
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.disk.files import LARGEST_PATCH, read_plain
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 
     from patchkit.ops.ci import CiReport
     from patchkit.ops.matrix import MatrixReport
+    from patchkit.report.issues import IssuesReport
 
 
 StrictOption = Annotated[
@@ -313,18 +322,85 @@ def merge(
 
 def _merge_writers() -> Writers[CiReport]:
     from patchkit.cli.report_forms import ci_writers
-    from patchkit.manifest.find import FOLDER, manifests_in
     from patchkit.report.json import envelope
 
-    folder = Path(FOLDER)
-    paths: Sequence[Path] = manifests_in(folder) if folder.is_dir() else ()
     return {
-        **ci_writers(paths),
+        **ci_writers(_shipped()),
         Format.JSON: lambda report: envelope("report merge", report, report.exit_code),
     }
+
+
+def _shipped() -> Sequence[Path]:
+    """The manifests of this folder's project, whose results were joined."""
+    from patchkit.manifest.find import FOLDER, manifests_in
+
+    folder = Path(FOLDER)
+    return manifests_in(folder) if folder.is_dir() else ()
 
 
 def _render_merged(terminal: Terminal, report: CiReport) -> None:
     from patchkit.cli.commands.ci import print_ci
 
     print_ci(terminal, report)
+
+
+IntoOption = Annotated[
+    Path,
+    typer.Option("--into", metavar="DIR", help="The folder of the issues, a file for each."),
+]
+
+
+@command(
+    "json quiet",
+    examples=[
+        ("patchkit report issues drift.json --into issues", "one text for each open cause"),
+        ("patchkit report issues results/*.json --into issues --dry-run", "what would change"),
+        ("patchkit report issues drift.json --into issues --json", "for a script that posts them"),
+    ],
+    exits={
+        ExitCode.OK: "the folder says what is open, whatever that is",
+        ExitCode.BAD_INPUT: "a file is no result of patchkit, or no issue that it wrote",
+        ExitCode.ENVIRONMENT: "the folder cannot be written",
+    },
+    result="patchkit.report.issues:IssuesReport",
+)
+def issues(
+    session: Session, *, files: FilesArgument, into: IntoOption, dry_run: DryRunOption = False
+) -> ExitCode:
+    """Write a text for each open cause; close what is mended.
+
+    A folder holds them. What one upstream commit broke, in however many patches and manifests, is
+    one cause. Its id stays, so that a script can post each text once with a forge's command line,
+    update it, and close it (docs/howto/watch-for-drift.md). A cause is closed only where the
+    results looked at all that it is about; what failed for want of the network opens and closes
+    nothing.
+    """
+    from patchkit.cli.report_forms import named_paths
+    from patchkit.ops.ci import merge_reports
+    from patchkit.report.issues import IssuesReport, is_issue_file, plan_issues
+
+    report = merge_reports(read_shares(files))
+    there = sorted(into.iterdir()) if into.is_dir() else []
+    known = {path.name: _issue_text(path) for path in there if is_issue_file(path.name)}
+    planned = plan_issues(report, named_paths(_shipped()), known)
+    for each in planned:
+        name = f"{each.issue.id}.md"
+        if not dry_run and known.get(name) != each.text:
+            write_text(into / name, each.text)
+    result = IssuesReport(tuple(each.issue for each in planned))
+    return session.report("report issues", result, _render_issues)
+
+
+def _issue_text(path: Path) -> str:
+    try:
+        return read_plain(path, most=LARGEST_PATCH).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(Problem("cannot be read as an issue", str(path))) from error
+
+
+def _render_issues(terminal: Terminal, report: IssuesReport) -> None:
+    from patchkit.report.issues import IssueChange, count_words
+
+    changed = [each for each in report.issues if each.change is not IssueChange.UNCHANGED]
+    terminal.folded([(each.change.value, each.id, each.title) for each in changed])
+    terminal.product(count_words(report.issues))

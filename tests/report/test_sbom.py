@@ -1,0 +1,138 @@
+"""The bill of materials: valid CycloneDX, true to the lock, the same bytes every time."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import run_process
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+_COMMIT = "ab" * 20
+
+
+def _valid(text: str) -> dict[str, Any]:
+    """The document, if CycloneDX's own schema takes it and every reference leads somewhere."""
+    reason = "cyclonedx-python-lib is in the extra `dev`"
+    reader = pytest.importorskip("cyclonedx.validation.json", reason=reason)
+    schema = pytest.importorskip("cyclonedx.schema", reason=reason)
+    assert reader.JsonStrictValidator(schema.SchemaVersion.V1_6).validate_str(text) is None
+    document: dict[str, Any] = json.loads(text)
+    refs = {each["bom-ref"] for each in document["components"]}
+    assert {ref for each in document["dependencies"] for ref in each["dependsOn"]} == refs
+    return document
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Project:
+    """A component with a patch that mends a hole, one picked from upstream, and one without any."""
+    pin = upstream.commit({"a.py": "one\n", "b.py": "two\n"})
+    hole = make_patch(
+        {"a.py": "one\n"},
+        {"a.py": "safe\n"},
+        subject="Check the length",
+        body="CVE-2026-12345: a long name ran over; CVE-2026-12345 again.\n\n"
+        "Bug: https://example.com/bugs/7?a=1 2\nUpstream-Status: Pending",
+    )
+    picked = make_patch(
+        {"b.py": "two\n"},
+        {"b.py": "three\n"},
+        subject="Count on",
+        body="So that it goes on.\n\n(cherry picked from commit 0123456789abcdef)",
+    )
+    project.component("demo", upstream, pin, {"hole.patch": hole, "picked.patch": picked})
+    project.run("apply", "--update-lock").ok()
+    return project
+
+
+def test_what_is_patched_has_its_pedigree(stack: Project, upstream: Upstream) -> None:
+    document = _valid(stack.run("sbom").ok().out)
+    (demo,) = document["components"]
+    lock = json.loads((stack.root / "manifests/demo.lock.json").read_text())["components"]["demo"]
+    assert demo["modified"] is True
+    assert demo["version"] == f"{lock['base']['commit']}+patchkit.{lock['tree'][:10]}"
+    (ancestor,) = demo["pedigree"]["ancestors"]
+    assert ancestor["version"] == lock["base"]["commit"]
+    assert str(upstream.path) in ancestor["externalReferences"][0]["url"]
+    hole, picked = demo["pedigree"]["patches"]
+    assert (hole["type"], picked["type"]) == ("unofficial", "backport")
+    assert hole["resolves"] == [
+        {"type": "security", "id": "CVE-2026-12345"},
+        {"type": "defect", "references": ["https://example.com/bugs/7?a=1"]},
+    ]
+    assert "resolves" not in picked
+    assert hole["diff"] == {"url": "patches/demo/hole.patch"}
+    told = {each["name"]: each["value"] for each in demo["properties"]}
+    assert told["patchkit:patch:1:hole.patch"] == f"sha256:{lock['patches'][0]['sha256']}"
+    assert told["patchkit:result:tree"] == lock["tree"]
+
+
+def test_the_bytes_are_the_same_every_time_and_others_for_other_patches(stack: Project) -> None:
+    first = stack.run("sbom").ok().out
+    assert stack.run("sbom", "--output", "x/demo.cdx.json").ok().out == ""
+    assert (stack.root / "x/demo.cdx.json").read_text() == first
+    (stack.root / "patches/demo/series").write_text("hole.patch\n")
+    stack.run("apply", "--update-lock").ok()
+    assert (
+        json.loads(stack.run("sbom").ok().out)["serialNumber"] != json.loads(first)["serialNumber"]
+    )
+
+
+def test_diffs_are_the_files(stack: Project) -> None:
+    document = _valid(stack.run("sbom", "--diffs").ok().out)
+    (demo,) = document["components"]
+    text = demo["pedigree"]["patches"][0]["diff"]["text"]["content"]
+    data = b64decode(text)
+    assert data == (stack.root / "patches/demo/hole.patch").read_bytes()
+    told = {each["name"]: each["value"] for each in demo["properties"]}
+    assert told["patchkit:patch:1:hole.patch"] == f"sha256:{sha256(data).hexdigest()}"
+
+
+def test_patches_that_the_lock_does_not_know_are_refused(stack: Project) -> None:
+    path = stack.root / "patches/demo/hole.patch"
+    path.write_bytes(path.read_bytes().replace(b"safe", b"sane"))
+    done = stack.run("sbom", "--output", "demo.cdx.json")
+    assert done.code == 1
+    assert "demo: its patches are not those of the lock" in done.err
+    assert "apply -m demo -c demo --update-lock" in done.err
+    assert not (stack.root / "demo.cdx.json").exists()
+
+
+def test_a_stack_without_a_lock_is_refused(stack: Project) -> None:
+    (stack.root / "manifests/demo.lock.json").unlink()
+    done = stack.run("sbom")
+    assert (done.code, done.out) == (1, "")
+    assert "demo is not in the lock" in done.err
+
+
+def test_another_pin_than_the_locks_is_refused(stack: Project) -> None:
+    path = stack.root / "manifests/demo.yaml"
+    pin = json.loads((stack.root / "manifests/demo.lock.json").read_text())
+    commit = pin["components"]["demo"]["base"]["commit"]
+    path.write_text(path.read_text().replace(commit, _COMMIT))
+    done = stack.run("sbom")
+    assert done.code == 1
+    assert f"demo is pinned to {_COMMIT[:10]}, the lock has {commit[:10]}" in done.err
+
+
+def test_the_shipped_stacks_have_valid_bills(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    names = [path.stem for path in sorted((root / "manifests").glob("*.yaml"))]
+    valid = 0
+    for name in names:
+        lock = root / f"manifests/{name}.lock.json"
+        done = run_process("sbom", "-m", name, "--offline", "--cache", str(tmp_path), cwd=root)
+        if not lock.is_file() or done.code == 5:  # patches of another repository are not cached
+            continue
+        assert done.code == 0, done.err
+        document = _valid(done.out)
+        kinds = {each["purl"].split("/")[0] for each in document["components"] if "purl" in each}
+        assert kinds <= {"pkg:pypi", "pkg:github", "pkg:generic"}
+        valid += 1
+    assert valid >= 3
