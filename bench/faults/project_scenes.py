@@ -100,6 +100,12 @@ def _reports(box: Sandbox) -> None:
     project.write({"report.json": "an old one\n"})
 
 
+def _locked(box: Sandbox) -> None:
+    project = _two(box)
+    project.run("apply", "-m", "demo", "--update-lock").ok()
+    project.write({"demo.cdx.json": "an old one\n"})
+
+
 _GIT = ("--git", "https://example.com/demo.git", "--commit", _PIN)
 
 _PATCHES = tuple(word for name in small_patches() for word in ("--patch", name))
@@ -116,6 +122,9 @@ PROJECT_SCENES = (
           done=frozenset({2})),
     Scene("report merge", ("report", "merge", "results/demo.json", "results/other.json",
                            "--format", "json", "--output", "report.json"), _reports),
+    Scene("report issues", ("report", "issues", "results/demo.json", "results/other.json",
+                            "--into", "issues"), _reports),
+    Scene("sbom", ("sbom", "--output", "demo.cdx.json"), _locked),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,
           parts=tuple(("bump", name, "--to", "latest") for name in ("demo", "other"))),
 )  # fmt: skip

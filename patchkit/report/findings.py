@@ -58,7 +58,7 @@ class Notice(Struct, frozen=True):
     by: str = ""
 
 
-class Cause(Struct, frozen=True):
+class RootCause(Struct, frozen=True):
     """One thing that went wrong, with everything that was found of it; the gravest is first.
 
     `id` stays the same for as long as the cause does, whatever lines or tips move.
@@ -75,7 +75,7 @@ class Cause(Struct, frozen=True):
 _GRAVITY = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
-def find_causes(notices: Iterable[Notice]) -> list[Cause]:
+def find_causes(notices: Iterable[Notice]) -> list[RootCause]:
     """One cause for each thing that is to be mended, in the order in which they are first found."""
     groups: dict[str, list[Notice]] = {}
     for each in notices:
@@ -83,7 +83,7 @@ def find_causes(notices: Iterable[Notice]) -> list[Cause]:
     return [_cause(key, found) for key, found in groups.items()]
 
 
-def _cause(key: str, notices: list[Notice]) -> Cause:
+def _cause(key: str, notices: list[Notice]) -> RootCause:
     notices.sort(key=lambda each: _GRAVITY.index(each.level))  # stable
     first = notices[0]
     of = tuple(dict.fromkeys(each.of for each in notices if each.of))
@@ -91,7 +91,7 @@ def _cause(key: str, notices: list[Notice]) -> Cause:
     if len(notices) > 1 and first.by:
         title = f"{first.by}: {counted(len(notices), 'finding')} in {', '.join(of)}"
     digest = sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
-    return Cause(f"pk-{digest[:12]}", first.rule, first.level, title, of, tuple(notices))
+    return RootCause(f"pk-{digest[:12]}", first.rule, first.level, title, of, tuple(notices))
 
 
 class CaseVerdict(str, Enum):

@@ -21,10 +21,10 @@ from patchkit.ops.ci import CiReport
 from patchkit.report.findings import (
     HELP,
     RULES,
-    Cause,
     Level,
     Notice,
     Paths,
+    RootCause,
     check_notices,
     drift_notices,
     find_causes,
@@ -130,7 +130,7 @@ def _seen(report: CiReport) -> set[tuple[str, str]]:
     return seen | {(look, name.partition(": ")[0]) for look, name in seen}
 
 
-def _issue_file(look: str, cause: Cause, before: Issue | None, text: str) -> IssueFile:
+def _issue_file(look: str, cause: RootCause, before: Issue | None, text: str) -> IssueFile:
     issue = Issue(
         id=cause.id,
         change=IssueChange.OPENED,
@@ -174,7 +174,7 @@ def _text(issue: Issue, body: str) -> str:
     return f"<!-- patchkit {line} -->\n# {escaped(issue.title)}\n\n{body.rstrip()}\n"
 
 
-def _body(cause: Cause) -> str:
+def _body(cause: RootCause) -> str:
     where = ", ".join(map(escaped, cause.of))
     lines = [
         f"{RULES.get(cause.rule, cause.rule)}: {where}." if where else RULES.get(cause.rule, "")

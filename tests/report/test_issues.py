@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +177,58 @@ def test_the_folder_cannot_be_written(stack: Project, upstream: Upstream, tmp_pa
     done = stack.run("report", "issues", "drift.json", "--into", "file/issues")
     assert done.code == 5
     assert "file/issues" in done.err
+
+
+_GH = """#!/bin/sh
+echo "$*" >> "$LOG"
+case $2 in
+    list) grep -rl -- "$(echo "$*" | grep -o 'pk-[0-9a-f]*')" "$POSTED" | sed 's|.*/||' ;;
+    create) for word in "$@"; do case $word in issues/pk-*) cp "$word" "$POSTED/7";; esac; done ;;
+esac
+"""
+_GLAB = """#!/bin/sh
+echo "$1 $2 $3 $4" >> "$LOG"
+case $2 in
+    list) if [ -f "$POSTED/7" ]; then echo '[{"iid": 7}]'; else echo '[]'; fi ;;
+    create) echo "$*" > "$POSTED/7" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "body"), [("github", "gh", _GH), ("gitlab", "glab", _GLAB)]
+)
+def test_the_examples_post_update_and_close(  # noqa: PLR0917
+    name: str, program: str, body: str, stack: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    programs = tmp_path / "programs"
+    posted = tmp_path / "posted"
+    posted.mkdir()
+    ours = f'#!/bin/sh\nexec {sys.executable} -m patchkit "$@"\n'
+    for each, text in ((program, body), ("patchkit", ours)):
+        programs.mkdir(exist_ok=True)
+        (programs / each).write_text(text)
+        (programs / each).chmod(0o755)
+    log = tmp_path / "log"
+    around = {"LOG": str(log), "POSTED": str(posted), "PATH": f"{programs}:{os.environ['PATH']}"}
+    script = Path(__file__).parents[2] / f"docs/examples/issues-{name}.sh"
+
+    def post() -> str:
+        log.write_text("")
+        stack.run("drift", "--format", "json", "--output", "drift.json")
+        done = subprocess.run(
+            ["sh", str(script), "drift.json"],
+            cwd=stack.root,
+            env={**os.environ, **around},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return log.read_text()
+
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Change six")
+    assert "issue create" in post()
+    assert post() == ""
+    upstream.commit({"a.py": BASE}, "Change it back")
+    assert "issue close 7" in post()
