@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import tempfile
 import traceback
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from patchkit import __version__
 from patchkit.cli.catalog import split_command
 from patchkit.cli.session import log_folder
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError, UsageError
-
-# The base of typer's usage errors; typer carries its own copy of click, which has no public name.
-_CommandLineError: Any = typer.BadParameter.__mro__[2]
 
 _SHORTAGES = tuple(map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)))
 
@@ -45,7 +41,7 @@ def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
     """The error as one of ours; None for a bug."""
     if isinstance(error, PatchkitError):
         return error
-    if isinstance(error, _CommandLineError):
+    if _is_usage_error(error):
         return _usage_error(error, argv)
     if isinstance(error, OSError):
         place = error.filename or "the system"
@@ -56,6 +52,17 @@ def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
     if isinstance(error, ImportError) and any(said in str(error) for said in _SHORTAGES):
         return SurroundingsError(f"a part of patchkit cannot be loaded: {error}")
     return None
+
+
+def _is_usage_error(error: BaseException) -> bool:
+    """Whether typer says so of a command line; it is loaded if it was asked."""
+    if "typer" not in sys.modules:
+        return False
+    import typer
+
+    # the base of its usage errors: typer carries its own copy of click, which has no public name
+    base: Any = typer.BadParameter.__mro__[2]
+    return isinstance(error, base)
 
 
 def _usage_error(error: Any, argv: list[str]) -> UsageError:

@@ -6,9 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import JOBS, DryRunOption, ForceOption, JobsOption, command
+from patchkit.cli.command import JOBS, DryRunOption, ForceOption, JobsOption, OptionSpec, command
 from patchkit.cli.session import Session, in_ci, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 UpdateLockOption = Annotated[
     bool,
-    typer.Option(
+    OptionSpec(
         "--update-lock",
         help="Accept stacks that differ from the lock, and record them; forget components that "
         "the manifest no longer has.",
@@ -31,7 +29,7 @@ UpdateLockOption = Annotated[
 
 LockedOption = Annotated[
     bool,
-    typer.Option(
+    OptionSpec(
         "--locked",
         help="Refuse a stack that differs from the lock in any way. The default where CI is set.",
     ),

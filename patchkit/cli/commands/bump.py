@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.command import DryRunOption, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 ToOption = Annotated[
     str | None,
-    typer.Option(
+    OptionSpec(
         "--to",
         metavar="REF",
         help="A tag, a branch, a pattern of tags (the newest), a commit id, a version of the "
@@ -26,12 +24,12 @@ ToOption = Annotated[
     ),
 ]
 AllOption = Annotated[
-    bool, typer.Option("--all", help="Every component that has a `track`, each to that.")
+    bool, OptionSpec("--all", help="Every component that has a `track`, each to that.")
 ]
-ToTrackOption = Annotated[bool, typer.Option("--to-track", help="The same as --to latest.")]
+ToTrackOption = Annotated[bool, OptionSpec("--to-track", help="The same as --to latest.")]
 SummaryOption = Annotated[
     str | None,
-    typer.Option(
+    OptionSpec(
         "--summary",
         metavar="FILE",
         help="Write Markdown for a pull request there; - prints it in place of the report.",
@@ -39,17 +37,17 @@ SummaryOption = Annotated[
 ]
 ForkOption = Annotated[
     bool,
-    typer.Option(
+    OptionSpec(
         "--fork", help="Where other stacks use the series too, give this one a copy of its own."
     ),
 ]
 CarefulOption = Annotated[
     bool,
-    typer.Option("--careful", help="Leave in conflict what a person would have to check."),
+    OptionSpec("--careful", help="Leave in conflict what a person would have to check."),
 ]
 PartialOption = Annotated[
     bool,
-    typer.Option("--partial", help="Leave out the patches that do not fit, as `skip` does."),
+    OptionSpec("--partial", help="Leave out the patches that do not fit, as `skip` does."),
 ]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Terminal
@@ -43,38 +41,38 @@ def carry(
     session: Session,
     *,
     repo: Annotated[
-        Path, typer.Option("--repo", metavar="DIR", help="A git repository, bare or not.")
+        Path, OptionSpec("--repo", metavar="DIR", help="A git repository, bare or not.")
     ],
     old_base: Annotated[
         str,
-        typer.Option("--old-base", metavar="REV", help="The commit that the patches apply to."),
+        OptionSpec("--old-base", metavar="REV", help="The commit that the patches apply to."),
     ],
     new_base: Annotated[
-        str, typer.Option("--new-base", metavar="REV", help="The commit to carry them to.")
+        str, OptionSpec("--new-base", metavar="REV", help="The commit to carry them to.")
     ],
     patch: Annotated[
         list[Path] | None,
-        typer.Option(
+        OptionSpec(
             "--patch", metavar="FILE", help="A patch; may be given several times, in order."
         ),
     ] = None,
     series: Annotated[
         Path | None,
-        typer.Option("--series", metavar="FILE", help="A series file; its patches lie beside it."),
+        OptionSpec("--series", metavar="FILE", help="A series file; its patches lie beside it."),
     ] = None,
     strip: Annotated[
-        int, typer.Option("--strip", "-p", metavar="N", help="Leading folders off the paths.")
+        int, OptionSpec("--strip", "-p", metavar="N", help="Leading folders off the paths.")
     ] = 1,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write carried patches and conflicts there."),
+        OptionSpec("--out", metavar="DIR", help="Write carried patches and conflicts there."),
     ] = None,
     tree: Annotated[
         bool,
-        typer.Option("--tree", help="Write the resulting files, too: DIR/tree, DIR/deleted.txt."),
+        OptionSpec("--tree", help="Write the resulting files, too: DIR/tree, DIR/deleted.txt."),
     ] = False,
     careful: Annotated[
-        bool, typer.Option("--careful", help="Leave in conflict what a person would have to check.")
+        bool, OptionSpec("--careful", help="Leave in conflict what a person would have to check.")
     ] = False,
 ) -> ExitCode:
     """Carry patches from one commit of a repository to another.

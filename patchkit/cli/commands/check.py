@@ -7,9 +7,7 @@ from datetime import date
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import JOBS, JobsOption, command
+from patchkit.cli.command import JOBS, JobsOption, OptionSpec, command
 from patchkit.cli.explanations import origin_lines, print_explanation, print_steps
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.session import Session, in_ci
@@ -28,11 +26,11 @@ if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Let warnings and questions of form fail the check.")
+    bool, OptionSpec("--strict", help="Let warnings and questions of form fail the check.")
 ]
 RunOption = Annotated[
     bool,
-    typer.Option(
+    OptionSpec(
         "--run",
         help="Run the commands of `verify` steps, each in a scratch folder. They are what the "
         "manifest says: read them first.",

@@ -7,9 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from patchkit.cli.command import JOBS, DryRunOption, JobsOption, command
+from patchkit.cli.command import JOBS, ArgumentSpec, DryRunOption, JobsOption, OptionSpec, command
 from patchkit.cli.format_options import (
     Format,
     FormatOption,
@@ -38,11 +36,11 @@ if TYPE_CHECKING:
 
 
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Let warnings and questions of form fail the check.")
+    bool, OptionSpec("--strict", help="Let warnings and questions of form fail the check.")
 ]
 AllowDriftOption = Annotated[
     bool,
-    typer.Option("--allow-drift", help="Tell what the tracked branches broke, and fail nothing."),
+    OptionSpec("--allow-drift", help="Tell what the tracked branches broke, and fail nothing."),
 ]
 
 
@@ -186,7 +184,7 @@ class MatrixForm(str, Enum):
 
 FormOption = Annotated[
     MatrixForm,
-    typer.Option(
+    OptionSpec(
         "--format",
         metavar="FORM",
         help="What to write: text, github (one line of JSON for a job's output), gitlab (a child "
@@ -195,11 +193,11 @@ FormOption = Annotated[
 ]
 MostOption = Annotated[
     int,
-    typer.Option("--jobs", metavar="N", help="So many jobs at most: else manifests share one."),
+    OptionSpec("--jobs", metavar="N", help="So many jobs at most: else manifests share one."),
 ]
 IncludeOption = Annotated[
     str,
-    typer.Option(
+    OptionSpec(
         "--include",
         metavar="FILE",
         help="The template that GitLab's jobs extend: a path in the repository, or a URL.",
@@ -208,10 +206,10 @@ IncludeOption = Annotated[
 
 ExtendsOption = Annotated[
     str,
-    typer.Option("--extends", metavar="JOB", help="Which of the template's jobs they extend."),
+    OptionSpec("--extends", metavar="JOB", help="Which of the template's jobs they extend."),
 ]
 TrackingOption = Annotated[
-    bool, typer.Option("--tracking", help="Only components that track a branch.")
+    bool, OptionSpec("--tracking", help="Only components that track a branch.")
 ]
 
 
@@ -271,11 +269,11 @@ def _render_jobs(terminal: Terminal, report: MatrixReport) -> None:
 
 FilesArgument = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help="Results: what ci, check or drift wrote as JSON."),
+    ArgumentSpec(metavar="FILE", help="Results: what ci, check or drift wrote as JSON."),
 ]
 ExpectOption = Annotated[
     Path | None,
-    typer.Option(
+    OptionSpec(
         "--expect",
         metavar="FILE",
         help="What `patchkit matrix --json` printed: a component without a result is an error.",
@@ -346,7 +344,7 @@ def _render_merged(terminal: Terminal, report: CiReport) -> None:
 
 IntoOption = Annotated[
     Path,
-    typer.Option("--into", metavar="DIR", help="The folder of the issues, a file for each."),
+    OptionSpec("--into", metavar="DIR", help="The folder of the issues, a file for each."),
 ]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -38,11 +36,11 @@ def doctor(
     *,
     only: Annotated[
         list[Topic] | None,
-        typer.Option("--only", help="Look only at this; may be given several times."),
+        OptionSpec("--only", help="Look only at this; may be given several times."),
     ] = None,
     python: Annotated[
         str | None,
-        typer.Option(
+        OptionSpec(
             "--python",
             metavar="FILE",
             help="The Python that the stack runs in. Default: the python3 that is active.",
@@ -50,7 +48,7 @@ def doctor(
     ] = None,
     ascend: Annotated[
         Path | None,
-        typer.Option(
+        OptionSpec(
             "--ascend",
             metavar="DIR",
             help="Where Ascend's software is installed. Default: /usr/local/Ascend; the CANN whose "
@@ -59,15 +57,13 @@ def doctor(
     ] = None,
     values: Annotated[
         Path | None,
-        typer.Option(
+        OptionSpec(
             "--values", metavar="FILE", help="Site values, `name: value` a line, as for render."
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="A site value; may be given several times."
-        ),
+        OptionSpec("--set", metavar="NAME=VALUE", help="A site value; may be given several times."),
     ] = None,
 ) -> ExitCode:
     """Compare this machine with what a manifest asks for.

@@ -7,9 +7,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import OptionSpec, command
 from patchkit.cli.explanations import explanation_lines
 from patchkit.cli.format_options import Format, FormatOption, OutputOption, Writers, deliver, wanted
 from patchkit.cli.session import Session
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
 ToOption = Annotated[
     str | None,
-    typer.Option(
+    OptionSpec(
         "--to",
         metavar="REF",
         help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",
@@ -46,18 +44,18 @@ ToOption = Annotated[
 ]
 BisectOption = Annotated[
     bool,
-    typer.Option(
+    OptionSpec(
         "--bisect",
         help="Try few commits only; a break that was mended meanwhile goes unseen.",
     ),
 ]
 SinceLastOption = Annotated[
     bool,
-    typer.Option("--since-last", help="Tell only what changed since the last report."),
+    OptionSpec("--since-last", help="Tell only what changed since the last report."),
 ]
 RecordOption = Annotated[
     Path | None,
-    typer.Option(
+    OptionSpec(
         "--record",
         metavar="FILE",
         help="Keep what was seen in this file instead of the cache, for --since-last and trends.",

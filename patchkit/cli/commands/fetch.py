@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import JOBS, JobsOption, command
+from patchkit.cli.command import JOBS, JobsOption, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -35,7 +33,7 @@ def fetch(
     session: Session,
     *,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read what is cached, and fetch again what is damaged.")
+        bool, OptionSpec("--verify", help="Read what is cached, and fetch again what is damaged.")
     ] = False,
     jobs: JobsOption = JOBS,
 ) -> ExitCode:

@@ -8,11 +8,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import Struct
 
 from patchkit import __version__
-from patchkit.cli.command import command
+from patchkit.cli.command import ArgumentSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -80,7 +79,7 @@ class Shell(str, Enum):
 )
 def completion(
     session: Session,
-    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell.")],
+    shell: Annotated[Shell, ArgumentSpec(metavar="SHELL", help="The shell.")],
 ) -> ExitCode:
     """Print the script that makes a shell complete patchkit.
 

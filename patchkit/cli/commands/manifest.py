@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.cli.command import command
+from patchkit.cli.command import ArgumentSpec, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, Problem, UsageError
@@ -42,9 +41,7 @@ class SchemaReport(Struct, frozen=True):
 def lint(
     session: Session,
     *,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Let warnings count as problems.")
-    ] = False,
+    strict: Annotated[bool, OptionSpec("--strict", help="Let warnings count as problems.")] = False,
 ) -> ExitCode:
     """Say what is wrong with manifests, with file and line.
 
@@ -94,7 +91,7 @@ def schema(
     session: Session,
     *,
     part: Annotated[
-        bool, typer.Option("--part", help="The schema of shared parts, which others extend.")
+        bool, OptionSpec("--part", help="The schema of shared parts, which others extend.")
     ] = False,
 ) -> ExitCode:
     """Print the JSON Schema of manifests.
@@ -170,18 +167,18 @@ def init(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Name of the manifest. Default: the component's."),
+        ArgumentSpec(metavar="NAME", help="Name of the manifest. Default: the component's."),
     ] = None,
     git: Annotated[
         str | None,
-        typer.Option("--git", metavar="URL", help="The upstream is this git repository."),
+        OptionSpec("--git", metavar="URL", help="The upstream is this git repository."),
     ] = None,
     commit: Annotated[
-        str | None, typer.Option("--commit", metavar="ID", help="Pin this full commit id.")
+        str | None, OptionSpec("--commit", metavar="ID", help="Pin this full commit id.")
     ] = None,
     ref: Annotated[
         str | None,
-        typer.Option(
+        OptionSpec(
             "--ref",
             metavar="REF",
             help="Pin the commit that this branch, tag or pattern of tags is at now.",
@@ -189,18 +186,18 @@ def init(
     ] = None,
     index: Annotated[
         str | None,
-        typer.Option(
+        OptionSpec(
             "--index",
             metavar="PROJECT==VERSION",
             help="The upstream is this source distribution on the package index.",
         ),
     ] = None,
     archive: Annotated[
-        str | None, typer.Option("--archive", metavar="URL", help="The upstream is this archive.")
+        str | None, OptionSpec("--archive", metavar="URL", help="The upstream is this archive.")
     ] = None,
     sha256: Annotated[
         str | None,
-        typer.Option(
+        OptionSpec(
             "--sha256",
             metavar="HASH",
             help="SHA-256 of the source distribution or archive. Default: what the index says.",
@@ -208,16 +205,16 @@ def init(
     ] = None,
     component: Annotated[
         str | None,
-        typer.Option(
+        OptionSpec(
             "--component", metavar="NAME", help="Name of the component. Default: the upstream's."
         ),
     ] = None,
     track: Annotated[
         str | None,
-        typer.Option("--track", metavar="BRANCH", help="The branch where newer versions appear."),
+        OptionSpec("--track", metavar="BRANCH", help="The branch where newer versions appear."),
     ] = None,
     description: Annotated[
-        str, typer.Option("--description", metavar="TEXT", help="What the stack is, in one line.")
+        str, OptionSpec("--description", metavar="TEXT", help="What the stack is, in one line.")
     ] = "",
 ) -> ExitCode:
     """Write a commented manifest with one component.
@@ -255,6 +252,8 @@ def _ask() -> UpstreamOptions:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         hint = "--git URL --ref BRANCH, for example; `patchkit init --help` has more"
         raise UsageError(Problem("no upstream is given", hint=hint))
+
+    import typer
 
     def ask(question: str) -> str:
         return str(typer.prompt(question, err=True)).strip()

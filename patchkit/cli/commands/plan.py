@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 ToOption = Annotated[
     str | None,
-    typer.Option(
+    OptionSpec(
         "--to",
         metavar="REF",
         help="Look along this branch, tag, tag pattern or commit instead of the tracked branch.",

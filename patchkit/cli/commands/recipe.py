@@ -7,9 +7,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.command import ArgumentSpec, DryRunOption, OptionSpec, command
 from patchkit.cli.session import Session, project_folder
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from patchkit.ops.recipe import RecipeStart
 
 
-RecipeArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The recipe.")]
+RecipeArgument = Annotated[Path, ArgumentSpec(metavar="FILE", help="The recipe.")]
 _PATCHES = Path("patches")
 
 
@@ -53,7 +51,7 @@ def test(
     *,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="A recipe. Default: all below patches/."),
+        ArgumentSpec(metavar="FILE", help="A recipe. Default: all below patches/."),
     ] = None,
 ) -> ExitCode:
     """Run the examples that recipes hold.
@@ -89,7 +87,7 @@ def try_(
     file: RecipeArgument,
     *,
     sites: Annotated[
-        bool, typer.Option("--sites", help="List the sites in place of the diff.")
+        bool, OptionSpec("--sites", help="List the sites in place of the diff.")
     ] = False,
 ) -> ExitCode:
     """Show what a recipe would do to a component.
@@ -131,38 +129,38 @@ def try_(
 )
 def new(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What its patch is called.")],
+    name: Annotated[str, ArgumentSpec(metavar="NAME", help="What its patch is called.")],
     *,
     pattern: Annotated[
         str | None,
-        typer.Option(
+        OptionSpec(
             "--pattern", metavar="CODE", help="Code to find; $NAME is one piece, $$$NAME several."
         ),
     ] = None,
     find: Annotated[
         str | None,
-        typer.Option("--find", metavar="TEXT", help="Text to find, in files that are no code."),
+        OptionSpec("--find", metavar="TEXT", help="Text to find, in files that are no code."),
     ] = None,
     fix: Annotated[
         str | None,
-        typer.Option("--fix", metavar="CODE", help="What takes its place, with those $NAMEs."),
+        OptionSpec("--fix", metavar="CODE", help="What takes its place, with those $NAMEs."),
     ] = None,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the lines that it stands in.")
+        bool, OptionSpec("--remove", help="Remove the lines that it stands in.")
     ] = False,
     language: Annotated[
-        str, typer.Option("--language", metavar="LANGUAGE", help="What the code is written in.")
+        str, OptionSpec("--language", metavar="LANGUAGE", help="What the code is written in.")
     ] = "python",
     files: Annotated[
         list[str] | None,
-        typer.Option(
+        OptionSpec(
             "--files",
             metavar="GLOB",
             help="Where to look; may be given several times. Default: all files in that language.",
         ),
     ] = None,
     message: Annotated[
-        str, typer.Option("--message", metavar="TEXT", help="The message of its patch.")
+        str, OptionSpec("--message", metavar="TEXT", help="The message of its patch.")
     ] = "",
     dry_run: DryRunOption = False,
 ) -> ExitCode:

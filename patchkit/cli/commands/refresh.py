@@ -4,50 +4,46 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.command import ArgumentSpec, DryRunOption, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
 PatchOption = Annotated[
     str | None,
-    typer.Option(
+    OptionSpec(
         "--patch", "-p", metavar="PATCH", help="Where edits go that belong to no patch for certain."
     ),
 ]
 NewOption = Annotated[
     str | None,
-    typer.Option(
-        "--new", metavar="NAME", help="The same, into a new patch of that name at the end."
-    ),
+    OptionSpec("--new", metavar="NAME", help="The same, into a new patch of that name at the end."),
 ]
 MessageOption = Annotated[
     str,
-    typer.Option(
+    OptionSpec(
         "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
     ),
 ]
 ForkOption = Annotated[
     bool,
-    typer.Option(
+    OptionSpec(
         "--fork", help="Where other stacks use the series too, give this one a copy of its own."
     ),
 ]
 CanonicalOption = Annotated[
     bool,
-    typer.Option(
+    OptionSpec(
         "--canonical",
         help="Write every diff anew in patchkit's form, with the line numbers and blob ids of now.",
     ),
 ]
 DiffOption = Annotated[
-    bool, typer.Option("--diff", help="Show the change of each patch, as a diff of the patches.")
+    bool, OptionSpec("--diff", help="Show the change of each patch, as a diff of the patches.")
 ]
 
 CarefulOption = Annotated[
     bool,
-    typer.Option(
+    OptionSpec(
         "--careful", help="With a new pin: leave in conflict what a person would have to check."
     ),
 ]
@@ -143,11 +139,11 @@ def refresh(
 )
 def new(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The new patch's name.")],
+    name: Annotated[str, ArgumentSpec(metavar="NAME", help="The new patch's name.")],
     *,
     message: MessageOption = "",
     date: Annotated[
-        str, typer.Option(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
+        str, OptionSpec(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
     ] = "",
     dry_run: DryRunOption = False,
 ) -> ExitCode:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import ArgumentSpec, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -39,7 +37,7 @@ def render(
     session: Session,
     what: Annotated[
         list[str] | None,
-        typer.Argument(
+        ArgumentSpec(
             metavar="WHAT",
             help="What to make: env, install, dockerfile, launch or versions. Default: all that "
             "the manifest says enough for.",
@@ -48,7 +46,7 @@ def render(
     *,
     values: Annotated[
         Path | None,
-        typer.Option(
+        OptionSpec(
             "--values",
             metavar="FILE",
             help="Site values, `name: value` a line in YAML. Default: values.yaml in the output "
@@ -57,7 +55,7 @@ def render(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        OptionSpec(
             "--set",
             metavar="NAME=VALUE",
             help="A site value; may be given several times, and wins over the file.",
@@ -65,7 +63,7 @@ def render(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        OptionSpec(
             "--output",
             "-o",
             metavar="DIR",
@@ -74,7 +72,7 @@ def render(
     ] = None,
     into: Annotated[
         list[Path] | None,
-        typer.Option(
+        OptionSpec(
             "--into",
             metavar="FILE",
             help="Put the version table between its marks in this Markdown file; may be given "
@@ -82,10 +80,10 @@ def render(
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; say what is not up to date.")
+        bool, OptionSpec("--check", help="Write nothing; say what is not up to date.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Write over files that were edited by hand.")
+        bool, OptionSpec("--force", help="Write over files that were edited by hand.")
     ] = False,
 ) -> ExitCode:
     """Make the files that a machine is set up from.

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import ArgumentSpec, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Paint, Painted, Terminal
@@ -28,37 +26,35 @@ if TYPE_CHECKING:
 
 PathsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="GLOB", help="Only in these files, as tests/**. Default: all."),
+    ArgumentSpec(metavar="GLOB", help="Only in these files, as tests/**. Default: all."),
 ]
 RulesOption = Annotated[
     list[str] | None,
-    typer.Option("--rule", metavar="RULE", help="Only of this rule; may be given several times."),
+    OptionSpec("--rule", metavar="RULE", help="Only of this rule; may be given several times."),
 ]
 AllSitesOption = Annotated[
-    bool, typer.Option("--all", help="List also what is known or was reviewed.")
+    bool, OptionSpec("--all", help="List also what is known or was reviewed.")
 ]
 AcceptSiteOption = Annotated[
-    bool, typer.Option("--accept", help="Record the sites as reviewed; needs --reason.")
+    bool, OptionSpec("--accept", help="Record the sites as reviewed; needs --reason.")
 ]
 RecordOption = Annotated[
     bool,
-    typer.Option(
-        "--record", help="Record new sites as known, not reviewed: only later ones speak."
-    ),
+    OptionSpec("--record", help="Record new sites as known, not reviewed: only later ones speak."),
 ]
 ReasonOption = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why the accepted sites may stay.")
+    str, OptionSpec("--reason", metavar="TEXT", help="Why the accepted sites may stay.")
 ]
 UntilOption = Annotated[
     datetime | None,
-    typer.Option("--until", metavar="DATE", formats=["%Y-%m-%d"], help="They may stay until then."),
+    OptionSpec("--until", metavar="DATE", formats=["%Y-%m-%d"], help="They may stay until then."),
 ]
 AreaOption = Annotated[
     bool,
-    typer.Option("--area", help="Accept all that is or will be in the globs, not site by site."),
+    OptionSpec("--area", help="Accept all that is or will be in the globs, not site by site."),
 ]
 PruneOption = Annotated[
-    bool, typer.Option("--prune", help="Take entries out that match no site any more.")
+    bool, OptionSpec("--prune", help="Take entries out that match no site any more.")
 ]
 
 
@@ -164,11 +160,11 @@ def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything:
 
 TargetsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TARGET", help="Only these targets; * is any text. Default: all."),
+    ArgumentSpec(metavar="TARGET", help="Only these targets; * is any text. Default: all."),
 ]
 SinceOption = Annotated[
     str,
-    typer.Option(
+    OptionSpec(
         "--since",
         metavar="COMMIT",
         help="Compare with this commit of the target instead of what was reviewed.",
@@ -176,19 +172,15 @@ SinceOption = Annotated[
 ]
 AtOption = Annotated[
     str,
-    typer.Option(
-        "--at", metavar="COMMIT", help="Look at this commit of the target, not at its pin."
-    ),
+    OptionSpec("--at", metavar="COMMIT", help="Look at this commit of the target, not at its pin."),
 ]
-DiffOption = Annotated[
-    bool, typer.Option("--diff", help="Show how the code of each target changed.")
-]
+DiffOption = Annotated[bool, OptionSpec("--diff", help="Show how the code of each target changed.")]
 AllTargetsOption = Annotated[
-    bool, typer.Option("--all", help="List also targets that are as they were, and calls.")
+    bool, OptionSpec("--all", help="List also targets that are as they were, and calls.")
 ]
 AcceptTargetOption = Annotated[
     bool,
-    typer.Option("--accept", help="Record the targets as they are now as reviewed, in the lock."),
+    OptionSpec("--accept", help="Record the targets as they are now as reviewed, in the lock."),
 ]
 
 #: A signature that is shown whole.
@@ -305,7 +297,7 @@ def _signatures(before: ReviewedTarget, now: Definition) -> Iterator[tuple[str, 
 
 AllCallsOption = Annotated[
     bool,
-    typer.Option("--all", help="List also calls that cannot be told, and what is explained."),
+    OptionSpec("--all", help="List also calls that cannot be told, and what is explained."),
 ]
 
 

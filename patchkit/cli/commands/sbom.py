@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
 SbomFileOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write it to this file. Default: stdout."),
+    OptionSpec("--output", "-o", metavar="FILE", help="Write it to this file. Default: stdout."),
 ]
 DiffsOption = Annotated[
-    bool, typer.Option("--diffs", help="Put the patches' bytes into it, for readers without them.")
+    bool, OptionSpec("--diffs", help="Put the patches' bytes into it, for readers without them.")
 ]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import DryRunOption, command
+from patchkit.cli.command import ArgumentSpec, DryRunOption, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -42,16 +40,16 @@ if TYPE_CHECKING:
 def import_(
     session: Session,
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="A folder, a series, a file, or a repository.")
+        Path, ArgumentSpec(metavar="SOURCE", help="A folder, a series, a file, or a repository.")
     ],
     *,
     git: Annotated[
         str | None,
-        typer.Option("--git", metavar="A..B", help="These commits of the repository SOURCE."),
+        OptionSpec("--git", metavar="A..B", help="These commits of the repository SOURCE."),
     ] = None,
     order: Annotated[
         list[str] | None,
-        typer.Option(
+        OptionSpec(
             "--order",
             metavar="FILE",
             help="A patch of the folder; give it once for each, in order. Default: by name, "
@@ -60,7 +58,7 @@ def import_(
     ] = None,
     strip: Annotated[
         int | None,
-        typer.Option(
+        OptionSpec(
             "--strip",
             "-p",
             metavar="N",
@@ -69,10 +67,10 @@ def import_(
     ] = None,
     message: Annotated[
         str,
-        typer.Option("--message", metavar="TEXT", help="The message for uncommitted edits."),
+        OptionSpec("--message", metavar="TEXT", help="The message for uncommitted edits."),
     ] = "Local edits",
     force: Annotated[
-        bool, typer.Option("--force", help="Write the patches although one does not apply.")
+        bool, OptionSpec("--force", help="Write the patches although one does not apply.")
     ] = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -165,7 +163,7 @@ def take(
     session: Session,
     patches: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATCH", help="A patch by reference. Default: all."),
+        ArgumentSpec(metavar="PATCH", help="A patch by reference. Default: all."),
     ] = None,
     *,
     dry_run: DryRunOption = False,
@@ -223,15 +221,15 @@ def export(
     *,
     quilt: Annotated[
         Path | None,
-        typer.Option("--quilt", metavar="DIR", help="A new folder for a quilt series."),
+        OptionSpec("--quilt", metavar="DIR", help="A new folder for a quilt series."),
     ] = None,
     mbox: Annotated[
         Path | None,
-        typer.Option("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
+        OptionSpec("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
     ] = None,
     author: Annotated[
         str,
-        typer.Option(metavar="WHO", help="Whose the mails of patches without an author are."),
+        OptionSpec(metavar="WHO", help="Whose the mails of patches without an author are."),
     ] = "",
 ) -> ExitCode:
     """Write a stack as a quilt series or a mailbox.

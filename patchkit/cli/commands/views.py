@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from patchkit.cli.command import command
+from patchkit.cli.command import ArgumentSpec, OptionSpec, command
 from patchkit.cli.session import Session
 from patchkit.cli.status_words import verdict, word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 _NOTHING = ("absent", "foreign", "interrupted")
 
 StatOption = Annotated[
-    bool, typer.Option("--stat", help="Only the files, with the number of lines that changed.")
+    bool, OptionSpec("--stat", help="Only the files, with the number of lines that changed.")
 ]
 
 
@@ -167,7 +165,7 @@ def _details(patch: LoggedPatch) -> list[str]:
 
 SpotArgument = Annotated[
     str,
-    typer.Argument(
+    ArgumentSpec(
         metavar="FILE[:LINE]",
         help="A file of the patched upstream, from its top folder or through the checkout; "
         "FILE:LINE or FILE:FIRST-LAST for some of its lines.",
@@ -237,9 +235,9 @@ def _blamed_row(line: BlamedLine, numbers: dict[str, int], width: int) -> Line:
     return [mark, f"  {line.number:>{width}}  ", Painted(text, Paint.ADDED)]
 
 
-DotOption = Annotated[bool, typer.Option("--dot", help="Print Graphviz's language.")]
+DotOption = Annotated[bool, OptionSpec("--dot", help="Print Graphviz's language.")]
 EveryOption = Annotated[
-    bool, typer.Option("--all", help="Also show what follows from other dependencies.")
+    bool, OptionSpec("--all", help="Also show what follows from other dependencies.")
 ]
 
 
