@@ -14,8 +14,9 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
-from patchkit.gitcmd.object_reader import ObjectReader, write_objects
+from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader, write_objects
 from patchkit.gitcmd.pins import read_base
+from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import Base
@@ -102,7 +103,10 @@ def _case(
         if clones.open(name) is None:
             return f"{facts['id']}: no clone of {names[name]}"
     make = _bump if "component" in facts else _change
-    return make(facts, wanted, clones)
+    try:
+        return make(facts, wanted, clones)
+    except (GitFailureError, MissingObjectError) as error:
+        return f"{facts['id']}: not in the clones: {error}".splitlines()[0]
 
 
 def _is_wanted(file: Mapping[str, Any], subset: str) -> bool:

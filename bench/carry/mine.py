@@ -1,9 +1,10 @@
 """`python -m bench.carry.mine OWNER/NAME --mirrors DIR --kind KIND`: make cases from a history.
 
-What is printed is a case file for `bench.carry.run`: facts only, the text stays in the clone. Four
+What is printed is a case file for `bench.carry.run`: facts only, the text stays in the clone. Five
 kinds of changes that somebody carried by hand, so that what they committed is the truth:
 
 - *merges*: both parents changed a file; the side that changed fewer files is the patch
+- *rebases*: a commit whose author, date and subject another commit has, too, on an older parent
 - *picks*: a commit that names the one it was picked from
 - *reverts*: the undoing of a commit, some commits later
 - *landed*: a picked change carried onto the line where it was made, which has it: the truth is that
@@ -23,7 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,22 @@ def merges(mine: Mine) -> Iterator[Carry]:
         yield Carry("merges", base, sides[0], sides[1], commit)
 
 
+def rebases(mine: Mine) -> Iterator[Carry]:
+    """Commits of one author, date and subject on two parents: the same change on a newer base."""
+    twins: dict[tuple[str, ...], list[tuple[int, str, str]]] = {}
+    form = "--format=%H%x00%P%x00%ct%x00%an%x00%at%x00%s"
+    out = mine.repository.git("log", "--all", "--no-merges", form).out
+    for line in out.decode("utf-8", "replace").splitlines():
+        commit, parents, committed, *key = line.split("\0")
+        if parents and " " not in parents:
+            twins.setdefault(tuple(key), []).append((int(committed), commit, parents))
+    pairs = [pair for each in twins.values() for pair in pairwise(sorted(each))]
+    random.Random(_SEED).shuffle(pairs)
+    for (_, old, before), (_, new, onto) in pairs:
+        if before != onto:
+            yield Carry("rebases", before, old, onto, new)
+
+
 def picks(mine: Mine) -> Iterator[Carry]:
     """Commits that name the one they were picked from."""
     for commit, parents, body in mine.log("-i", "-E", "--grep=cherry[ -]picked from commit"):
@@ -175,7 +192,7 @@ def landed(mine: Mine) -> Iterator[Carry]:
                 yield Carry("landed", pick.onto, pick.result, here, here)
 
 
-KINDS = {each.__name__: each for each in (merges, picks, reverts, landed)}
+KINDS = {each.__name__: each for each in (merges, rebases, picks, reverts, landed)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
