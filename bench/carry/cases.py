@@ -34,7 +34,10 @@ class Truth:
 
 @dataclass(frozen=True)
 class Case:
-    """One patch to carry, with the files to look at afterwards."""
+    """One patch to carry, with the files to look at afterwards.
+
+    `merges`: it was a merge of upstream into the branch whose change the patch is.
+    """
 
     id: str
     group: str
@@ -45,6 +48,7 @@ class Case:
     patch: bytes
     truths: tuple[Truth, ...]
     whole: bool
+    merges: bool = False
 
     @property
     def half(self) -> str:
@@ -137,8 +141,18 @@ def _change(facts: Mapping[str, Any], wanted: list[Any], clones: Clones) -> Case
         for each in wanted
     ]
     whole = all(each["cls"] == "pure" for each in facts["files"])
+    merges = facts["kind"] in ("merge", "merges")
     return Case(
-        facts["id"], facts["kind"], repository, reader, old, new, patch, tuple(truths), whole
+        facts["id"],
+        facts["kind"],
+        repository,
+        reader,
+        old,
+        new,
+        patch,
+        tuple(truths),
+        whole,
+        merges,
     )
 
 

@@ -19,6 +19,7 @@ from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import parse_patch
 from patchkit.model.outcome import FileResult
 from patchkit.model.tree import Overlay, Tree
+from patchkit.ops.carry import is_branch_update
 from patchkit.stack.build import SeriesPatch, build_stack
 
 
@@ -36,16 +37,24 @@ class Answer:
 Strategy = Callable[[Case], Answer]
 
 
-def patchkit(case: Case, *, careful: bool = False) -> Answer:
-    """Our engine."""
+def patchkit(case: Case, *, careful: bool = False, guess: bool = False) -> Answer:
+    """Our engine, which knows whether it merges or carries; with `guess` as `carry` does not."""
     patch = SeriesPatch("x.patch", parse_patch(case.patch, name="x"))
-    past = Between(case.repository, case.old_base.commit, case.new_base.commit)
+    bases = case.old_base, case.new_base
+    old, new = bases[0].commit, bases[1].commit
+    first = is_branch_update(case.repository, old, new) if guess else case.merges
+    past = Between(case.repository, old, new)
     report = carry_stack(
-        case.reader, case.old_base, case.new_base, [patch], past=past, careful=careful
+        case.reader, *bases, [patch], past=past, careful=careful, patch_first=first
     )
     (outcome,) = report.outcomes
     named = {each.carried_to or each.path: each for each in outcome.files}
     return Answer(dict(report.carried.get("x.patch", {})), named)
+
+
+def guessing(case: Case) -> Answer:
+    """Our engine as the command `carry` calls it, which sees two commits only."""
+    return patchkit(case, guess=True)
 
 
 def careful(case: Case) -> Answer:
@@ -141,6 +150,7 @@ def strategies() -> dict[str, Strategy | str]:
         merge_tree = "git is older than 2.38"
     return {
         "patchkit": patchkit,
+        "patchkit carry": guessing,
         "patchkit --careful": careful,
         "git apply": git_apply(),
         "git apply --3way": git_apply("--3way"),

@@ -159,7 +159,11 @@ REGULAR = 0o100000
 
 
 class CarryContext(Struct, frozen=True):
-    """The trees that a patch is carried between: old base, old base with it, new base so far."""
+    """The trees that a patch is carried between: old base, old base with it, new base so far.
+
+    `careful`: what is not certain is a conflict. `patch_first`: of two insertions at one point the
+    patch's comes first, as in a merge of upstream into the patch's branch.
+    """
 
     before: Tree
     after: Tree
@@ -170,6 +174,7 @@ class CarryContext(Struct, frozen=True):
     careful: bool
     labels: Labels
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
+    patch_first: bool = False
 
 
 class PatchSide(Enum):

@@ -98,9 +98,11 @@ def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
 
 def _merge_texts(it: FileSides) -> CarriedFile:
     """Contents that both sides changed: the first of these that answers."""
-    merge = merge_file(it.target, *it.texts) if _are_plain(it) else None
+    patch_first = it.context.patch_first
+    plain = _are_plain(it)
+    merge = merge_file(it.target, *it.texts, patch_first=patch_first) if plain else None
     if merge is None:
-        what = "binary file" if _are_plain(it) else "link or a submodule"
+        what = "binary file" if plain else "link or a submodule"
         return conflict(it.exact, it.place, f"both sides change a {what}")
     return (
         _three_way(it, merge)  # git's merge, or our rules where it conflicts, with every check
@@ -471,13 +473,18 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     homes = dict(_files(context, paths - {it.place}))
     homes.pop(it.place, None)
     moved = merge_moved(merge.three, merge.conflicts, {p: _now(context, p, homes) for p in homes})
-    rest = merge_file(it.target, *it.texts[:2], moved.rest) if moved is not None else None
+    rest = _merged_rest(it, moved) if moved is not None else None
     if moved is None or rest is None or rest.data is None:
         return None
     reason = f"upstream moved the code to {', '.join(moved.files)} ({'; '.join(commits)})"
     carried = _carried_on(it, moved, rest, reason)
     marked = conflict_text(merge, context.labels)
     return replace(carried, marked=marked, split_off=tuple(_made(homes, moved.files)))
+
+
+def _merged_rest(it: FileSides, moved: MovedMerge) -> FileMerge | None:
+    before, here, _ = it.texts
+    return merge_file(it.target, before, here, moved.rest, patch_first=it.context.patch_first)
 
 
 def _carried_on(it: FileSides, moved: MovedMerge, rest: FileMerge, reason: str) -> CarriedFile:

@@ -51,6 +51,7 @@ def carry_stack(
     past: Past | None = None,
     careful: bool = False,
     remembered: Mapping[str, Resolution] | None = None,
+    patch_first: bool = False,
 ) -> CarryReport:
     """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
 
@@ -58,7 +59,7 @@ def carry_stack(
     that reason is WAITING. `generate` is asked first for each patch. `past` is what is known of
     upstream between the bases; without it renamed files are not followed. `careful`: what would be
     flagged for review is a conflict. `remembered` are resolutions of conflicts by their keys;
-    BadInputError if one comes to another result now.
+    BadInputError if one comes to another result now. `patch_first`: see CarryContext.
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
     objects = Overlay(source, before.objects)
@@ -68,6 +69,7 @@ def carry_stack(
         past or NoPast(),
         careful,
         remembered or {},
+        patch_first,
         StackBuilder(source, new_base),
         Tree(objects, before.base.tree),
         Blobs(objects),
@@ -104,6 +106,7 @@ class _StackCarrier(Struct):
     past: Past
     careful: bool
     remembered: Mapping[str, Resolution]
+    patch_first: bool
     builder: StackBuilder
     old_tree: Tree
     old_blobs: Blobs
@@ -136,6 +139,7 @@ class _StackCarrier(Struct):
             self.careful,
             self._labels(patch),
             self.remembered,
+            self.patch_first,
         )
         files = [
             carry_file(context, change, doubted_as(outcome, before))

@@ -8,7 +8,7 @@ import pytest
 
 from patchkit.errors import BadInputError, ExitCode, UsageError
 from patchkit.model.outcome import Status
-from patchkit.ops.carry import CarryWish, PlainCarryReport, carry_patches
+from patchkit.ops.carry import CarryWish, PlainCarryReport, Precedence, carry_patches
 from tests.support.repos import Upstream, git_in, make_patch, tree_files
 
 LINES = [f"line {number}" for number in range(1, 13)]
@@ -120,3 +120,21 @@ def test_a_git_file_that_names_nothing(tmp_path: Path, series: Path) -> None:
         (tmp_path / ".git").write_bytes(text)
         with pytest.raises(UsageError, match="is no git repository"):
             carry_patches(tmp_path, CarryWish("a", "b", series=series))
+
+
+@pytest.mark.parametrize(
+    ("first", "order"), [("auto", "12"), ("upstream", "12"), ("patch", "21"), ("merge", "21")]
+)
+def test_whose_lines_come_first(upstream: Upstream, tmp_path: Path, first: str, order: str) -> None:
+    base = {"f": "a\nb\n"}
+    patch = tmp_path / "p.patch"
+    patch.write_bytes(make_patch(base, {"f": "a\ntwo\nb\n"}, subject="P"))
+    old = upstream.commit(base)
+    # from a near ancestor upstream is merged into a branch
+    parents = (old,) if first == "merge" else ()
+    new = upstream.commit({"f": "a\none\nb\n"}, parents=parents)
+    side = Precedence.AUTO if first == "merge" else Precedence(first)
+    wish = CarryWish(old, new, (patch,), out=tmp_path / "out", tree=True, first=side)
+    carry_patches(upstream.path, wish)
+    lines = {"12": "a\none\ntwo\nb\n", "21": "a\ntwo\none\nb\n"}
+    assert (tmp_path / "out" / "tree" / "f").read_text() == lines[order]

@@ -74,6 +74,14 @@ def carry(
     careful: Annotated[
         bool, OptionSpec("--careful", help="Leave in conflict what a person would have to check.")
     ] = False,
+    first: Annotated[
+        str,
+        OptionSpec(
+            "--first",
+            metavar="SIDE",
+            help="Whose lines come first where both insert: upstream, patch or auto.",
+        ),
+    ] = "auto",
 ) -> ExitCode:
     """Carry patches from one commit of a repository to another.
 
@@ -81,12 +89,23 @@ def carry(
     came through and how sure that is; what is flagged for review is applied, and should be read.
     """
     from patchkit.errors import UsageError
-    from patchkit.ops.carry import CarryWish, carry_patches
+    from patchkit.ops.carry import CarryWish, Precedence, carry_patches
 
     if tree and out is None:
         raise UsageError("--tree needs --out DIR")
+    sides = tuple(each.value for each in Precedence)
+    if first not in sides:
+        raise UsageError(f"--first {first}: no such side", hint=f"one of {', '.join(sides)}")
     wish = CarryWish(
-        old_base, new_base, tuple(patch or ()), series, strip, out, tree=tree, careful=careful
+        old_base,
+        new_base,
+        tuple(patch or ()),
+        series,
+        strip,
+        out,
+        tree=tree,
+        careful=careful,
+        first=Precedence(first),
     )
     report = carry_patches(repo, wish)
     return session.report("carry", report, _render)

@@ -19,6 +19,7 @@ from patchkit.model.merging.checks import (
     names_unbound,
     upstream_share,
 )
+from patchkit.model.merging.insertions import Order, possible_orders
 from patchkit.model.merging.merge_rules import resolve
 from patchkit.model.merging.regions import (
     Doubt,
@@ -74,11 +75,13 @@ class FileMerge(Struct, frozen=True):
         return tuple(region for region, resolution in self.steps if resolution is None)
 
 
-def merge_file(path: str, base: bytes, upstream: bytes, patch: bytes) -> FileMerge | None:
+def merge_file(
+    path: str, base: bytes, upstream: bytes, patch: bytes, *, patch_first: bool = False
+) -> FileMerge | None:
     """Merge three versions of a text; None for a binary file, which is never merged.
 
     Where git's three-way merge is clean its result is taken; nothing else is accepted unless every
-    check passes.
+    check passes. `patch_first`: upstream is merged into the patch's branch, see `insertions`.
     """
     if any(_NUL in each for each in (base, upstream, patch)):
         return None
@@ -91,13 +94,15 @@ def merge_file(path: str, base: bytes, upstream: bytes, patch: bytes) -> FileMer
         full = [each.removesuffix(b"\n") + b"\n" for each in (base, upstream, patch)]
         three = _compare(*full)
     newline = ends[1] if ends[0] == ends[2] else ends[2]
-    merged = _merged(path, three, newline=newline, patch_first=False)
-    if Doubt.DOES_NOT_PARSE in merged.doubts:
-        # lines that both sides insert may stand in one order only
-        other = _merged(path, three, newline=newline, patch_first=True)
-        merged = other if not other.doubts else merged
-    fatal = [doubt for doubt in merged.doubts if doubt.forbids]
-    return replace(merged, data=None) if fatal else merged
+    first: FileMerge | None = None
+    for order in possible_orders(patch_first=patch_first):
+        merged = _merged(path, three, newline=newline, order=order)
+        if merged.data is None:
+            return merged  # no order helps
+        if not merged.doubts or (first is None and not any(d.forbids for d in merged.doubts)):
+            return merged
+        first = first or merged
+    return replace(first, data=None) if first is not None else None
 
 
 def _compare(base: bytes, upstream: bytes, patch: bytes) -> ThreeWay:
@@ -119,11 +124,11 @@ def _clean(path: str, three: ThreeWay) -> FileMerge:
     return _with_doubts(path, FileMerge(data, three, steps, clean=True))
 
 
-def _merged(path: str, three: ThreeWay, *, newline: bool, patch_first: bool) -> FileMerge:
+def _merged(path: str, three: ThreeWay, *, newline: bool, order: Order) -> FileMerge:
     """The merge by our own rules, with all doubts."""
     python = path.endswith(".py")
     steps = tuple(
-        (region, resolve(region, three, python=python, patch_first=patch_first))
+        (region, resolve(region, three, python=python, order=order))
         for region in three.regions
         if region.patch_edits
     )

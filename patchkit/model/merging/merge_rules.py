@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.merging.checks import added_lines
+from patchkit.model.merging.insertions import Order, join_insertions, put_behind
 from patchkit.model.merging.moved import find_moved
 from patchkit.model.merging.python_imports import (
     imported_by,
@@ -33,7 +34,7 @@ from patchkit.model.merging.regions import (
     ThreeWay,
     compare_three,
 )
-from patchkit.model.merging.scopes import alike, join_insertions, put_behind
+from patchkit.model.similarity import likeness
 
 # Words: lines that both sides changed are merged word by word, where they changed other words. The
 # rule is the three-way merge's own, one level down: what both changed, or changed side by
@@ -65,6 +66,9 @@ def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
 
 
 _TELLING = re.compile(rb"\w.*\w.*\w")
+_UPSTREAM_FIRST = Order()
+_BOTH_ADD = "both sides add lines at one place; only their order is open"
+_LOOKED_AT = 300  # bytes of a line: a minified file has lines of a megabyte
 
 #: A removed and a new line that are alike by this are one line, edited.
 _SAME_LINE = 0.6
@@ -78,12 +82,11 @@ _STATEMENT = 12
 
 
 def resolve(
-    region: Region, three: ThreeWay, *, python: bool, patch_first: bool = False
+    region: Region, three: ThreeWay, *, python: bool, order: Order = _UPSTREAM_FIRST
 ) -> RegionResolution | None:
     """What the patch does in a region where both sides changed; None if nobody can say.
 
-    Where both sides insert at one point and nothing speaks for an order, upstream's lines come
-    first, or the patch's with `patch_first`.
+    `order` counts where both sides insert at one point and nothing in the text speaks for one.
     """
     settled = region.settled
     if settled is not None:
@@ -100,7 +103,7 @@ def resolve(
             return listed
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
-    return _beside(region, three, patch_first=patch_first) or _words(region)
+    return _beside(region, three, order=order) or _words(region)
 
 
 def _edit(region: Region, lines: Sequence[bytes]) -> tuple[MergeEdit, ...]:
@@ -125,8 +128,7 @@ def _upstream_share(region: Region, three: ThreeWay) -> float:
         return 0.0
     known = {line.strip() for line in three.base}
     novel = Counter({line: count for line, count in added.items() if line not in known})
-    if sum(novel.values()) >= _ENOUGH_ANYWHERE:
-        added = novel
+    added = novel or added
     new = _telling(region.upstream) - _telling(region.base)
     if sum(added.values()) >= _ENOUGH_ANYWHERE:
         new += added_lines(three.base, three.upstream, three.upstream_edits)
@@ -217,7 +219,7 @@ def _are_apart(region: Region) -> bool:
     )
 
 
-def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> RegionResolution | None:
+def _beside(region: Region, three: ThreeWay, *, order: Order) -> RegionResolution | None:
     """Each of the patch's edits beside upstream's, or where upstream moved its surroundings."""
     moved: list[MergeEdit] = []
     staying: list[LineEdit] = []
@@ -230,7 +232,7 @@ def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> RegionReso
     rest = replace(region, patch_edits=tuple(staying))
     if not _are_apart(rest):
         return None
-    edits = (*_edit(region, _woven(rest, three, patch_first=patch_first)), *moved)
+    edits = (*_edit(region, _woven(rest, three, order=order)), *moved)
     if moved:
         return RegionResolution(
             Rule.MOVED, edits, f"upstream moved its surroundings{_to_lines(moved)}"
@@ -241,7 +243,7 @@ def _beside(region: Region, three: ThreeWay, *, patch_first: bool) -> RegionReso
         for up in region.upstream_edits
     )
     if inserts:
-        return RegionResolution(Rule.BOTH_INSERT, edits, "both sides add lines at one place")
+        return RegionResolution(Rule.BOTH_INSERT, edits, _BOTH_ADD)
     doubts = (Doubt.REWRITTEN,) if _is_rewritten(region, three) else ()
     return RegionResolution(Rule.BESIDE, edits, "upstream changed the lines next to it", doubts)
 
@@ -265,7 +267,7 @@ def _to_lines(moved: Sequence[MergeEdit]) -> str:
     return f" to line{'s' if len(lines) > 1 else ''} {', '.join(lines)}"
 
 
-def _woven(region: Region, three: ThreeWay, *, patch_first: bool) -> list[bytes]:
+def _woven(region: Region, three: ThreeWay, *, order: Order) -> list[bytes]:
     """The region with the edits of both sides, in the order of the base lines that they change.
 
     Invariant: `woven` and `last` together have every line of the base up to `at` that no side
@@ -288,11 +290,11 @@ def _woven(region: Region, three: ThreeWay, *, patch_first: bool) -> list[bytes]
         if following is not None and start == end == following[0] == following[1]:
             others = _new_lines(following[3], 1, three)
             around = three.base[:start], three.base[start:]
-            both = join_insertions(lines, others, around, patch_first=patch_first)
+            both = join_insertions(lines, others, around, order)
             woven, last = [*woven, *last], both
             number += 1
         elif start == end and last:
-            last = put_behind(last, lines)
+            last = [*last, *lines] if order.whole else put_behind(last, lines)
         else:
             woven, last = [*woven, *last], lines
         at = max(at, end)
@@ -313,9 +315,14 @@ def _is_rewritten(region: Region, three: ThreeWay) -> bool:
         for own in region.patch_edits:
             if up.start <= own.end and own.start <= up.end:
                 near = three.base[up.end - 1 if up.end <= own.start else up.start]
-                if not any(alike(near, line) >= _SAME_LINE for line in new[:_LOOKED_THROUGH]):
+                if not any(_alike(near, line) >= _SAME_LINE for line in new[:_LOOKED_THROUGH]):
                     return True
     return False
+
+
+def _alike(one: bytes, other: bytes) -> float:
+    """How like two lines are by how they begin."""
+    return likeness(one[:_LOOKED_AT], other[:_LOOKED_AT])
 
 
 # -- edits of the same lines -------------------------------------------------------------------

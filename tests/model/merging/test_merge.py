@@ -167,12 +167,15 @@ def test_a_sorted_list_stays_sorted() -> None:
     ]
 
 
-def test_the_patch_s_lines_first_where_they_belong_to_the_line_above() -> None:
-    base = "class Outcome:\n    output_ids_value: list\n\n    def run(self):\n        return 1\n"
-    line = "    output_ids_value: list\n"
-    upstream = swapped(line, line + "    rust: bool = False\n", base)
-    merged = merge(upstream, swapped(line, line + "    output_ids_index: list\n", base), base)
-    assert settled(merged).split("\n")[2] == "    output_ids_index: list"
+def test_the_side_whose_branch_it_is_comes_first() -> None:
+    base = b"class Outcome:\n    value: list\n\n    def run(self):\n        return 1\n"
+    line = b"    value: list\n"
+    sides = [base.replace(line, line + own) for own in (b"    rust: bool\n", b"    index: list\n")]
+    for patch_first, order in ((False, [b"rust", b"index"]), (True, [b"index", b"rust"])):
+        merged = merge_file("m.py", base, *sides, patch_first=patch_first)
+        assert merged is not None
+        assert merged.data is not None
+        assert [line.split(b":")[0].strip() for line in merged.data.split(b"\n")[2:4]] == order
 
 
 def test_upstream_has_it_here_already() -> None:
@@ -207,7 +210,7 @@ def test_lines_that_the_file_repeats_anyway_are_nobody_s() -> None:
 
     base = job("one")
     merged = merge(base + job("upstream"), base + job("patch"), base, "ci.yml")
-    assert settled(merged) == base + job("patch") + job("upstream")
+    assert settled(merged) == base + job("upstream") + job("patch")
 
 
 def test_imports_are_sorted_where_few_show_it() -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.merging.scopes import indentation, join_insertions, leaves_scope, put_behind
+from patchkit.model.merging.insertions import (
+    Order,
+    indentation,
+    join_insertions,
+    leaves_scope,
+    possible_orders,
+    put_behind,
+)
 
 
 def joined(upstream: str, patch: str, above: str = "", below: str = "") -> str:
     sides = [text.encode().splitlines(True) for text in (upstream, patch, above, below)]
-    return b"".join(join_insertions(sides[0], sides[1], (sides[2], sides[3]))).decode()
+    around = sides[2], sides[3]
+    return b"".join(join_insertions(sides[0], sides[1], around, Order())).decode()
 
 
 @pytest.mark.parametrize(
@@ -44,19 +52,45 @@ def test_several_lines_are_merged_in_order() -> None:
     assert joined("b\ne\n", "c\nd\nf\n", "a\n", "g\n") == "b\nc\nd\ne\nf\n"
 
 
-def test_lines_stand_beside_those_that_they_are_like() -> None:
-    above, below = "assert first(1) == 1\n", "return done\n"
-    assert joined("log(x)\n", "assert second(2) == 2\n", above, below) == (
-        "assert second(2) == 2\nlog(x)\n"
+def test_entries_of_several_lines_are_sorted_whole() -> None:
+    upstream = "from d import (\n    x,\n)\n"
+    patch = "from c import (\n    x,\n)\n"
+    assert joined(upstream, patch, "from a import (\n    y,\n)\n", "from e import x\n") == (
+        patch + upstream
     )
-    assert joined("assert second(2) == 2\n", "log(x)\n", above, below) == (
-        "assert second(2) == 2\nlog(x)\n"
-    )
+    # one that does not end in the insertion is no entry
+    half = "from c import (\n    x,\n"
+    assert joined(upstream, half, "from a import x\n") == upstream + half
 
 
-def test_the_patch_s_come_first_on_demand() -> None:
-    lines = [b"c\n"], [b"d\n"], ([b"a\n", b"b\n"], [b"e\n"])
-    assert join_insertions(*lines, patch_first=True) == [b"d\n", b"c\n"]
+def test_numbers_and_capitals_may_have_an_order() -> None:
+    assert joined("v12\n", "v3\n", "v1\nv2\n", "v20\n") == "v3\nv12\n"
+    assert joined("b\n", "Z\n", "A\nB\n", "c\n") == "Z\nb\n"
+
+
+def test_the_side_decides_where_the_text_does_not() -> None:
+    lines = [b"x = 1\n"], [b"y = 2\n"], ([b"f()\n"], [b"g()\n"])
+    assert join_insertions(*lines, Order()) == [b"x = 1\n", b"y = 2\n"]
+    assert join_insertions(*lines, Order(patch_first=True)) == [b"y = 2\n", b"x = 1\n"]
+    assert [each.patch_first for each in possible_orders(patch_first=True)] == [1, 1, 0, 0]
+
+
+def test_a_call_is_not_torn_where_its_bracket_closes() -> None:
+    call = [b"    add(\n", b"        'x',\n", b")\n"]
+    assert put_behind(call, [b"    y = 2\n"]) == [*call, b"    y = 2\n"]
+    own = [b"        'y',\n"]
+    # it closes what stands above: the lines belong inside of that
+    tail = [b"        'x',\n", b"    )\n", b"    add(\n"]
+    assert put_behind(tail, own) == [tail[0], own[0], *tail[1:]]
+    # both do: each is a whole call, but for where git shows it
+    other = [b"        'z',\n", b"    )\n", b"    add(\n"]
+    assert put_behind(tail, other) == [*tail, *other]
+
+
+def test_what_is_still_in_the_block_comes_before_both_leave_it() -> None:
+    one = [b"    x = 1\n", b"\n", b"def g():\n", b"    pass\n"]
+    other = [b"    y = 2\n", b"\n", b"def h():\n", b"    pass\n"]
+    assert put_behind(one, other) == [one[0], other[0], *one[1:], *other[1:]]
 
 
 def test_deeper_lines_stay_in_the_block_above() -> None:
