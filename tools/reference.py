@@ -117,7 +117,10 @@ def _text(path: Path) -> str:
 
 
 def _results() -> dict[str, str]:
-    results = {name: about(load_command(name)).result for name in COMMANDS}
+    results: dict[str, str] = {}
+    for name in COMMANDS:
+        told = about(load_command(name))
+        results |= {name: told.result, **told.variants}
     return {name: result for name, result in results.items() if result}
 
 

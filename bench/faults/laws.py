@@ -20,7 +20,7 @@ Kind = TypeVar("Kind")
 _SAVED = "refs/patchkit/saved/"
 #: What only a mistake of ours says.
 BUG = ("Traceback (most recent call last)", "this is a bug", "Fatal Python error")
-_JOURNALS = (JOURNAL, "workspace/*/.git/patchkit/move/journal.json")
+_JOURNALS = (JOURNAL, f"site/{JOURNAL}", "workspace/*/.git/patchkit/move/journal.json")
 #: Names of what is unfinished: nothing of it may be left by a command that could tidy up.
 _TIDYING = frozenset(REMOVES.values())
 _UNFINISHED = (f"*{UNFINISHED}", "*.lock", "move", "*.new", "tmp_pack*", "shallow.*.patchkit")
@@ -144,7 +144,7 @@ class Laws:
         sets += [([_below(each.files, n) for each in right], _below(now.files, n)) for n in names]
         for whole, actual in sets:
             for path, data in actual.items():
-                if data not in [each.get(path) for each in whole] and path != JOURNAL:
+                if data not in [each.get(path) for each in whole] and Path(path).name != JOURNAL:
                     yield f"{path} is neither old nor new"
             if strict and actual not in whole:
                 wrong = _difference_of(actual, whole[0]), _difference_of(actual, whole[-1])

@@ -8,6 +8,7 @@ from hashlib import sha256
 import yaml
 
 from bench.faults.sandbox import Sandbox, Scene
+from tests.installed.wheels import install
 from tests.ops.test_overrides import CORE, REASON, RULES, SPEED, overriding
 from tests.rendering.machines import VALUES, Machine, make_project
 from tests.support.projects import Project
@@ -93,6 +94,23 @@ def _two(box: Sandbox) -> Project:
     return project
 
 
+def _installed(box: Sandbox) -> Project:
+    """A wheel in the project's folder, whose sources are the pin's."""
+    project, upstream = box.project, box.upstream("installed")
+    files = {f"demo/{name}.txt": lines() for name in "abc"}
+    if upstream.resolve("refs/heads/main") is None:
+        upstream.commit({f"src/{path}": text for path, text in files.items()})
+    moved = {"subdirectory": "src/demo"}
+    project.component("demo", upstream, _tip(upstream), small_patches(), **moved)
+    project.run("fetch").ok()
+    install(project.root / "site", files, compiled=False)
+    return project
+
+
+def _applied_into(box: Sandbox) -> None:
+    _installed(box).run("apply", "--into", "site").ok()
+
+
 def _reports(box: Sandbox) -> None:
     project = _two(box)
     for name in ("demo", "other"):
@@ -125,6 +143,9 @@ PROJECT_SCENES = (
     Scene("report issues", ("report", "issues", "results/demo.json", "results/other.json",
                             "--into", "issues"), _reports),
     Scene("sbom", ("sbom", "--output", "demo.cdx.json"), _locked),
+    Scene("apply --into", ("apply", "--into", "site"), _installed),
+    Scene("apply --into --reverse", ("apply", "--into", "site", "--reverse"), _applied_into,
+          done=frozenset({2})),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,
           parts=tuple(("bump", name, "--to", "latest") for name in ("demo", "other"))),
 )  # fmt: skip

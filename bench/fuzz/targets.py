@@ -21,13 +21,26 @@ from patchkit.carry import carry_stack
 from patchkit.disk.transaction import JOURNAL, recover
 from patchkit.errors import BadInputError, PatchkitError
 from patchkit.gitcmd.process import sealed_environment
+from patchkit.installed.layer import (
+    Layer,
+    LayerFile,
+    Receipt,
+    RecordBefore,
+    digest_of,
+    packed,
+    receipt_bytes,
+)
+from patchkit.installed.wheel_record import edited
 from patchkit.manifest.load import load_manifest
 from patchkit.model.header import clean_message, format_header
 from patchkit.model.lint import lint_patch
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import FILE_MODE, Base
 from patchkit.model.outcome import Status
+from patchkit.model.progress import Silent
 from patchkit.model.series_file import parse_series
+from patchkit.ops.apply_into import reverse_into
+from patchkit.ops.attest import attest
 from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.importing import ImportedPatch, _readable
@@ -36,6 +49,7 @@ from patchkit.upstream.archive import Limits, unpack
 from tests.guards.contracts.test_module_uses import CALLS, LIB
 from tests.guards.contracts.trees import agreed
 from tests.guards.contracts.trees import contracts as declare
+from tests.installed.wheels import install
 from tests.model.oracle import Objects, git_diff, our_verdict
 from tests.model.test_like_git import OPTIONS, Files, hold_to_git, some_edits, some_files
 from tests.recipes.kitchen import DROP, recipe_text
@@ -332,11 +346,36 @@ def archive(random: Random) -> None:
             assert not {"", ".", "..", ".git"} & set(parts), member.path
 
 
+def installed(random: Random) -> None:
+    """A damaged receipt, or RECORD, is refused, or taken back inside its folder."""
+    before, after = b"x = 1\n", b"x = 2\n"
+    with tempfile.TemporaryDirectory() as name:
+        site, kept = Path(name) / "site", Path(name) / "kept"
+        kept.write_bytes(b"kept")
+        record = install(site, {"demo/a.py": "x = 2\n", "demo/b.py": "y\n"})
+        file = LayerFile("demo/a.py", ("one.patch",), (digest_of(before), digest_of(after)))
+        layer = Layer("m", "demo", "1" * 40, "2" * 40, "3" * 64, ("one.patch",), (file,))
+        data, edits = edited(record.read_bytes(), "demo-1.0.dist-info/RECORD", {"demo/a.py": after})
+        kept_before = (packed("demo/a.py", before, after),)
+        receipt = Receipt(
+            1, 1, layer, kept_before, (RecordBefore("demo-1.0.dist-info/RECORD", edits),)
+        )
+        good = receipt_bytes(receipt)
+        (site / receipt.name).parent.mkdir()
+        (site / receipt.name).write_bytes(damaged(random, good, (*_JSON, b"../kept"), (good, data)))
+        record.write_bytes(damaged(random, data, (b",,", b'"', b"../kept,,\n"), (data,)))
+        with suppress(PatchkitError):
+            assert attest([site], None, Silent()).folders == (str(site),)
+            reverse_into(site, manifest=None, components=(), dry_run=False)
+        assert kept.read_bytes() == b"kept"
+        assert sorted(each.name for each in Path(name).iterdir()) == ["kept", "site"]
+
+
 TARGETS: dict[str, Callable[[Random], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
         *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, contracts, carry, archive),
-        *(recipe, text_rule, metadata, records),
+        *(recipe, text_rule, metadata, records, installed),
     )
 }
 

@@ -52,6 +52,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "render": "render:render",
         "doctor": "doctor:doctor",
         "sbom": "sbom:sbom",
+        "attest": "attest:attest",
     },
     "In CI": {
         "ci": "ci:ci",

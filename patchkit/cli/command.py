@@ -221,6 +221,8 @@ class About(Struct, frozen=True):
     result: str
     #: What the command has in common with others: words of `_SHARED`.
     takes: tuple[str, ...]
+    #: More classes that `--json` prints, by the command with the option for it: "apply into".
+    variants: Mapping[str, str]
 
 
 _ABOUT: dict[Body, About] = {}
@@ -232,6 +234,7 @@ def command(
     examples: Sequence[tuple[str, str]],
     exits: Mapping[ExitCode, str],
     result: str = "",
+    variants: Mapping[str, str] | None = None,
 ) -> Callable[[Body], Body]:
     """Declare a function as the body of a command; see About for the arguments.
 
@@ -241,7 +244,8 @@ def command(
 
     def declare(body: Body) -> Body:
         words = tuple(takes.replace("store", "cache offline").split())
-        _ABOUT[body] = About(tuple(examples), dict(exits), result, words)
+        more = dict(variants or {})
+        _ABOUT[body] = About(tuple(examples), dict(exits), result, words, more)
         return body
 
     return declare

@@ -177,6 +177,11 @@ class Session:
         """The components that were named, empty where all are meant; read the manifest first."""
         return self._names
 
+    @property
+    def asked(self) -> tuple[str | None, Sequence[str]]:
+        """The manifest's name and the words for components as they were given; nothing is read."""
+        return (Path(self._manifests[0]).stem if self._manifests else None), self._names
+
     @cached_property
     def component(self) -> Component:
         """The component that is named, whose checkout this is, or the only one there is."""

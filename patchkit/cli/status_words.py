@@ -63,6 +63,13 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "exported": ("✓", Paint.GOOD),
     "refused": ("✗", Paint.BAD),
     "failed": ("✗", Paint.BAD),
+    # an installed package (installed.layer.PatchPresence, ops.apply_into.IntoResult)
+    "live": ("✓", Paint.GOOD),
+    "not live": ("✗", Paint.BAD),
+    "partly live": ("✗", Paint.BAD),
+    "unknown": ("?", Paint.BAD),
+    "reversed": ("✓", Paint.GOOD),
+    "held": ("·", Paint.FAINT),
     # code that another component replaces (overrides.review.Verdict)
     "gone": ("✗", Paint.BAD),
     "not there": ("✗", Paint.BAD),

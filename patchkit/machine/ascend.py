@@ -28,17 +28,22 @@ for each in distributions(path=[folder for folder in sys.path if folder]):
     if name:
         packages.setdefault(re.sub("[-_.]+", "-", name).lower(), each.version)
 answer = {"version": "%d.%d.%d" % sys.version_info[:3], "packages": packages}
+answer["folders"] = [folder for folder in sys.path if folder]
 with open(1, "w", closefd=False) as out:
     json.dump(answer, out)
 """
 
 
 class TargetPython(Struct, frozen=True):
-    """A Python and the packages that it would import: normal name -> version."""
+    """A Python and the packages that it would import: normal name -> version.
+
+    `folders` is where it looks for modules, in order.
+    """
 
     path: str
     version: str
     packages: Mapping[str, str]
+    folders: tuple[str, ...] = ()
 
 
 def ask_python(program: str) -> TargetPython | str:
@@ -49,7 +54,8 @@ def ask_python(program: str) -> TargetPython | str:
         return answer
     try:
         data = json.loads(answer.stdout)
-        return TargetPython(program, data["version"], data["packages"])
+        folders = tuple(map(str, data["folders"]))
+        return TargetPython(program, data["version"], data["packages"], folders)
     except (ValueError, KeyError, TypeError):
         last = answer.stderr.strip().rpartition("\n")[2]
         return last or f"it gives no answer (exit code {answer.returncode})"

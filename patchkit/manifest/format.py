@@ -559,6 +559,17 @@ _COMPONENT_RECORD = Record(
             default="the root",
         ),
         Field(
+            "layout",
+            MapOf(
+                Text("a folder", INNER_FOLDER.pattern, INNER_FOLDER.check, example="python/sglang"),
+                INNER_FOLDER,
+            ),
+            "Folders of the upstream, and what each is called where the package is installed: for "
+            "`apply --into` and `attest`. `.` is the root.",
+            default="found: the root, `src`, `python` or `lib`",
+            synonyms=("installed", "package-dir", "package_dir", "mapping"),
+        ),
+        Field(
             "patches",
             ListOf(_PATCH, "patch entry"),
             "The stack, in order: what is listed first is applied first.",

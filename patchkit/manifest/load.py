@@ -155,6 +155,7 @@ def _component(key: Scalar, table: Table, root: Path) -> Component:
         checkout=_text(table, "checkout", key.text),
         strip=_number(table, "strip", 1),
         subdirectory=_folder(table, "subdirectory"),
+        layout={_plain_path(k): _plain_path(v) for k, v in _mapping(table, "layout").items()},
         patches=tuple(_patch(each, root) for each in _tables(table, "patches")),
         install=tuple(_step(each) for each in _tables(table, "install")),
         environment=_environment(table.get("environment")),

@@ -299,7 +299,8 @@ class Component(Struct, frozen=True):
     """An upstream in a manifest.
 
     `strip` leading folders are taken off a patch's paths, then `subdirectory` ("" for the root)
-    is put before them. `track` is the branch or tag pattern that bumps and drift look at.
+    is put before them. `layout` maps folders of the upstream to those that they are installed as,
+    {} for what is found. `track` is the branch or tag pattern that bumps and drift look at.
     `pin_where` is where the pin's own characters stand.
     """
 
@@ -312,6 +313,7 @@ class Component(Struct, frozen=True):
     checkout: str = ""
     strip: int = 1
     subdirectory: str = ""
+    layout: Mapping[str, str] = field(default_factory=dict)
     patches: tuple[PatchEntry, ...] = ()
     install: tuple[InstallStep, ...] = ()
     environment: Environment = field(default_factory=Environment)

@@ -71,6 +71,7 @@ def component_data(component: Component) -> dict[str, Data]:
     data["strip"] = component.strip
     data |= _given(
         subdirectory=component.subdirectory,
+        layout={old or ".": new or "." for old, new in component.layout.items()},
         patches=[_patch(each) for each in component.patches],
         install=[_step(each) for each in component.install],
         environment=_environment(component.environment),

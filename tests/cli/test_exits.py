@@ -115,6 +115,16 @@ class Scene:
         self.applied()
         self.conflicted()
 
+    def installed(self) -> None:
+        """The files of the upstream are in a folder, patched."""
+        self.project.write({"site/hello.py": _HELLO, "site/other.txt": _OTHER})
+        self.project.run("apply", "--into", "site").ok()
+
+    def installed_with_damage(self) -> None:
+        """The same, and the receipt was damaged."""
+        self.installed()
+        self.project.write({"site/.patchkit/demo.demo.receipt.json": "{"})
+
     def misspelt(self) -> None:
         """The manifest has a key that does not exist."""
         self.manifest.write_text(self.manifest.read_text() + "colour: red\n")
@@ -272,6 +282,10 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("apply", 1, Scene.edited, ("apply",)),
     ("apply", 4, Scene.corrupt, ("apply",)),
     ("apply", 5, Scene.gone, ("apply",)),
+    ("attest", 0, Scene.installed, ("attest", "--into", "site")),
+    ("attest", 1, _untouched, ("attest", "--into", "patches")),
+    ("attest", 4, Scene.installed_with_damage, ("attest", "--into", "site")),
+    ("attest", 5, _untouched, ("attest", "--python", "/bin/false")),
     ("check", 0, _untouched, ("check",)),
     ("check", 1, Scene.conflicted, ("check",)),
     ("check", 4, Scene.corrupt, ("check",)),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from patchkit.cli.command import JOBS, DryRunOption, ForceOption, JobsOption, OptionSpec, command
 from patchkit.cli.session import Session, in_ci, near
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal
-from patchkit.errors import ExitCode
+from patchkit.errors import ExitCode, UsageError
 from patchkit.model.names import short_id
 from patchkit.model.text import counted
 
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
     from patchkit.model.outcome import PatchResult
     from patchkit.ops.apply import AppliedComponent, ApplyReport
 
+IntoOption = Annotated[
+    Path | None,
+    OptionSpec(
+        "--into",
+        metavar="DIR",
+        help="Put the stacks into installed packages: a site-packages folder, one in an image, or "
+        "a source tree without .git.",
+    ),
+]
+ReverseOption = Annotated[
+    bool,
+    OptionSpec("--reverse", help="With --into: take back what was put there, by its receipts."),
+]
 UpdateLockOption = Annotated[
     bool,
     OptionSpec(
@@ -43,15 +57,21 @@ LockedOption = Annotated[
         ("patchkit apply -m qwen3-vl-npu -c megatron-lm", "only this one"),
         ("patchkit apply -m qwen3-vl-npu --dry-run", "say what would be done"),
         ("patchkit apply -m qwen3-vl-npu --force", "save local work under a ref, then apply"),
+        (
+            "patchkit apply -m verl-npu-index -c sglang --into site-packages",
+            "patch an installed package",
+        ),
+        ("patchkit apply --into site-packages --reverse", "and take it back"),
     ],
     exits={
-        ExitCode.OK: "every checkout is at its stack",
+        ExitCode.OK: "every checkout, or the folder of --into, is at its stack",
         ExitCode.FINDING: "a patch does not apply, a stack is not the one in the lock, or work in "
-        "a checkout is in the way",
+        "a checkout is in the way; with --into a file is not what the stack is for",
         ExitCode.BAD_INPUT: "the manifest, a series, a patch or the lock cannot be read",
         ExitCode.ENVIRONMENT: "a fetch failed, a checkout is locked, the disk is full",
     },
     result="patchkit.ops.apply:ApplyReport",
+    variants={"apply into": "patchkit.ops.apply_into:IntoReport"},
 )
 def apply(
     session: Session,
@@ -60,6 +80,8 @@ def apply(
     dry_run: DryRunOption = False,
     locked: LockedOption = False,
     update_lock: UpdateLockOption = False,
+    into: IntoOption = None,
+    reverse: ReverseOption = False,
     jobs: JobsOption = JOBS,
 ) -> ExitCode:
     """Build each component's stack and move its checkout there.
@@ -72,7 +94,15 @@ def apply(
     The first apply writes the lock beside the manifest; every later one compares with it. Edits of
     patch files and of the series are taken up, and said; another pin, or another repository's
     patch, is refused.
+
+    With --into the stacks go into a folder of installed packages instead, all of them or nothing.
+    Only files that are the pin's are patched; a receipt in there is what --reverse takes them back
+    by, byte for byte, and what `patchkit attest` looks for.
     """
+    if into is not None or reverse:
+        if into is None or force or update_lock:
+            raise UsageError("--reverse needs --into DIR; --force and --update-lock do without it")
+        return _into(session, into, reverse=reverse, dry_run=dry_run)
     from patchkit.ops.apply import ApplyOptions, apply_components
 
     locked = locked or (in_ci() and not update_lock)
@@ -87,6 +117,26 @@ def apply(
             progress=progress,
         )
     return session.report("apply", report, _render)
+
+
+def _into(session: Session, folder: Path, *, reverse: bool, dry_run: bool) -> ExitCode:
+    from patchkit.cli.commands.attest import render_into
+    from patchkit.ops.apply_into import apply_into, reverse_into
+
+    if reverse:
+        manifest, names = session.asked
+        report = reverse_into(folder, manifest=manifest, components=names, dry_run=dry_run)
+    else:
+        with session.progress() as progress:
+            report = apply_into(
+                session.manifest,
+                session.components,
+                folder,
+                store=session.store,
+                dry_run=dry_run,
+                progress=progress,
+            )
+    return session.report("apply into", report, render_into)
 
 
 def _render(terminal: Terminal, report: ApplyReport) -> None:

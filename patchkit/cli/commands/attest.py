@@ -1,0 +1,159 @@
+"""`patchkit attest`, and what `patchkit apply --into` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from patchkit.cli.command import OptionSpec, command
+from patchkit.cli.session import Session, near
+from patchkit.cli.status_words import word
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
+from patchkit.errors import ExitCode, UsageError
+from patchkit.model.names import short_id
+from patchkit.model.text import counted
+
+if TYPE_CHECKING:
+    from patchkit.installed.layer import AttestedPatch
+    from patchkit.ops.apply_into import IntoComponent, IntoReport
+    from patchkit.ops.attest import AttestedComponent, AttestReport
+
+
+@command(
+    "manifest components store json quiet",
+    examples=[
+        ("patchkit attest --python /usr/bin/python3", "what is live in this Python's packages?"),
+        ("patchkit attest --into /opt/venv/lib/python3.11/site-packages", "in this folder?"),
+        ("patchkit attest --image-root rootfs -m qwen3-vl-npu", "is this image that manifest's?"),
+    ],
+    exits={
+        ExitCode.OK: "every patch that has files there is live",
+        ExitCode.FINDING: "a patch is not live, a file is neither, or nothing was found",
+        ExitCode.BAD_INPUT: "a receipt is damaged, or the manifest, series or a patch cannot be "
+        "read",
+        ExitCode.ENVIRONMENT: "the Python does not answer, or a fetch failed",
+    },
+    result="patchkit.ops.attest:AttestReport",
+)
+def attest(
+    session: Session,
+    *,
+    into: Annotated[
+        Path | None,
+        OptionSpec("--into", metavar="DIR", help="A folder of installed packages."),
+    ] = None,
+    python: Annotated[
+        Path | None,
+        OptionSpec("--python", metavar="EXE", help="A Python: all its folders of modules."),
+    ] = None,
+    image_root: Annotated[
+        Path | None,
+        OptionSpec("--image-root", metavar="DIR", help="The root of an unpacked image."),
+    ] = None,
+) -> ExitCode:
+    """Say which patches are live in installed packages.
+
+    Judged by the bytes of the files alone: receipts that `apply --into` left say what to look for,
+    and are not believed beyond that. With a manifest its lock says which stack is meant; where
+    there is no receipt, its stacks are built and looked for. One line for each component, for a
+    log; below it what is not live.
+    """
+    from patchkit.ops.attest import Expected, folders_of_image, folders_of_python
+    from patchkit.ops.attest import attest as judge
+
+    if sum(each is not None for each in (into, python, image_root)) != 1:
+        raise UsageError("name one of --into DIR, --python EXE and --image-root DIR")
+    if into is not None and not into.is_dir():
+        raise UsageError(f"{into} is no folder")
+    expected = None
+    if session.asked != (None, []):
+        expected = Expected(session.manifest, session.components, session.store)
+    if python is not None:
+        folders = folders_of_python(python)
+    else:
+        folders = folders_of_image(image_root) if image_root else (Path(str(into)),)
+    with session.progress() as progress:
+        report = judge(folders, expected, progress)
+    return session.report("attest", report, _render)
+
+
+def _render(terminal: Terminal, report: AttestReport) -> None:
+    for each in report.components:
+        _print_component(terminal, each)
+    for name in report.absent:
+        terminal.product([word("absent"), f"  {name}  no file of it is there"])
+    for folder in report.interrupted:
+        hint = "run it again: it finishes or undoes what it began"
+        terminal.product([word("interrupted"), f"  an apply --into was killed in {folder}; {hint}"])
+    if not report.components and not report.absent:
+        where = counted(len(report.folders), "folder")
+        terminal.product([word("absent"), f"  no receipt of patchkit's in {where}"])
+
+
+def _print_component(terminal: Terminal, each: AttestedComponent) -> None:
+    live = sum(p.presence.value == "live" for p in each.patches)
+    there = sum(p.presence.value != "left out" for p in each.patches)
+    words = [f"{live} of {counted(there, 'patch', 'patches')}", f"base {short_id(each.base)}"]
+    words += [f"lock {each.lock[:12]}"]
+    words += [each.package] if each.package else []
+    words += [] if each.receipt else ["no receipt"]
+    words += ["another stack than the manifest's lock"] if each.expected is False else []
+    good = each.live and each.expected is not False
+    name = Painted(f"{each.manifest}/{each.component}", Paint.STRONG)
+    where = near(Path(each.folder))
+    line: Line = [
+        word("live" if good else "not live"),
+        "  ",
+        name,
+        f"  {', '.join(words)}, in {where}",
+    ]
+    terminal.product(line)
+    print_patches(terminal, each.patches)
+    for path in each.neither:
+        terminal.product(f"  {path}: neither the stack's nor its base's")
+    for path in each.unrecorded:
+        terminal.product(f"  {path}: the wheel's RECORD has another hash")
+
+
+def print_patches(terminal: Terminal, patches: Iterable[AttestedPatch]) -> None:
+    """The patches that are not simply live."""
+    rows = [
+        (word(each.presence), each.name, ", ".join(each.files))
+        for each in patches
+        if each.presence.value != "live"
+    ]
+    terminal.table([row if row[2] else row[:2] for row in rows], indent=2)
+
+
+def render_into(terminal: Terminal, report: IntoReport) -> None:
+    """What `apply --into` did."""
+    for each in report.components:
+        name = Painted(f"{each.manifest}/{each.component}", Paint.STRONG)
+        terminal.product([word(each.result), "  ", name, f"  {_into_words(each)}"])
+        print_patches(terminal, [p for p in each.patches if p.presence.value != "left out"])
+        for left in each.left_out:
+            terminal.product(f"  {left.patch}: {left.path} is not installed, left out")
+        for problem in each.problems:
+            terminal.problem(problem)
+    if report.dry_run:
+        terminal.say("dry run: nothing was written")
+    elif report.exit_code is not ExitCode.OK:
+        terminal.say("nothing was written")
+
+
+def _into_words(each: IntoComponent) -> str:
+    words = {
+        "applied": f"{counted(len(each.changed), 'file')} changed",
+        "unchanged": "every patch is live already",
+        "reversed": f"{counted(len(each.changed), 'file')} changed back",
+        "absent": "not installed there",
+        "refused": "a file is in the way",
+        "conflicted": "does not apply on what another layer made",
+        "differs": "not the stack in the lock",
+        "held": "could be done; another component cannot",
+    }
+    said = [words[each.result.value]]
+    said += [each.package] if each.package else []
+    said += [f"together with {', '.join(each.shared_with)}"] if each.shared_with else []
+    return ", ".join(said)

@@ -1,0 +1,279 @@
+"""A layer: what a stack makes of each file of an installed package; and its receipt.
+
+A layer lists every state that a file goes through, by hash: without the stack, then after each
+patch that touches it. So what is on a machine is judged by its bytes alone, without the manifest,
+the cache or the network, and a receipt is never believed for what the files do not show.
+
+    .patchkit/<manifest>.<component>.receipt.json      in the folder that was patched
+
+A receipt holds the layer, and all that was there before: `--reverse` needs nothing else. Layers of
+several manifests may be on one folder, in the order of `number`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from patchkit.disk.files import LARGEST_PATCH, read_plain
+from patchkit.errors import BadInputError, Problem
+from patchkit.installed.wheel_record import RowEdit
+from patchkit.model.names import can_be_a_file
+
+#: Below the folder that was patched.
+RECEIPTS = ".patchkit"
+_ENDING = ".receipt.json"
+_VERSION = 1
+
+
+class LayerFile(Struct, frozen=True):
+    """A file by its path in the folder, and the SHA-256 of its states; None: it is not there.
+
+    `states` begins with the file without the stack; state n+1 is the one after `patches[n]`.
+    """
+
+    path: str
+    patches: tuple[str, ...]
+    states: tuple[str | None, ...]
+
+    def reached(self, digest: str | None) -> int | None:
+        """The number of the state; the last one of that content, None for another content."""
+        found = [number for number, each in enumerate(self.states) if each == digest]
+        return found[-1] if found else None
+
+
+class LeftOut(Struct, frozen=True):
+    """A file that a patch changes and that is not installed: metadata, tests, documents."""
+
+    patch: str
+    path: str
+
+
+class Layer(Struct, frozen=True):
+    """What a component's stack makes of a folder.
+
+    `base` and `tree` are the stack's commit and resulting tree, `digest` the SHA-256 of what the
+    lock says of it. `patches` are all of the series; paths of `left_out` are the upstream's.
+    """
+
+    manifest: str
+    component: str
+    base: str
+    tree: str
+    digest: str
+    patches: tuple[str, ...]
+    files: tuple[LayerFile, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """`manifest/component`."""
+        return f"{self.manifest}/{self.component}"
+
+
+class Before(Struct, frozen=True):
+    """A file as it was before the layer: its bytes by zlib, None if it was not there.
+
+    `after` is the SHA-256 of what the layer put there, None for nothing.
+    """
+
+    path: str
+    data: bytes | None
+    digest: str | None
+    after: str | None
+
+
+class RecordBefore(Struct, frozen=True):
+    """What became of a wheel's RECORD, by its path."""
+
+    path: str
+    edits: tuple[RowEdit, ...]
+
+
+class Receipt(Struct, frozen=True):
+    """What was done to a folder. `number` is the layer's place in the order: 1 lies lowest."""
+
+    version: int
+    number: int
+    layer: Layer
+    before: tuple[Before, ...]
+    records: tuple[RecordBefore, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its path below the folder."""
+        return receipt_path(self.layer.manifest, self.layer.component)
+
+    def original(self, path: str) -> Before | None:
+        """What was at a path before."""
+        return next((each for each in self.before if each.path == path), None)
+
+
+def receipt_path(manifest: str, component: str) -> str:
+    """Where the receipt of a layer is, below the folder."""
+    return f"{RECEIPTS}/{quote(manifest, safe='')}.{component}{_ENDING}"
+
+
+def receipt_bytes(receipt: Receipt) -> bytes:
+    """A receipt as it stands in its file."""
+    return msgspec.json.format(msgspec.json.encode(receipt), indent=1) + b"\n"
+
+
+def receipts_in(root: Path) -> tuple[Receipt, ...]:
+    """The receipts in a folder, lowest layer first; BadInputError if one cannot be believed."""
+    found, problems = list[Receipt](), list[Problem]()
+    for path in sorted((root / RECEIPTS).glob(f"*{_ENDING}")):
+        try:
+            receipt = read_receipt(read_plain(path, most=LARGEST_PATCH))
+            if (root / receipt.name) != path:
+                problems.append(_damaged(path, f"it is the receipt of {receipt.layer.title}"))
+            found.append(receipt)
+        except (OSError, ValueError) as error:
+            problems.append(_damaged(path, str(error)))
+    if problems:
+        raise BadInputError(*problems)
+    return tuple(sorted(found, key=lambda each: (each.number, each.name)))
+
+
+def read_receipt(data: bytes) -> Receipt:
+    """A receipt from the bytes of its file; ValueError if it is none, or is damaged."""
+    try:
+        receipt = msgspec.json.decode(data, type=Receipt)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    if receipt.version != _VERSION:
+        raise ValueError(f"version {receipt.version}; this patchkit knows {_VERSION}")
+    layer = receipt.layer
+    paths = [each.path for each in layer.files]
+    paths += [each.path for each in receipt.before] + [each.path for each in receipt.records]
+    bad = [path for path in paths if not can_be_a_file(path) or path.startswith(f"{RECEIPTS}/")]
+    if bad:
+        raise ValueError(f"{bad[0]!r} is no path in the folder")
+    for file in layer.files:
+        if len(file.states) != len(file.patches) + 1:
+            raise ValueError(f"{file.path}: {len(file.states)} states")
+    for each in receipt.before:
+        if digest_of(unpacked(each)) != each.digest:
+            raise ValueError(f"{each.path}: what was there before is damaged")
+    return receipt
+
+
+def packed(path: str, before: bytes | None, after: bytes | None) -> Before:
+    """What a receipt keeps of a file."""
+    data = None if before is None else zlib.compress(before, 9)
+    return Before(path, data, digest_of(before), digest_of(after))
+
+
+def unpacked(each: Before) -> bytes | None:
+    """The bytes that were there before; ValueError if they are damaged."""
+    if each.data is None:
+        return None
+    try:
+        engine = zlib.decompressobj()
+        data = engine.decompress(each.data, LARGEST_PATCH)
+    except zlib.error as error:
+        raise ValueError(f"{each.path}: {error}") from error
+    return data
+
+
+def digest_of(data: bytes | None) -> str | None:
+    """The SHA-256 of a file's bytes, None for no file."""
+    return None if data is None else sha256(data).hexdigest()
+
+
+def _damaged(path: Path, what: str) -> Problem:
+    hint = "it is no receipt of patchkit's, or was changed: reinstall the package, then delete it"
+    return Problem(what, str(path), hint)
+
+
+# What of a layer is live in a folder.
+
+
+class PatchPresence(str, Enum):
+    """Whether what a patch does is in a folder's files."""
+
+    LIVE = "live"  # every file has it
+    MISSING = "not live"  # no file has it
+    PARTLY = "partly live"  # some files have it
+    UNKNOWN = "unknown"  # a file of it is neither the stack's nor its base's
+    LEFT_OUT = "left out"  # none of its files is installed
+
+
+class AttestedPatch(Struct, frozen=True):
+    """A patch, and the files because of which it is not simply live."""
+
+    name: str
+    presence: PatchPresence
+    files: tuple[str, ...] = ()
+
+
+class AttestedLayer(Struct, frozen=True):
+    """What of a layer is in a folder.
+
+    `neither` are files that are in no state of the layer's; `beneath` the layers on top, through
+    which it was seen.
+    """
+
+    layer: Layer
+    patches: tuple[AttestedPatch, ...]
+    neither: tuple[str, ...]
+    on_top: tuple[str, ...] = ()
+
+    @property
+    def live(self) -> bool:
+        """Whether every patch with an installed file is live."""
+        good = (PatchPresence.LIVE, PatchPresence.LEFT_OUT)
+        return not self.neither and all(each.presence in good for each in self.patches)
+
+
+def attest_layers(
+    layers: Sequence[Layer], digests: Mapping[str, str | None]
+) -> Iterator[AttestedLayer]:
+    """Judge layers on one folder, lowest first, by what is there: path -> SHA-256.
+
+    Invariant: from the top down, `seen` is what a layer's files must be as the layers above found
+    them. Where a layer above is in any state of its own, that is its state 0; else what is there.
+    """
+    seen = dict(digests)
+    covered: dict[str, str] = {}
+    judged: list[AttestedLayer] = []
+    for layer in reversed(layers):
+        reached = {each.path: each.reached(seen.get(each.path)) for each in layer.files}
+        on_top = tuple(dict.fromkeys(covered[p] for p in reached if p in covered))
+        judged.append(_attested(layer, reached, on_top))
+        for each in layer.files:
+            if reached[each.path] is not None:
+                seen[each.path] = each.states[0]
+                covered[each.path] = layer.title
+    yield from reversed(judged)
+
+
+def _attested(
+    layer: Layer, reached: Mapping[str, int | None], on_top: tuple[str, ...]
+) -> AttestedLayer:
+    patches = tuple(_presence(layer, name, reached) for name in layer.patches)
+    neither = tuple(path for path, state in reached.items() if state is None)
+    return AttestedLayer(layer, patches, neither, on_top)
+
+
+def _presence(layer: Layer, name: str, reached: Mapping[str, int | None]) -> AttestedPatch:
+    touched = [each for each in layer.files if name in each.patches]
+    if not touched:
+        return AttestedPatch(name, PatchPresence.LEFT_OUT)
+    unknown = tuple(each.path for each in touched if reached[each.path] is None)
+    if unknown:
+        return AttestedPatch(name, PatchPresence.UNKNOWN, unknown)
+    without = tuple(
+        each.path for each in touched if (reached[each.path] or 0) <= each.patches.index(name)
+    )
+    if not without:
+        return AttestedPatch(name, PatchPresence.LIVE)
+    presence = PatchPresence.MISSING if len(without) == len(touched) else PatchPresence.PARTLY
+    return AttestedPatch(name, presence, without)

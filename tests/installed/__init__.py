@@ -1,0 +1,1 @@
+"""Stacks put into installed packages."""

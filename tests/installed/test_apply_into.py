@@ -1,0 +1,388 @@
+"""`patchkit apply --into` and `attest`: wheels patched where they are installed, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patchkit.disk.transaction import JOURNAL
+from tests.installed.wheels import contents, digest, install, require_true
+from tests.support.golden import Golden
+from tests.support.projects import Project, write_files
+from tests.support.repos import Files, Upstream, make_patch
+from tests.support.stacked import lines as text_lines
+
+
+def lines(changes: dict[int, str] | None = None) -> str:
+    """Thirty lines of Python."""
+    return "".join(f"line = {each!r}\n" for each in text_lines(changes or {}).splitlines())
+
+
+BASE: dict[str, str] = {
+    "python/demo/__init__.py": "",
+    "python/demo/core.py": lines(),
+    "python/demo/gone.py": "gone = 1\n",
+    "python/demo/other.py": lines(),
+    "python/pyproject.toml": '[project]\nname = "demo"\n',
+}
+WHEEL = {path.removeprefix("python/"): text for path, text in BASE.items() if path.endswith(".py")}
+ONE: dict[str, str | None] = {"python/demo/core.py": lines({5: "five\n"})}
+TWO: dict[str, str | None] = {
+    "python/demo/core.py": lines({5: "five\n", 15: "fifteen\n"}),
+    "python/demo/gone.py": None,
+    "python/demo/deep/new.py": "new = 1\n",
+    "python/pyproject.toml": '[project]\nname = "demo-npu"\n',
+}
+
+
+def _after(*changes: Files) -> Files:
+    return {k: v for each in (BASE, *changes) for k, v in each.items()}
+
+
+PATCHES = {
+    "one.patch": make_patch(BASE, _after(ONE), subject="One"),
+    "two.patch": make_patch(_after(ONE), _after(ONE, TWO), subject="Two"),
+}
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    """A component whose packages are in python/, with two patches."""
+    project.component("demo", upstream, upstream.commit(BASE), PATCHES)
+    return project
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder of installed packages with the wheel of the pin."""
+    folder = tmp_path / "site-packages"
+    install(folder, WHEEL, compiled=True)
+    install(folder, {"elsewhere/__init__.py": "mine\n"}, name="elsewhere")
+    return folder
+
+
+def _record(site: Path) -> Path:
+    return site / "demo-1.0.dist-info/RECORD"
+
+
+def test_a_wheel_is_patched_attested_and_taken_back_byte_for_byte(
+    demo: Project, site: Path, golden: Golden
+) -> None:
+    before = contents(site)
+    golden("apply-into", demo.run("apply", "--into", str(site)))
+    after = contents(site)
+    assert after["demo/core.py"].decode() == TWO["python/demo/core.py"]
+    assert (after["demo/deep/new.py"], "demo/gone.py" in after) == (b"new = 1\n", False)
+    assert not list(site.glob("demo/__pycache__/core.*"))
+    assert list(site.glob("demo/__pycache__/other.*"))
+    require_true(_record(site))
+    golden("attest-live", demo.run("attest", "--into", str(site)))
+    golden("apply-into-reverse", demo.run("apply", "--into", str(site), "--reverse"))
+    assert contents(site) == before
+    assert not (site / ".patchkit").exists()
+    golden("attest-nothing", demo.run("attest", "--into", str(site)))
+
+
+def test_twice_touches_nothing_though_the_files_were_compiled_since(
+    demo: Project, site: Path
+) -> None:
+    demo.run("apply", "--into", str(site)).ok()
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(site)], check=True)
+    before = contents(site)
+    ran = demo.run("apply", "--into", str(site)).ok()
+    assert "✓ unchanged  demo/demo  every patch is live already" in ran.out
+    assert contents(site) == before
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+def test_record_keeps_its_form(demo: Project, tmp_path: Path, end: str) -> None:
+    record = install(tmp_path / "site", WHEEL, end=end)
+    record.write_bytes(record.read_bytes().removesuffix(end.encode()))
+    before = contents(tmp_path / "site")
+    demo.run("apply", "--into", str(tmp_path / "site")).ok()
+    require_true(record)
+    assert record.read_bytes().count(end.encode()) == len(before) - 1
+    demo.run("apply", "--into", str(tmp_path / "site"), "--reverse").ok()
+    assert contents(tmp_path / "site") == before
+
+
+def test_a_dry_run_and_a_refusal_write_nothing(demo: Project, site: Path, golden: Golden) -> None:
+    before = contents(site)
+    ran = demo.run("apply", "--into", str(site), "--dry-run").ok()
+    assert "✓ applied  demo/demo  7 files changed, demo 1.0" in ran.out
+    assert contents(site) == before
+    (site / "demo/core.py").write_text("edited\n")
+    golden("apply-into-edited", demo.run("apply", "--into", str(site)))
+    assert contents(site) == {**before, "demo/core.py": b"edited\n"}
+
+
+def test_another_version_of_the_wheel_is_refused(demo: Project, tmp_path: Path) -> None:
+    install(tmp_path / "site", {**WHEEL, "demo/core.py": "another\n"}, version="2.0")
+    ran = demo.run("apply", "--into", str(tmp_path / "site"))
+    assert (ran.code, "demo/core.py of demo 2.0 is not the file of the pin" in ran.err) == (1, True)
+
+
+def test_what_a_patch_adds_is_in_the_way(demo: Project, site: Path) -> None:
+    write_files(site, {"demo/deep/new.py": "mine\n"})
+    ran = demo.run("apply", "--into", str(site))
+    assert (ran.code, "demo/deep/new.py is there already" in ran.err) == (1, True)
+    assert (site / "demo/deep/new.py").read_text() == "mine\n"
+
+
+def test_a_file_that_is_missing_is_refused(demo: Project, site: Path) -> None:
+    (site / "demo/gone.py").unlink()
+    demo.series("demo", {"one.patch": PATCHES["one.patch"]})
+    demo.run("apply", "--into", str(site)).ok()
+    demo.run("apply", "--into", str(site), "--reverse").ok()
+    (site / "demo/core.py").unlink()
+    ran = demo.run("apply", "--into", str(site))
+    assert (ran.code, "demo/core.py is not there" in ran.err) == (1, True)
+
+
+def test_a_wheel_that_has_a_patch_already(demo: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    install(folder, {**WHEEL, "demo/core.py": str(ONE["python/demo/core.py"])})
+    before = contents(folder)
+    seen = demo.run("attest", "--into", str(folder), "-m", "demo")
+    assert (seen.code, "1 of 2 patches" in seen.out, "no receipt" in seen.out) == (1, True, True)
+    assert "✗ not live  two.patch  demo/core.py, demo/deep/new.py, demo/gone.py" in seen.out
+    demo.run("apply", "--into", str(folder)).ok()
+    demo.run("attest", "--into", str(folder)).ok()
+    demo.run("apply", "--into", str(folder), "--reverse").ok()
+    assert contents(folder) == before
+
+
+def test_all_of_several_components_or_nothing(
+    demo: Project, site: Path, upstream: Upstream
+) -> None:
+    pin = upstream.commit({"src/second/a.py": lines()}, branch="second", parents=())
+    patch = make_patch({"src/second/a.py": lines()}, {"src/second/a.py": lines({3: "3\n"})})
+    demo.component("second", upstream, pin, {"s.patch": patch})
+    before = contents(site)
+    ran = demo.run("apply", "--into", str(site))
+    assert ran.code == 1
+    assert "· held  demo/demo  could be done; another component cannot" in ran.out
+    assert "· absent  demo/second  not installed there" in ran.out
+    assert contents(site) == before
+    install(site, {"second/a.py": lines()}, name="second")
+    demo.run("apply", "--into", str(site)).ok()
+    assert (site / "second/a.py").read_text() == lines({3: "3\n"})
+
+
+def test_a_changed_series_is_put_in_the_place_of_the_old_one(demo: Project, site: Path) -> None:
+    before = contents(site)
+    demo.run("apply", "--into", str(site)).ok()
+    demo.series("demo", {"one.patch": PATCHES["one.patch"]})
+    demo.run("apply", "--into", str(site)).ok()
+    found = contents(site)
+    assert (found["demo/core.py"].decode(), "demo/gone.py" in found) == (
+        ONE["python/demo/core.py"],
+        True,
+    )
+    require_true(_record(site))
+    demo.run("apply", "--into", str(site), "--reverse").ok()
+    assert contents(site) == before
+
+
+def test_a_reinstalled_package_is_patched_again(demo: Project, site: Path) -> None:
+    demo.run("apply", "--into", str(site)).ok()
+    shutil.rmtree(site / "demo")
+    install(site, WHEEL)
+    seen = demo.run("attest", "--into", str(site))
+    assert (seen.code, "not live  demo/demo  0 of 2 patches" in seen.out) == (1, True)
+    demo.run("apply", "--into", str(site)).ok()
+    demo.run("attest", "--into", str(site)).ok()
+    require_true(_record(site))
+
+
+def test_an_edit_since_is_not_overwritten(demo: Project, site: Path, golden: Golden) -> None:
+    demo.run("apply", "--into", str(site)).ok()
+    (site / "demo/core.py").write_text("edited since\n")
+    before = contents(site)
+    golden("attest-edited", demo.run("attest", "--into", str(site)))
+    for argv in (("--reverse",), ()):
+        ran = demo.run("apply", "--into", str(site), *argv)
+        assert (ran.code, "demo/core.py is not as patchkit left it" in ran.err) == (1, True)
+    assert contents(site) == before
+
+
+def _second_layer(demo: Project, upstream: Upstream) -> None:
+    """Another manifest's patch of the same file, made for the pin."""
+    change = {"python/demo/core.py": lines({25: "twenty-five\n"})}
+    patch = make_patch(BASE, _after(change), subject="Upper")
+    pin = str(upstream.resolve("refs/heads/main"))
+    demo.write({"patches/upper/series": "upper.patch\n", "patches/upper/upper.patch": patch})
+    entry = [{"series": "patches/upper/series"}]
+    demo.component("demo", upstream, pin, entry, manifest="upper")
+
+
+def test_two_layers_of_one_package(demo: Project, site: Path, upstream: Upstream) -> None:
+    _second_layer(demo, upstream)
+    before = contents(site)
+    demo.run("apply", "-m", "demo", "--into", str(site)).ok()
+    ran = demo.run("apply", "-m", "upper", "--into", str(site)).ok()
+    assert "together with demo/demo" in ran.out
+    both = lines({5: "five\n", 15: "fifteen\n", 25: "twenty-five\n"})
+    assert (site / "demo/core.py").read_text() == both
+    assert demo.run("attest", "--into", str(site)).ok().out.count("✓ live") == 2
+    lower = demo.run("apply", "-m", "demo", "--into", str(site), "--reverse")
+    assert (lower.code, "demo/core.py was changed by upper/demo" in lower.err) == (1, True)
+    demo.run("apply", "-m", "upper", "--into", str(site), "--reverse").ok()
+    demo.run("apply", "-m", "upper", "--into", str(site)).ok()
+    demo.run("apply", "--into", str(site), "--reverse").ok()
+    assert contents(site) == before
+
+
+def test_a_layer_that_does_not_fit_on_another(
+    demo: Project, site: Path, upstream: Upstream
+) -> None:
+    _second_layer(demo, upstream)
+    change = {"python/demo/core.py": lines({5: "FIVE\n"})}
+    demo.write({"patches/upper/upper.patch": make_patch(BASE, _after(change))})
+    demo.run("apply", "-m", "demo", "--into", str(site)).ok()
+    before = contents(site)
+    ran = demo.run("apply", "-m", "upper", "--into", str(site))
+    assert (ran.code, "upper.patch does not apply on top of demo/demo" in ran.err) == (1, True)
+    assert contents(site) == before
+
+
+def test_an_editable_install_is_patched_where_it_runs(demo: Project, tmp_path: Path) -> None:
+    source, folder = tmp_path / "source", tmp_path / "site"
+    write_files(source, BASE)
+    install(folder, {"demo.pth": f"{source}/python\n"}, editable=source / "python")
+    ran = demo.run("apply", "--into", str(folder))
+    assert (ran.code, f"patch it there: --into {source}/python" in ran.err) == (1, True)
+    before = contents(source)
+    demo.run("apply", "--into", str(source / "python")).ok()
+    assert b"demo-npu" in (source / "python/pyproject.toml").read_bytes()
+    demo.run("apply", "--into", str(source / "python"), "--reverse").ok()
+    demo.run("apply", "--into", str(source)).ok()
+    assert (source / "python/demo/core.py").read_text() == TWO["python/demo/core.py"]
+    demo.run("apply", "--into", str(source), "--reverse").ok()
+    assert contents(source) == before
+
+
+def test_layout_of_the_manifest(project: Project, upstream: Upstream, tmp_path: Path) -> None:
+    base: Files = {"code/inner/a.py": lines(), "docs/a.md": "a\n"}
+    change: Files = {"code/inner/a.py": lines({5: "five\n"}), "docs/a.md": "b\n"}
+    patches = {"one.patch": make_patch(base, change)}
+    layout = {"code/inner": "vendor/outer"}
+    project.component("demo", upstream, upstream.commit(base), patches, layout=layout)
+    write_files(tmp_path / "site", {"vendor/outer/a.py": lines()})
+    ran = project.run("apply", "--into", str(tmp_path / "site")).ok()
+    assert "one.patch: docs/a.md is not installed, left out" in ran.out
+    assert (tmp_path / "site/vendor/outer/a.py").read_text() == lines({5: "five\n"})
+    shown = project.run("manifest", "show", "--json").ok().json
+    assert json.dumps(shown).count('"layout": {"code/inner": "vendor/outer"}') == 1
+
+
+def test_links_are_refused(demo: Project, site: Path, tmp_path: Path) -> None:
+    cached = tmp_path / "cache/core.py"
+    write_files(tmp_path, {"cache/core.py": lines()})
+    (site / "demo/core.py").unlink()
+    (site / "demo/core.py").symlink_to(cached)
+    ran = demo.run("apply", "--into", str(site))
+    assert (ran.code, "demo/core.py is a link" in ran.err) == (1, True)
+    assert cached.read_text() == lines()
+    (site / "demo").rename(tmp_path / "moved")
+    (site / "demo").symlink_to(tmp_path / "moved")
+    assert demo.run("apply", "--into", str(site)).code == 1
+
+
+def test_a_hard_link_of_an_installer_keeps_its_bytes(
+    demo: Project, site: Path, tmp_path: Path
+) -> None:
+    os.link(site / "demo/core.py", tmp_path / "in-the-cache.py")
+    demo.run("apply", "--into", str(site)).ok()
+    assert (tmp_path / "in-the-cache.py").read_text() == lines()
+
+
+def test_what_is_no_folder_of_packages(demo: Project, site: Path, tmp_path: Path) -> None:
+    write_files(tmp_path, {"demo.zip": "PK", "checkout/.git/HEAD": "", "empty/a": ""})
+    for name, said, code in (
+        ("demo.zip", "is a file, not a folder", 2),
+        ("nowhere", "is no folder", 2),
+        ("checkout", "is a git checkout", 2),
+        ("empty", "no file of demo is in", 1),
+    ):
+        ran = demo.run("apply", "--into", str(tmp_path / name))
+        assert (ran.code, said in ran.err) == (code, True), ran.err
+    assert demo.run("apply", "--reverse").code == 2
+    assert demo.run("apply", "--into", str(site), "--reverse").code == 2
+    outer = demo.run("apply", "--into", str(tmp_path))
+    assert f"is it in {site}?" in outer.err
+
+
+def test_a_lock_that_says_otherwise(demo: Project, site: Path) -> None:
+    demo.run("apply").ok()
+    demo.series("demo", {"one.patch": PATCHES["one.patch"]})
+    ran = demo.run("apply", "--into", str(site))
+    assert (ran.code, "✗ differs  demo/demo  not the stack in the lock" in ran.out) == (1, True)
+    demo.run("apply", "--update-lock").ok()
+    demo.run("apply", "--into", str(site)).ok()
+    demo.run("attest", "--into", str(site), "-m", "demo").ok()
+    demo.series("demo", PATCHES)
+    demo.run("apply", "--update-lock").ok()
+    seen = demo.run("attest", "--into", str(site), "-m", "demo")
+    assert (seen.code, "another stack than the manifest's lock" in seen.out) == (1, True)
+
+
+def test_attest_finds_a_python_and_an_image(demo: Project, site: Path, tmp_path: Path) -> None:
+    demo.run("apply", "--into", str(site)).ok()
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={site} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    assert "✓ live" in demo.run("attest", "--python", str(python)).ok().out
+    image = tmp_path / "image/usr/lib/python3/dist-packages"
+    shutil.copytree(site, image)
+    ran = demo.run("attest", "--image-root", str(tmp_path / "image"), "--json").ok()
+    assert [each["folder"] for each in ran.json["components"]] == [str(image)]
+    python.write_text("#!/bin/sh\nexit 3\n")
+    assert demo.run("attest", "--python", str(python)).code == 5
+    assert demo.run("attest").code == 2
+    assert demo.run("attest", "--into", str(site), "--image-root", str(site)).code == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"version": 1', '"version": 9'),
+        ('"path": "demo/core.py"', '"path": "../../core.py"'),
+        ('"path": "demo/core.py"', '"path": "/etc/passwd"'),
+        ('"data": "', '"data": "AAAA'),
+        ("{", "["),
+    ],
+)
+def test_a_damaged_receipt_is_not_believed(demo: Project, site: Path, old: str, new: str) -> None:
+    demo.run("apply", "--into", str(site)).ok()
+    (receipt,) = (site / ".patchkit").iterdir()
+    receipt.write_text(receipt.read_text().replace(old, new))
+    before = contents(site)
+    for argv in (("apply", "--reverse"), ("apply",), ("attest",)):
+        ran = demo.run(*argv, "--into", str(site))
+        assert (ran.code, str(receipt) in ran.err) == (4, True)
+    assert contents(site) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
+def test_a_read_only_tree(demo: Project, site: Path) -> None:
+    (site / "demo").chmod(0o555)
+    assert demo.run("apply", "--into", str(site)).code == 5
+
+
+def test_a_killed_one_is_told_and_finished(demo: Project, site: Path) -> None:
+    demo.run("apply", "--into", str(site)).ok()
+    (site / JOURNAL).write_text('{"version": 2, "steps": []}')
+    assert "killed in" in demo.run("attest", "--into", str(site)).out
+    demo.run("apply", "--into", str(site)).ok()
+    demo.run("attest", "--into", str(site)).ok()
+
+
+def test_digest_is_what_pip_writes() -> None:
+    assert digest(b"") == "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"

@@ -1,0 +1,98 @@
+"""`apply --into` on wheels from the package index: patched, attested, taken back, compared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.installed.wheels import contents, require_true
+from tests.support.commands import run
+from tests.support.projects import Project
+from tests.support.repos import make_patch
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.index, pytest.mark.slow]
+
+
+def _install(requirement: str, folder: Path) -> Path:
+    """Download a wheel by pip as it is configured, and unpack it as pip would; its RECORD."""
+    places = folder.parent / "wheels"
+    options = ("--no-deps", "--only-binary", ":all:", "--quiet", "--dest", str(places))
+    pip = [sys.executable, "-m", "pip", "download", *options, requirement]
+    done = subprocess.run(pip, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        pytest.skip(f"{requirement} is not to be had: {done.stderr.strip()[-200:]}")
+    name = requirement.partition("=")[0].replace("-", "_")
+    (wheel,) = places.glob(f"{name}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    (record,) = folder.glob(f"{name}-*.dist-info/RECORD")
+    return record
+
+
+@pytest.mark.parametrize(
+    ("requirement", "component", "patches"),
+    [("sglang==0.5.9", "sglang", 2), ("megatron-core==0.16.0", "megatron-core", 3)],
+)
+def test_a_shipped_stack(tmp_path: Path, requirement: str, component: str, patches: int) -> None:
+    site = tmp_path / "site"
+    record = _install(requirement, site)
+    before = contents(site)
+    options = ("-m", str(ROOT / "manifests/verl-npu-index.yaml"), "-c", component)
+    ran = run("apply", *options, "--into", str(site))
+    if ran.code == 5:
+        pytest.skip(f"no package index: {ran.err}")
+    ran.ok()
+    require_true(record)
+    for more in ((), options):
+        (seen,) = run("attest", "--into", str(site), *more, "--json").ok().json["components"]
+        live = [each for each in seen["patches"] if each["presence"] == "live"]
+        assert (len(live), seen["package"].split()[0]) == (patches, component)
+    run("apply", "--into", str(site), "--reverse").ok()
+    assert contents(site) == before
+    seen = run("attest", "--into", str(site), *options, "--json")
+    assert (seen.code, seen.json["components"][0]["receipt"]) == (1, False)
+
+
+def test_another_release_is_refused(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    _install("sglang==0.5.8", site)
+    before = contents(site)
+    manifest = str(ROOT / "manifests/verl-npu-index.yaml")
+    ran = run("apply", "-m", manifest, "-c", "sglang", "--into", str(site))
+    if ran.code == 5:
+        pytest.skip(f"no package index: {ran.err}")
+    assert (ran.code, "of sglang 0.5.8 is not the file of the pin" in ran.err) == (1, True)
+    assert contents(site) == before
+
+
+def test_a_patch_of_ones_own_on_verl(project: Project, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    record = _install("verl==0.8.0", site)
+    before = contents(site)
+    path = "verl/protocol.py"
+    text = before[path].decode()
+    changed = {path: text + "\nNPU = True\n", "verl/npu.py": "here = True\n"}
+    patch = make_patch({path: text}, changed, subject="Here")
+    project.write({"patches/verl/series": "here.patch\n", "patches/verl/here.patch": patch})
+    project.write(
+        {
+            "manifests/demo.yaml": "version: 1\ncomponents:\n  verl:\n    source: {index: verl}\n"
+            '    pin: {version: "0.8.0", sha256: '
+            "814352ab55179dab0724091313e0367e866af667f6a749cc248b73699eb15a21}\n"
+            "    patches: [{series: patches/verl/series}]\n"
+        }
+    )
+    ran = project.run("apply", "--into", str(site))
+    if ran.code == 5:
+        pytest.skip(f"no package index: {ran.err}")
+    ran.ok()
+    require_true(record)
+    project.run("attest", "--into", str(site)).ok()
+    project.run("apply", "--into", str(site), "--reverse").ok()
+    assert contents(site) == before
