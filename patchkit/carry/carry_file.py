@@ -265,7 +265,7 @@ def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         return None
     reasons = merge_reasons(merge, it.context.past, it.place)
     outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
-    outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines stand at one other place", *reasons))
+    outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines are at one other place", *reasons))
     edits = diff_lines(split_lines(here), split_lines(exact))
     return _with_text(it, merge, placed_well(it, outcome, exact, edits), exact)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # How wide a report is at least, what stands before code, how many lines of a hunk one reads.
 _NARROW = 80
-_MARGIN = 21
+_MARGIN = 22
 _LINES = 8
 _BLOBS = 4
 
@@ -151,8 +151,8 @@ def _mismatch_lines(hunk: HunkExplanation, room: int) -> Iterator[Line]:
     blanks = hunk.cause is Cause.WHITESPACE
     texts = _fitted([_visible(row.data, blanks=blanks) for row in rows[:_LINES]], room)
     for row, text in zip(rows, texts, strict=False):
-        paint = Paint.REMOVED if row.label == "expects" else Paint.ADDED
-        yield [f"      {row.label:<7} {row.number or '':>5}  ", Painted(text or row.instead, paint)]
+        paint = Paint.REMOVED if row.label == "expected" else Paint.ADDED
+        yield [f"      {row.label:<8} {row.number or '':>5}  ", Painted(text or row.instead, paint)]
     total = sum(len(each.expected) + len(each.found) for each in hunk.mismatches)
     more = total - sum(row.number > 0 for row in rows[:_LINES])
     if more:
@@ -187,10 +187,10 @@ def _rows(mismatch: Mismatch) -> list[_Row]:
 
 def _sides(mismatch: Mismatch) -> tuple[list[_Row], list[_Row]]:
     numbered = zip(mismatch.expected_lines, mismatch.expected, strict=True)
-    olds = [_Row("expects", number, line) for number, line in numbered]
+    olds = [_Row("expected", number, line) for number, line in numbered]
     found = enumerate(mismatch.found, mismatch.found_at)
-    news = [_Row("stands", number, line) for number, line in found]
-    return olds or [_Row("expects", 0, b"")], news or [_Row("stands", 0, b"")]
+    news = [_Row("found", number, line) for number, line in found]
+    return olds or [_Row("expected", 0, b"")], news or [_Row("found", 0, b"")]
 
 
 def _visible(data: bytes, *, blanks: bool) -> str:

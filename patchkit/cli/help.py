@@ -45,7 +45,7 @@ def print_unknown(words: list[str]) -> int:
         return _USAGE
     if given.startswith("-"):
         print(f"error: {given} comes before a command", file=sys.stderr)
-        print("hint: options stand after the command: patchkit COMMAND [OPTIONS]", file=sys.stderr)
+        print("hint: options come after the command: patchkit COMMAND [OPTIONS]", file=sys.stderr)
         return _USAGE
     print(f"error: {given}: no such command", file=sys.stderr)
     close = get_close_matches(given, COMMANDS, n=2, cutoff=0.5)

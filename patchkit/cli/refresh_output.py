@@ -36,7 +36,7 @@ def print_carried(
     terminal: Terminal, name: str, status: Status, *, review: bool, indent: int = 0
 ) -> None:
     """The line of a patch."""
-    note = [Painted("  review", Paint.NOTICE)] if review else []
+    note = [Painted("  flagged", Paint.NOTICE)] if review else []
     terminal.product(["  " * indent, word(status), "  ", name, *note])
 
 
@@ -45,7 +45,7 @@ def print_carried_file(terminal: Terminal, file: FileResult, *, offsets: bool = 
     offset = file.offset if offsets else 0
     if not (file.reasons or file.review or offset or file.status is Status.CONFLICTED):
         return
-    sure = f", {file.confidence:.0%} sure" if file.review else ""
+    sure = f", confidence {file.confidence:.0%}" if file.review else ""
     shift = f", {offset:+} lines" if offset and file.status is Status.SHIFTED else ""
     place = f" -> {file.carried_to}" if file.carried_to else ""
     terminal.product(["    ", word(file.status), f"  {file.path}{place}{shift}{sure}"])
@@ -67,7 +67,7 @@ def wrapped(text: str, indent: int) -> list[tuple[str, str]]:
 #: Patches of which each file is told, with the reasons.
 _EXPLAINED = (
     Attention.RESOLVED,
-    Attention.REVIEW,
+    Attention.FLAGGED,
     Attention.CONFLICTED,
     Attention.WAITING,
     Attention.ABSORBED,
@@ -103,8 +103,8 @@ def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool
         if patch.attention in _EXPLAINED:
             for file in patch.files:
                 print_carried_file(terminal, file)
-        if patch.attention is Attention.REVIEW and not patch.explained:
-            terminal.product(["        ", Painted("its change is another one now", Paint.FAINT)])
+        if patch.attention is Attention.FLAGGED and not patch.explained:
+            terminal.product(["        ", Painted("its change is not the same now", Paint.FAINT)])
     if row.halted is not None:
         print_halted(terminal, row.halted)
     if row.saved:
@@ -187,7 +187,7 @@ def _component(
         names = ", ".join(component.untracked[:_SHOWN])
         more = len(component.untracked) - _SHOWN
         terminal.hint(
-            f"{component.name}: left alone, git was not told of them (git add): {names}"
+            f"{component.name}: left alone: untracked (git add takes them up): {names}"
             + (f" and {more} more" if more > 0 else "")
         )
     for problem in component.problems:
@@ -226,7 +226,7 @@ def _patches(component: RefreshedComponent) -> list[list[Line]]:
         patches = list(group)
         if revision.needs_review:
             rows += [[word(revision), _name(each, component)] for each in patches]
-        elif revision is Revision.IDENTICAL:
+        elif revision is Revision.UNCHANGED:
             rows.append([word(revision), counted(len(patches), "patch", "patches")])
         else:
             rows.append([word(revision), ", ".join(each.name for each in patches)])

@@ -103,14 +103,17 @@ def _named_manifest(name: str) -> Path | None:
         return None
 
 
-def load(path: Path) -> Manifest:
-    """A manifest; a change of the project's files that was killed half-way is completed first."""
+def load(path: Path, cache: Path | None = None) -> Manifest:
+    """A manifest; a change of the project's files that was killed half-way is completed first.
+
+    `cache` is the option's, where what was read is kept.
+    """
     from patchkit.disk.transaction import recover
     from patchkit.manifest.cached import read_manifest
 
-    cache = cache_folder(None)
-    manifest = read_manifest(path, cache)
-    return read_manifest(path, cache) if recover(manifest.root) else manifest
+    folder = cache_folder(cache)
+    manifest = read_manifest(path, folder)
+    return read_manifest(path, folder) if recover(manifest.root) else manifest
 
 
 class Session:
@@ -145,7 +148,7 @@ class Session:
     @cached_property
     def manifest(self) -> Manifest:
         """The manifest: of -m, of the first word, of this checkout, or the only one there is."""
-        return load(self.manifest_path)
+        return load(self.manifest_path, self._cache)
 
     @cached_property
     def manifest_path(self) -> Path:
@@ -156,11 +159,11 @@ class Session:
             return _manifest_path(self._manifests[0])
         found = _manifest_of_checkout() or _only_manifest()
         named = _named_manifest(self._names[0]) if self._names else None
-        if named and (found is None or load(found).component(self._names[0]) is None):
+        if named and (found is None or load(found, self._cache).component(self._names[0]) is None):
             self._names.pop(0)
             return named
         if found is None:
-            raise _several_manifests(self._names)
+            raise self._several_manifests()
         return found
 
     @cached_property
@@ -219,7 +222,7 @@ class Session:
         named = [(name, _named_manifest(name)) for name in self._names]
         words = {name for name, path in named if path is not None}
         if words:
-            words -= _component_names(found)
+            words -= self._component_names(found)
             chosen = [path for name, path in named if path is not None and name in words]
             self._names = [name for name in self._names if name not in words]
             found = tuple(chosen) or found
@@ -239,7 +242,7 @@ class Session:
         manifests, broken = [], []
         for path in self.manifest_paths:
             try:
-                manifests.append(load(path))
+                manifests.append(load(path, self._cache))
             except PatchkitError as error:
                 broken.append(BrokenManifest(path.stem, error.exit_code, error.problems))
         names = self._names
@@ -250,6 +253,27 @@ class Session:
             raise _no_component(unknown, [c.name for m in manifests for c in m.components])
         chosen = [(m, tuple(c for c in m.components if c.name in names)) for m in manifests]
         return [(manifest, components) for manifest, components in chosen if components], broken
+
+    def _several_manifests(self) -> UsageError:
+        names = self._names
+        found = manifests_in(project_folder() / MANIFEST_FOLDER)
+        fitting = [path for path in found if names and set(names) <= self._component_names([path])]
+        if names and not fitting:
+            known = sorted(self._component_names(found))
+            unknown = [name for name in names if name not in known]
+            return _no_component(unknown or names, [*known, *(path.stem for path in found)])
+        choice = ", ".join(path.stem for path in fitting or found)
+        return UsageError("several manifests in ./manifests", hint=f"choose with -m: {choice}")
+
+    def _component_names(self, paths: Sequence[Path]) -> set[str]:
+        """The components of the manifests that can be read."""
+        names: set[str] = set()
+        for path in paths:
+            try:
+                names |= {each.name for each in load(path, self._cache).components}
+            except PatchkitError:
+                continue
+        return names
 
     @cached_property
     def store(self) -> Store:
@@ -311,28 +335,6 @@ def _no_manifest() -> UsageError:
         "no manifest in ./manifests, nor in a folder above",
         hint="name one with --manifest, or go to another folder with -C DIR",
     )
-
-
-def _several_manifests(names: Sequence[str]) -> UsageError:
-    found = manifests_in(project_folder() / MANIFEST_FOLDER)
-    fitting = [path for path in found if names and set(names) <= _component_names([path])]
-    if names and not fitting:
-        known = sorted(_component_names(found))
-        unknown = [name for name in names if name not in known]
-        return _no_component(unknown or names, [*known, *(path.stem for path in found)])
-    choice = ", ".join(path.stem for path in fitting or found)
-    return UsageError("several manifests in ./manifests", hint=f"choose with -m: {choice}")
-
-
-def _component_names(paths: Sequence[Path]) -> set[str]:
-    """The components of the manifests that can be read."""
-    names: set[str] = set()
-    for path in paths:
-        try:
-            names |= {each.name for each in load(path).components}
-        except PatchkitError:
-            continue
-    return names
 
 
 def _picked(manifest: Manifest, names: Sequence[str]) -> tuple[Component, ...]:

@@ -110,8 +110,8 @@ def _context(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]
         return
     which = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
     yield (
-        f"if its change is still right there, correct {which} of the patch:\n"
-        "  write what stands there, behind the first column"
+        f"if the change is still right there, correct {which} of the patch:\n"
+        "  replace them with the lines found, after the first column"
     )
 
 
@@ -189,7 +189,7 @@ _REASONS = {
     Reason.MODE: "is of another type",
     Reason.BINARY: "a binary change that does not fit",
     Reason.UNSAFE: "must not be written",
-    Reason.CONTEXT: "does not hold what the patch expects",
+    Reason.CONTEXT: "does not contain what the patch expects",
 }
 
 
@@ -197,20 +197,21 @@ def file_words(file: FileExplanation) -> str:
     """Why a file change does not fit, to be read after the file's path."""
     if file.reason is not Reason.CONTEXT or not file.hunks:
         return f"{file.detail or _REASONS[file.reason]} (line {file.line} of the patch)"
-    return f"{len(file.hunks)} of {hunks_words(file.hunks_total)} without a place"
+    hunks = "hunk" if file.hunks_total == 1 else "hunks"
+    return f"{len(file.hunks)} of {file.hunks_total} {hunks} failed"
 
 
 def hunk_words(hunk: HunkExplanation, file: FileExplanation) -> str:
-    """Why a hunk has no place."""
+    """Why a hunk failed."""
     place = place_words(hunk, file)
     return {
-        Cause.CONTAINED: "what it makes stands in the file already",
+        Cause.CONTAINED: "the file has this change already",
         Cause.LINE_ENDS: f"the same lines {place}, with other line ends (CRLF or LF)",
-        Cause.WHITESPACE: f"the same lines {place} but for blanks",
+        Cause.WHITESPACE: f"the same lines {place} except for whitespace",
         Cause.REWORDED: f"{place}, with other names",
-        Cause.CHANGED: f"nearest {place}{_alike(hunk)}",
+        Cause.CHANGED: f"closest match {place}{_alike(hunk)}",
         Cause.MOVED: f"its lines are {place}{_alike(hunk)}",
-        Cause.GONE: "nothing like its lines is in the file",
+        Cause.GONE: "no similar lines in the file",
         Cause.ANCHORED: _anchor(hunk, place),
         Cause.ORDER: f"its lines are {place}, where an earlier hunk is",
     }[hunk.cause]
@@ -250,7 +251,7 @@ def hunks_words(count: int) -> str:
 
 def _anchor(hunk: HunkExplanation, place: str) -> str:
     end = "start" if hunk.recorded <= 1 else "end"
-    return f"must stand at the {end} of the file; its lines are {place}"
+    return f"belongs at the {end} of the file; its lines are {place}"
 
 
 def percent(share: float) -> str:
@@ -259,4 +260,4 @@ def percent(share: float) -> str:
 
 
 def _alike(hunk: HunkExplanation) -> str:
-    return "" if hunk.place is None else f", {percent(hunk.place.similarity)} alike"
+    return "" if hunk.place is None else f" ({percent(hunk.place.similarity)} similar)"

@@ -90,7 +90,7 @@ def _text(step: TextStep, source: Overlay, tree: str) -> Iterator[Finding]:
         what = f"{title}: none of {counted(len(files), 'file')} has it"
         yield Finding(Severity.ERROR, "verify-present", what, where)
     elif places and not step.wanted:
-        what = f"{title}: stands at {_listed(places)}"
+        what = f"{title}: is at {_listed(places)}"
         yield Finding(Severity.ERROR, "verify-absent", what, where)
 
 

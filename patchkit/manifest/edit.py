@@ -244,7 +244,7 @@ def _is_null(node: Node) -> bool:
 
 def _not_here(what: str, file: Path) -> BadInputError:
     hint = "it is inherited: change it in the file that says it"
-    return BadInputError(Problem(f"{what} does not stand here", f"{file}:1", hint))
+    return BadInputError(Problem(f"{what} is not in this file", f"{file}:1", hint))
 
 
 def _in_braces(component: str, table: Table) -> BadInputError:

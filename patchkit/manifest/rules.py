@@ -49,7 +49,7 @@ def _guard_packages(declared: list[tuple[str, Node | None]]) -> Iterator[Problem
         holding = {each.text for each in _guard_scalars(node, "holds")}
         for each in _guard_scalars(node, "fails"):
             if each.text in holding:
-                hint = "what is neither for certain belongs into none of them"
+                hint = "leave out what is not certainly one of them"
                 yield Problem(f"{each.text} is under `holds`, too", str(each.where), hint)
 
 

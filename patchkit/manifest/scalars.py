@@ -91,7 +91,7 @@ def check_folder_name(text: str) -> Complaint | None:
     if text.startswith(("/", "~")) or re.match("[A-Za-z]:", text):
         return Complaint("is an absolute path", "checkouts are folders in the workspace: one name")
     if "/" in text or "\\" in text:
-        return Complaint("is more than one folder", "checkouts stand side by side: one name")
+        return Complaint("is more than one folder", "checkouts are side by side: use one name")
     if text.startswith("."):
         return Complaint("begins with a dot", "such names are git's and patchkit's own")
     if not re.fullmatch(FOLDER_NAME_PATTERN, text):

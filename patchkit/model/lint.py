@@ -207,7 +207,7 @@ def _header_findings(file: PatchFile, name: str) -> Iterator[Finding]:
         yield _header(
             name,
             "no-header",
-            "has no header: nobody can tell who made it and why",
+            "has no header: who made it, and why, is not recorded",
             "put From:, Date: and Subject: lines, an empty line and the reason above the diff",
         )
         return

@@ -97,9 +97,9 @@ class Attention(str, Enum):
     WAITING = "waiting"  # it fails only because one before it is in conflict
     SKIPPED = "skipped"  # one before it does not fit
     RESOLVED = "resolved"  # a person resolved its conflict, now or before
-    REVIEW = "review"  # its change was merged without certainty, or is another one now
+    FLAGGED = "flagged"  # its change was merged without certainty, or is another one now
     CONTEXT = "context"  # the same change among other lines
-    OFFSETS = "offsets"  # the same at other lines
+    SHIFTED = "shifted"  # the same at other lines
     REGENERATED = "regenerated"  # its recipe was run again
     ABSORBED = "absorbed"  # the new pin contains it: it leaves the series
     LEFT_OUT = "left out"  # a person took it off the series

@@ -19,8 +19,8 @@ from patchkit.model.patch import FileChange, Hunk, Kind, PatchFile
 class Revision(str, Enum):
     """What changed in a patch file, from nothing to everything."""
 
-    IDENTICAL = "identical"  # not a byte
-    OFFSETS = "offsets"  # line numbers and blob ids
+    UNCHANGED = "unchanged"  # not a byte
+    SHIFTED = "shifted"  # line numbers and blob ids
     CONTEXT = "context"  # the lines around the change, too
     MESSAGE = "message"  # author or message; the change is the same
     CONTENT = "content"  # the lines that it adds or removes, or the files that it touches
@@ -30,13 +30,13 @@ class Revision(str, Enum):
     @property
     def needs_review(self) -> bool:
         """Whether a person should read it."""
-        return self not in (Revision.IDENTICAL, Revision.OFFSETS, Revision.CONTEXT)
+        return self not in (Revision.UNCHANGED, Revision.SHIFTED, Revision.CONTEXT)
 
 
 def compare_patches(old: PatchFile, new: PatchFile) -> Revision:
     """How `new` differs from `old`, by its most important difference."""
     if old.data == new.data:
-        return Revision.IDENTICAL
+        return Revision.UNCHANGED
     before, after = _by_path(old.changes), _by_path(new.changes)
     if before.keys() != after.keys():
         return Revision.CONTENT
@@ -46,7 +46,7 @@ def compare_patches(old: PatchFile, new: PatchFile) -> Revision:
     if old.header != new.header:
         return Revision.MESSAGE
     if all(_texts(one.hunks) == _texts(other.hunks) for one, other in pairs):
-        return Revision.OFFSETS
+        return Revision.SHIFTED
     return Revision.CONTEXT
 
 

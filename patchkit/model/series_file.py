@@ -200,7 +200,7 @@ def _repeated(lines: Sequence[SeriesLine], name: str) -> list[Problem]:
         if before != number:
             problems.append(
                 Problem(
-                    f"{_shown(line.name)} stands in line {before} already",
+                    f"{_shown(line.name)} is in line {before} already",
                     f"{name}:{number}",
                     "each patch once; names must differ in more than case",
                 )
@@ -213,7 +213,7 @@ def _name_problem(name: str) -> Problem:
         return Problem("a byte order mark", hint="save the file as UTF-8 without a BOM")
     if "/" in name or "\\" in name:
         return Problem(
-            f"{_shown(name)} is in a folder", hint="patches stand beside their series file"
+            f"{_shown(name)} is in a folder", hint="patches are in the folder of their series file"
         )
     if not name.endswith(".patch"):
         return Problem(

@@ -289,7 +289,7 @@ def _explained(
     )
     if named_recipe(patch.file) and patch.path is not None:
         target = task.manifest.options(task.component.name)
-        steps = (f"patchkit refresh {target}  makes it anew from its recipe",)
+        steps = (f"patchkit refresh {target}  regenerates it from its recipe",)
     return replace(check, explanation=explanation, next_steps=steps)
 
 

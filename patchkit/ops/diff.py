@@ -27,10 +27,10 @@ from patchkit.workspace import (
 )
 
 _COMPARABLE = (
-    CheckoutState.PRISTINE,
+    CheckoutState.UNPATCHED,
     CheckoutState.APPLIED,
     CheckoutState.EDITED,
-    CheckoutState.AHEAD,
+    CheckoutState.EXTRA_COMMITS,
     CheckoutState.CONFLICTED,
 )
 
@@ -82,7 +82,7 @@ def _diff(manifest: Manifest, component: Component, workspace: Path) -> Componen
     checkout = checkout_of(workspace, manifest, component)
     if not checkout.path.exists():
         return ComponentDiff(component.name, CheckoutState.ABSENT)
-    state = CheckoutState.FOREIGN
+    state = CheckoutState.OTHER_BRANCH
     try:
         with locked(checkout):
             snapshot = inspect(checkout)

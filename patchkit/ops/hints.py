@@ -53,7 +53,7 @@ def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> lis
     """(what it does, what to type) for each way out, the gentlest first."""
     save = ("save it under a ref and go on", f"patchkit apply {target} --force")
     match refusal.cause:
-        case RefusalCause.EDITED | RefusalCause.AHEAD:
+        case RefusalCause.EDITED | RefusalCause.EXTRA_COMMITS:
             return [
                 ("take it into the patches", f"patchkit refresh {target}"),
                 ("look at it", f"patchkit diff {target}"),
@@ -67,7 +67,7 @@ def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> lis
             return [("move it away", "")]
         case RefusalCause.INTERRUPTED:
             return [("look at it", f"git -C {checkout} diff"), save]
-        case RefusalCause.FOREIGN:
+        case RefusalCause.OTHER_BRANCH:
             return _foreign_ways(target, checkout, ours=entered.before.ours)
 
 

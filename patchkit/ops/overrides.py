@@ -250,7 +250,7 @@ def _require_commits(options: OverridesOptions) -> None:
             hint = "40 hex digits: git rev-parse, or ask the upstream"
             raise UsageError(f"{word} is no full commit id", hint=hint)
     if options.accept and (options.since or options.at):
-        raise UsageError("--accept records what stands at the pin: leave out --since and --at")
+        raise UsageError("--accept records what is at the pin: leave out --since and --at")
 
 
 def _read(manifest: Manifest) -> bytes | None:

@@ -157,7 +157,7 @@ def _named(file: ConflictedFile, history: History, upstream: UpstreamPast) -> Co
 
 
 #: States of a checkout that holds nothing of its own.
-UNEDITED = (CheckoutState.ABSENT, CheckoutState.APPLIED, CheckoutState.PRISTINE)
+UNEDITED = (CheckoutState.ABSENT, CheckoutState.APPLIED, CheckoutState.UNPATCHED)
 
 
 class Carried(Struct, frozen=True):

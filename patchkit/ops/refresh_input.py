@@ -15,6 +15,7 @@ from patchkit.manifest.values import Pin
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
 from patchkit.model.objects import Base
+from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh_report import Halted, NamedPin, RefreshedComponent, RefreshResult
 from patchkit.refresh.draft import Request
@@ -79,7 +80,7 @@ def refusal_of(found: RefreshInput) -> Problem | None:
     where = found.project.component.name
     if snapshot.state in (
         CheckoutState.CONFLICTED,
-        CheckoutState.FOREIGN,
+        CheckoutState.OTHER_BRANCH,
         CheckoutState.INTERRUPTED,
     ):
         return Problem(snapshot.detail, where, f"patchkit status {target} says more")
@@ -178,7 +179,7 @@ def ambiguous(report: RefreshedComponent, found: RefreshInput) -> RefreshedCompo
     """The report of a component that waits for a decision."""
     count = sum(not each.patch for each in report.edits)
     problem = Problem(
-        f"{count} edit{'s belong' if count > 1 else ' belongs'} to no patch for certain",
+        f"{counted(count, 'edit does', 'edits do')} not belong to exactly one patch",
         report.name,
         f"patchkit refresh {found.target} --patch NAME  or  --new NAME",
     )

@@ -24,7 +24,7 @@ class RefreshResult(str, Enum):
     REFRESHED = "refreshed"  # its patch files, or what was recorded of them, changed
     REGENERATED = "regenerated"  # a recipe was run again, and gave another patch
     CARRIED = "carried"  # its pin was changed, and its patch files were made for it
-    AMBIGUOUS = "ambiguous"  # an edit belongs to no patch for certain
+    AMBIGUOUS = "ambiguous"  # an edit does not belong to exactly one patch
     REFUSED = "refused"  # the checkout is not in a state to be taken up
     CONFLICTED = "conflicted"  # a patch does not fit the changed pin
     WAITING = "waiting"  # its checkout still holds the conflict from which it was to go on
@@ -225,15 +225,15 @@ _OF_STATUS = {
     Status.ABSORBED: Attention.ABSORBED,
 }
 _OF_REVISION = {
-    Revision.IDENTICAL: Attention.UNCHANGED,
-    Revision.OFFSETS: Attention.OFFSETS,
+    Revision.UNCHANGED: Attention.UNCHANGED,
+    Revision.SHIFTED: Attention.SHIFTED,
     Revision.CONTEXT: Attention.CONTEXT,
 }
 #: Where no patch file was made, because another patch is in conflict.
 _UNWRITTEN = {
     Status.UNCHANGED: Attention.UNCHANGED,
     Status.EMPTY: Attention.UNCHANGED,
-    Status.SHIFTED: Attention.OFFSETS,
+    Status.SHIFTED: Attention.SHIFTED,
 }
 
 
@@ -244,7 +244,7 @@ def _attention(outcome: PatchResult, revision: Revision | None) -> Attention:
     if any(each.remembered for each in outcome.files):
         return Attention.RESOLVED
     if outcome.review:
-        return Attention.REVIEW
+        return Attention.FLAGGED
     if revision is None:
         return _UNWRITTEN.get(outcome.status, Attention.CONTEXT)
-    return _OF_REVISION.get(revision, Attention.REVIEW)
+    return _OF_REVISION.get(revision, Attention.FLAGGED)

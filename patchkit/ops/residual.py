@@ -202,7 +202,7 @@ def _require_sense(options: ResidualOptions) -> None:
         if complaint is not None:
             raise UsageError(f"{glob} {complaint.what}", hint=complaint.hint)
     if options.record and (options.accept or options.reason.strip() or options.until is not None):
-        hint = "--record notes what nobody has looked at; --accept --reason ... what somebody has"
+        hint = "--record notes sites without a review; --accept --reason ... reviewed ones"
         raise UsageError("--record takes no reason", hint=hint)
     if options.accept and not options.reason.strip():
         raise UsageError("--accept needs a reason", hint='--reason "why these may stay"')

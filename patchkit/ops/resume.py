@@ -308,5 +308,5 @@ def _stack_place(checkout: Checkout, stack: tuple[str, str]) -> CheckoutSnapshot
     tree = checkout.repository.resolve(f"{stack[1]}^{{tree}}", strict=True)
     if tree is None:
         what = f"the old stack, {stack[1]}, is not in the checkout any more"
-        raise SurroundingsError(Problem(what, str(checkout.path), "patchkit apply makes it anew"))
+        raise SurroundingsError(Problem(what, str(checkout.path), "patchkit apply makes a new one"))
     return CheckoutSnapshot(stack[0], stack[1], tree)

@@ -46,7 +46,7 @@ class ComponentStatus(Struct, frozen=True):
     @property
     def in_place(self) -> bool:
         """Whether the checkout is what manifest and lock say, with nothing of the user's on it."""
-        bare = self.state is CheckoutState.PRISTINE and not self.patches
+        bare = self.state is CheckoutState.UNPATCHED and not self.patches
         return (self.state is CheckoutState.APPLIED or bare) and not self.differences
 
 
@@ -88,7 +88,7 @@ def _status(
         component.name,
         checkout.path,
         str(component.pin),
-        Snapshot(CheckoutState.FOREIGN, "cannot be read"),
+        Snapshot(CheckoutState.OTHER_BRANCH, "cannot be read"),
         None if recorded is None else len(recorded.patches),
     )
     try:
@@ -137,7 +137,7 @@ def _changed_patches(
         elif name not in known:
             yield f"{path} is not in the lock"
         elif sha256(data).hexdigest() != known[name]:
-            yield f"{path} has other bytes than in the lock"
+            yield f"{path} has changed since it was locked"
 
 
 def _local_patches(manifest: Manifest, component: Component) -> Iterator[str]:

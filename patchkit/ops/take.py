@@ -143,7 +143,7 @@ def _between(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Proble
         each = entries[number]
         if number not in moving:
             name = each.patch_name if isinstance(each, PinnedPatch) else each.path
-            what = f"{name} stands between what would be in one series"
+            what = f"{name} is between patches that would be in one series"
             pinned = isinstance(each, PinnedPatch)
             hint = "list it in the series in place of the manifest"
             if pinned:

@@ -87,7 +87,7 @@ def combine(
     most = sum(max(each.effort.conflicts for each in options[name]) for name in names)
     found: list[Combined] = []
     for grade, conflicts in [*((grade, 0) for grade in _GRADES[:-1])] + [
-        (Grade.CONFLICTS, count) for count in range(1, most + 1)
+        (Grade.CONFLICTED, count) for count in range(1, most + 1)
     ]:
         best = search.best(grade, conflicts)
         if best is not None and (not found or best.age < found[-1].age):

@@ -16,10 +16,10 @@ _AS_IT_IS = (Status.UNCHANGED, Status.SHIFTED, Status.EMPTY)
 class Grade(str, Enum):
     """How much a person has to do for a stack on a commit, from nothing to conflicts."""
 
-    UNTOUCHED = "untouched"  # every patch applies as it is
+    UNCHANGED = "unchanged"  # every patch applies as it is
     MERGED = "merged"  # some are merged, absorbed or generated anew, and nobody needs to look
-    REVIEW = "review"  # merged files are flagged for review
-    CONFLICTS = "conflicts"  # files are left in conflict
+    FLAGGED = "flagged"  # merged files are flagged for review
+    CONFLICTED = "conflicted"  # files are left in conflict
 
 
 class Effort(Struct, frozen=True, order=True):
@@ -36,10 +36,10 @@ class Effort(Struct, frozen=True, order=True):
     def grade(self) -> Grade:
         """Its kind."""
         if self.conflicts:
-            return Grade.CONFLICTS
+            return Grade.CONFLICTED
         if self.review:
-            return Grade.REVIEW
-        return Grade.MERGED if self.changed else Grade.UNTOUCHED
+            return Grade.FLAGGED
+        return Grade.MERGED if self.changed else Grade.UNCHANGED
 
     @property
     def level(self) -> int:

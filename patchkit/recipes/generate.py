@@ -217,7 +217,7 @@ def _makes(builder: StackBuilder, patch: SeriesPatch) -> str | None:
 # Is a generated patch what its recipe gives, and is the recipe in order?
 
 
-_AGAIN = "patchkit refresh makes it anew"
+_AGAIN = "patchkit refresh regenerates it"
 
 
 class PatchSlot(Struct, frozen=True):
@@ -267,7 +267,7 @@ def _unnamed(patch: LoadedPatch) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             "recipe-unnamed",
-            f"{recipe.name} stands beside it, but is not named as its recipe",
+            f"{recipe.name} is beside it, but is not named as its recipe",
             patch.where,
             f"end its message with `Recipe: {recipe.name}`, or delete the recipe",
         )

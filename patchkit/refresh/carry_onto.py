@@ -131,7 +131,7 @@ def _fixed(
         elif outcome.status is Status.ABSORBED and not isinstance(patch.origin, LocalSeries):
             what = f"{patch.name} is in the new base already"
             if patch.name in left_out:
-                what = f"{patch.name} was left out, and stands in the manifest itself"
+                what = f"{patch.name} was left out, and is named in the manifest itself"
             entry = str(patch.origin.where)
             problems.append(Problem(what, patch.where, f"take its entry off the manifest: {entry}"))
     return problems

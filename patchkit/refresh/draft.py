@@ -156,7 +156,7 @@ def arrange(
     if kept != wanted:
         problems.append(
             Problem(
-                f"{', '.join(kept)} stand in another order than in the manifest",
+                f"{', '.join(kept)} are in a different order than in the manifest",
                 str(component.where),
                 "change the order of the entries in the manifest and run patchkit apply",
             )
@@ -200,7 +200,7 @@ def _misplaced(
         if name not in names and not lowest < place < highest:
             other = names[first - 1] if place < lowest else names[first]
             yield Problem(
-                f"{name} stands on the wrong side of {other}",
+                f"{name} is on the wrong side of {other}",
                 str(component.where),
                 "the series is one entry of the manifest: move the commit, or the entry",
             )

@@ -57,7 +57,7 @@ class Plan(Struct, frozen=True):
     @property
     def changed(self) -> bool:
         """Whether any file has to be written."""
-        return any(each.revision is not Revision.IDENTICAL for each in self.revised)
+        return any(each.revision is not Revision.UNCHANGED for each in self.revised)
 
 
 class NotReproducedError(PatchkitError):

@@ -95,7 +95,7 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
     writes: dict[Path, bytes | None] = {}
     for row in draft.plan.revised:
         patch = row.new or row.old
-        if row.revision is Revision.IDENTICAL or patch is None or patch.path is None:
+        if row.revision is Revision.UNCHANGED or patch is None or patch.path is None:
             continue
         writes[patch.path] = row.new.data if row.new is not None else None
     path = root / home.entry.path
@@ -139,7 +139,7 @@ def _changed_elsewhere(draft: Draft) -> Iterator[str]:
     assert draft.plan is not None
     for row in draft.plan.revised:
         patch = row.new or row.old
-        changed = patch is not None and row.revision is not Revision.IDENTICAL
+        changed = patch is not None and row.revision is not Revision.UNCHANGED
         if changed and patch is not None and not isinstance(patch.origin, LocalSeries):
             yield f"{patch.name} is not in the series"
 

@@ -221,7 +221,7 @@ RULES: Mapping[str, str] = {
 
 #: What to do about those that `patchkit check` alone does not explain.
 HELP: Mapping[str, str] = {
-    "does-not-apply": "`patchkit check` shows what stands where the patch expects other lines.",
+    "does-not-apply": "`patchkit check` shows the lines that were expected and found.",
     "broken-upstream": "`patchkit drift` shows the clash; `patchkit bump` carries what can be.",
     "absorbed-upstream": "`patchkit bump` takes the patch off the series when it moves the pin.",
     "applies-perhaps-wrong": "Read the function around the hunk as it is upstream now.",

@@ -200,7 +200,7 @@ def _patch_differences(
             yield LockDifference(f"{name} is not in the lock", f"{name} added", name)
         elif patch.sha256 != old[name].sha256:
             now, then = short_id(patch.sha256), short_id(old[name].sha256)
-            what = f"{name} has other bytes: sha256 {now}, the lock says {then}"
+            what = f"{name} has changed: sha256 {now}, the lock says {then}"
             yield LockDifference(what, f"{name} edited", name)
     before = [name for name in old if name in new]
     after = [name for name in new if name in old]

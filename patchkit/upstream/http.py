@@ -38,7 +38,7 @@ _HINTS = {
     401: "put the credentials into ~/.netrc or into the index URL of pip's configuration",
     403: "put the credentials into ~/.netrc or into the index URL of pip's configuration",
     404: "check the URL",
-    407: "the proxy wants credentials: put them into its URL",
+    407: "the proxy needs credentials: put them into its URL",
 }
 
 

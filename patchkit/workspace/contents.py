@@ -197,7 +197,7 @@ def require_steady(repository: Repository, changed: Iterable[str]) -> None:
             Problem(
                 f"names change only by case, which this file system takes for one: {told}",
                 str(repository.work_tree),
-                "rename the checkout: apply makes it anew; or put the workspace where case counts",
+                "rename the checkout, and apply makes a new one; or use a case-sensitive disk",
             )
         )
 

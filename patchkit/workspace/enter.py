@@ -46,9 +46,9 @@ class RefusalCause(str, Enum):
     """Why a checkout was left alone."""
 
     EDITED = "edited"  # tracked files with uncommitted changes
-    AHEAD = "ahead"  # commits of the user's
+    EXTRA_COMMITS = "extra commits"  # commits of the user's
     CONFLICTED = "conflicted"  # an unfinished merge or the like
-    FOREIGN = "foreign"  # another branch, or not patchkit's
+    OTHER_BRANCH = "other branch"  # another branch, or not patchkit's
     INTERRUPTED = "interrupted"  # changed since an apply was killed
     IN_THE_WAY = "in the way"  # untracked files where the stack has files
     UNSAVABLE = "unsavable"  # in the way, and no commit can hold it: a repository, a socket
@@ -146,7 +146,7 @@ def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Enter
         refusal, changed = _foreseen(checkout, stack, str(before.head))
     if refusal is not None and (not force or refusal.cause is RefusalCause.UNSAVABLE):
         return Entered(Action.REFUSED, before, refusal=refusal)
-    anew = before.state is CheckoutState.FOREIGN and not before.ours
+    anew = before.state is CheckoutState.OTHER_BRANCH and not before.ours
     return Entered(Action.CREATED if anew else Action.MOVED, before, changed)
 
 
@@ -172,7 +172,7 @@ def _enter(
         return _create(checkout, stack, before)
     if force and not before.ours:
         before = inspect(checkout)  # a git out of memory or descriptors may have seen no refs
-    if not before.ours and before.state is CheckoutState.FOREIGN:
+    if not before.ours and before.state is CheckoutState.OTHER_BRANCH:
         return _replace(checkout, stack, before, when) if force else _refuse(before, stack)
     finished = before.state is CheckoutState.INTERRUPTED
     left_behind: tuple[str, ...] = ()
@@ -275,7 +275,7 @@ def _bring(checkout: Checkout, stack: Stacked) -> None:
 
 def _is_there(before: Snapshot, stack: Stacked) -> bool:
     return (
-        before.state in (CheckoutState.PRISTINE, CheckoutState.APPLIED)
+        before.state in (CheckoutState.UNPATCHED, CheckoutState.APPLIED)
         and before.head == before.applied == stack.tip
         and before.base == stack.base
     )
@@ -289,7 +289,11 @@ def _refusal(before: Snapshot, stack: Stacked) -> Refusal | None:
     """What of the user's stands against moving, as far as the snapshot shows it."""
     if before.state.movable or before.state is CheckoutState.INTERRUPTED:
         return None
-    if before.state is CheckoutState.AHEAD and before.head == stack.tip and not before.edited:
+    if (
+        before.state is CheckoutState.EXTRA_COMMITS
+        and before.head == stack.tip
+        and not before.edited
+    ):
         return None  # the very stack: a refresh was killed before it moved the refs
     return Refusal(RefusalCause(before.state.value), before.detail, before.edited)
 

@@ -61,18 +61,18 @@ class CheckoutState(str, Enum):
     """What stands between a checkout and the next `apply`."""
 
     ABSENT = "absent"  # nothing there, or an empty folder
-    PRISTINE = "pristine"  # at the base, clean
+    UNPATCHED = "unpatched"  # at the base, clean
     APPLIED = "applied"  # at the stack that patchkit made last, clean
     EDITED = "edited"  # at the base or the stack, with uncommitted changes of tracked files
-    AHEAD = "ahead"  # commits of the user's own on top of the stack or in place of it
+    EXTRA_COMMITS = "extra commits"  # the user's commits on the stack or in its place
     CONFLICTED = "conflicted"  # a bump, rebase, merge or am waits for the user
-    FOREIGN = "foreign"  # not patchkit's, or on another branch
+    OTHER_BRANCH = "other branch"  # not patchkit's, or on another branch
     INTERRUPTED = "interrupted"  # patchkit was killed while it moved the checkout
 
     @property
     def movable(self) -> bool:
         """Whether a stack may be put there without asking."""
-        return self in (CheckoutState.ABSENT, CheckoutState.PRISTINE, CheckoutState.APPLIED)
+        return self in (CheckoutState.ABSENT, CheckoutState.UNPATCHED, CheckoutState.APPLIED)
 
 
 class Snapshot(Struct, frozen=True):
@@ -134,7 +134,7 @@ def inspect(checkout: Checkout) -> Snapshot:
     try:
         return _read(checkout, repository)
     except GitFailureError as error:
-        return Snapshot(CheckoutState.FOREIGN, f"git cannot read it: {error}")
+        return Snapshot(CheckoutState.OTHER_BRANCH, f"git cannot read it: {error}")
 
 
 def _read(checkout: Checkout, repository: Repository) -> Snapshot:
@@ -149,11 +149,11 @@ def _without_git(checkout: Checkout) -> Snapshot | None:
     if not path.is_symlink() and not path.exists():
         return Snapshot(CheckoutState.ABSENT)
     if not path.is_dir():
-        return Snapshot(CheckoutState.FOREIGN, "not a folder")
+        return Snapshot(CheckoutState.OTHER_BRANCH, "not a folder")
     if not any(path.iterdir()):
         return Snapshot(CheckoutState.ABSENT, "an empty folder")
     if not checkout.git_dir.is_dir() or not checkout.repository.exists:
-        return Snapshot(CheckoutState.FOREIGN, "not a git repository of its own")
+        return Snapshot(CheckoutState.OTHER_BRANCH, "not a git repository of its own")
     return None
 
 
@@ -171,9 +171,9 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
     purpose = read_purpose(checkout.own_folder)
     state, detail = _place(status, refs, operation)
     if stranger := _stranger(checkout, purpose):
-        state, detail = CheckoutState.FOREIGN, stranger
+        state, detail = CheckoutState.OTHER_BRANCH, stranger
     ahead = dropped = 0
-    if state is CheckoutState.AHEAD:
+    if state is CheckoutState.EXTRA_COMMITS:
         ahead, dropped = _distance(checkout.repository, refs[APPLIED_REF].commit)
         detail = _words(ahead, dropped)
     if read_journal(checkout.own_folder) is not None:
@@ -203,16 +203,16 @@ def _place(
 ) -> tuple[CheckoutState, str]:
     base, applied = _commit(refs, BASE_REF), _commit(refs, APPLIED_REF)
     if base is None or applied is None:
-        return CheckoutState.FOREIGN, "not made by patchkit"
+        return CheckoutState.OTHER_BRANCH, "not made by patchkit"
     if operation:
         return CheckoutState.CONFLICTED, f"in the middle of a {operation}"
     if status.branch != BRANCH or status.head is None:
-        return CheckoutState.FOREIGN, _other_place(status)
+        return CheckoutState.OTHER_BRANCH, _other_place(status)
     if status.head not in (base, applied):
-        return CheckoutState.AHEAD, ""
+        return CheckoutState.EXTRA_COMMITS, ""
     if status.edited:
         return CheckoutState.EDITED, ""
-    return (CheckoutState.PRISTINE if status.head == base else CheckoutState.APPLIED), ""
+    return (CheckoutState.UNPATCHED if status.head == base else CheckoutState.APPLIED), ""
 
 
 def _stranger(checkout: Checkout, purpose: Purpose | None) -> str:

@@ -218,7 +218,7 @@ def test_an_index_lock_of_git_is_an_error_of_that_component_only(
     ran = demo.run("apply", "--update-lock")
     assert ran.code == 5
     assert "index.lock exists" in ran.err
-    assert demo.run("status", "--json").json["components"][1]["snapshot"]["state"] == "pristine"
+    assert demo.run("status", "--json").json["components"][1]["snapshot"]["state"] == "unpatched"
 
 
 def test_a_patch_without_changes_and_a_component_without_patches(

@@ -66,7 +66,7 @@ def test_another_upstream_is_refused_with_the_ways_out(strangers: Project) -> No
         assert "patchkit apply -m other -c demo --workspace DIR" in ran.err
     assert git_in(checkout, "rev-parse", "HEAD") == head
     status = strangers.run("status", "-m", "other").ok()
-    assert "foreign" in status.out
+    assert "other branch" in status.out
     assert "manifest left made it" in status.out
     refused = strangers.run("refresh", "-m", "other")
     assert (refused.code, "manifest left made it" in refused.err) == (1, True)

@@ -58,7 +58,7 @@ def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) 
     new = further(upstream)
     ran = bump(stack).ok()
     assert f"bumped  demo  {str(old)[:10]} -> main {new[:10]}" in ran.out
-    assert "offsets  one.patch" in ran.out
+    assert "shifted  one.patch" in ran.out
     after = on_disk(project)
     changed = {name for name in after if after[name] != before.get(name)}
     assert changed == {

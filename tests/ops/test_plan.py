@@ -40,10 +40,10 @@ def test_how_far_each_amount_of_work_reaches(
     report = project.run("plan", "--json").json
     (plan,) = report["components"]
     assert [(r["grade"], r["position"], r["effort"]["conflicts"]) for r in plan["reaches"]] == [
-        ("untouched", 2, 0),
-        ("review", 3, 0),
-        ("conflicts", 4, 1),
-        ("conflicts", 6, 2),
+        ("unchanged", 2, 0),
+        ("flagged", 3, 0),
+        ("conflicted", 4, 1),
+        ("conflicted", 6, 2),
     ]
     assert [(s["first"], s["last"]) for s in plan["stretches"]] == [(0, 2), (3, 3), (4, 4), (5, 6)]
 
@@ -76,7 +76,7 @@ def test_a_patch_of_a_recipe_is_no_hand_work(project: Project, upstream: Upstrea
     project.run("refresh").ok()
     upstream.commit({"src/a.py": code.replace("f(x)", "renamed(x, y)")}, "Rename (#3)")
     (plan,) = project.run("plan", "--json").ok().json["components"]
-    assert [(r["grade"], r["behind"]) for r in plan["reaches"]] == [("untouched", 1), ("merged", 0)]
+    assert [(r["grade"], r["behind"]) for r in plan["reaches"]] == [("unchanged", 1), ("merged", 0)]
 
 
 def as_bumps_have_it(project: Project) -> list[tuple[str, int, int]]:
@@ -91,7 +91,7 @@ def as_bumps_have_it(project: Project) -> list[tuple[str, int, int]]:
             assert not reach["patches"]
             continue
         if not carried:  # a recipe gives nothing to be used
-            assert (row["result"], reach["grade"]) == ("conflicted", "conflicts")
+            assert (row["result"], reach["grade"]) == ("conflicted", "conflicted")
             continue
         for patch in reach["patches"]:
             files = carried[patch["name"]]["files"]
@@ -124,7 +124,7 @@ def test_a_file_that_upstream_takes_apart_is_followed(project: Project, upstream
     upstream.commit({"other.py": "x\n"}, "Do something else")
     upstream.commit({"whole.py": None, **parts}, "Take it apart (#2)")
     upstream.commit({"b.py": parts["b.py"] + "more = 1\n"}, "Go on")
-    assert as_bumps_have_it(project) == [("untouched", 1, 0), ("review", 3, 0)]
+    assert as_bumps_have_it(project) == [("unchanged", 1, 0), ("flagged", 3, 0)]
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -148,7 +148,7 @@ def test_patches_behind_one_of_a_recipe_meet_what_it_makes(
         {"src/a.py": renamed.replace("@fuser\n", "") if broken else renamed + "z = 1\n"}
     )
     found = as_bumps_have_it(project)
-    assert found[-1] == (("conflicts", 2, 1) if broken else ("merged", 2, 0))
+    assert found[-1] == (("conflicted", 2, 1) if broken else ("merged", 2, 0))
 
 
 def pyproject(name: str, version: str, *needs: str) -> str:
@@ -242,7 +242,7 @@ def test_what_the_pins_break_already_is_told(
     project.component("engine", upstream, pin, {}, track="main")
     project.component("side", other, side, {}, track="main")
     ran = project.run("plan").ok()
-    assert "engine wants lib==1, side has ==2" in ran.out or "side wants lib==2" in ran.out
+    assert "engine needs lib==1, side has ==2" in ran.out or "side needs lib==2" in ran.out
 
 
 def test_to_goes_with_one_component(project: Project, upstream: Upstream) -> None:

@@ -71,7 +71,7 @@ def test_later_patches_on_the_file_are_carried_exactly(stack: Stacked) -> None:
     stack.edit("a.txt", "five\n", "5\n5 and a half\n")
     ran = stack.run("refresh").ok()
     assert stack.changed(before) == ["one.patch", "two.patch"]
-    assert "offsets    two.patch" in ran.out
+    assert "shifted    two.patch" in ran.out
     assert "content    patches/demo/one.patch" in ran.out
     assert stack.git("show", "HEAD:a.txt") == (stack.checkout / "a.txt").read_text().strip()
     assert b"5 and a half" not in stack.patch("two.patch")
@@ -502,8 +502,8 @@ def test_json_says_where_everything_went(stack: Stacked) -> None:
     revisions = {each["name"]: each["revision"] for each in component["patches"]}
     assert revisions == {
         "one.patch": "content",
-        "two.patch": "offsets",
-        "three.patch": "identical",
+        "two.patch": "shifted",
+        "three.patch": "unchanged",
     }
     assert component["files"] == ["patches/demo/one.patch", "patches/demo/two.patch"]
 
@@ -532,7 +532,7 @@ def test_canonical_writes_every_diff_anew_and_once(project: Project, upstream: U
     stack = Stacked.of(project, upstream, patches)
     assert "unchanged" in stack.run("refresh").ok().out
     ran = stack.run("refresh", "--canonical").ok()
-    assert "offsets    one.patch" in ran.out
+    assert "shifted    one.patch" in ran.out
     assert stack.patch("one.patch").startswith(
         b"Five and six.\n\ndiff --git a/a.txt b/a.txt\nindex "
     )
@@ -549,7 +549,7 @@ def test_a_raw_patch_that_is_not_concerned_keeps_its_bytes(
     stack = Stacked.of(project, upstream, patches)
     stack.edit("a.txt", "five\n", "5\n")
     ran = stack.run("refresh").ok()
-    assert "identical  2 patches" in ran.out
+    assert "unchanged  2 patches" in ran.out
     assert stack.patch("two.patch") == patches["two.patch"]
     stack.settled()
 

@@ -69,7 +69,7 @@ def test_looking_writes_nothing(demo: Project) -> None:
 @pytest.mark.parametrize(
     ("steps", "state", "detail"),
     [
-        (["git reset -q --hard HEAD~1"], "pristine", ""),
+        (["git reset -q --hard HEAD~1"], "unpatched", ""),
         (["sh -c 'echo x > b.py'"], "edited", ""),
         (["sh -c 'echo x > b.py'", "git add b.py"], "edited", ""),
         (["rm b.py"], "edited", ""),
@@ -77,17 +77,17 @@ def test_looking_writes_nothing(demo: Project) -> None:
         (["sh -c 'echo x > new.py'"], "applied", ""),
         (["sh -c 'echo x > new.log'"], "applied", ""),
         (["sh -c 'echo x > new.py'", "git add new.py"], "edited", ""),
-        (["git commit -q --allow-empty -m x"], "ahead", "1 own commit on top"),
+        (["git commit -q --allow-empty -m x"], "extra commits", "1 own commit on top"),
         (
             ["git commit -q --amend -m x"],
-            "ahead",
+            "extra commits",
             "1 own commit in place of 1 commit of the stack",
         ),
-        (["git switch -q -c mine"], "foreign", "on branch mine"),
-        (["git switch -q --detach"], "foreign", "HEAD is detached at "),
-        (["git update-ref -d refs/patchkit/base"], "foreign", "not made by patchkit"),
-        (["rm .git/HEAD"], "foreign", "not a git repository of its own"),
-        (["rm -r .git"], "foreign", "not a git repository of its own"),
+        (["git switch -q -c mine"], "other branch", "on branch mine"),
+        (["git switch -q --detach"], "other branch", "HEAD is detached at "),
+        (["git update-ref -d refs/patchkit/base"], "other branch", "not made by patchkit"),
+        (["rm .git/HEAD"], "other branch", "not a git repository of its own"),
+        (["rm -r .git"], "other branch", "not a git repository of its own"),
         (["git bisect start"], "conflicted", "in the middle of a bisect"),
         (
             ["git checkout -q -b x HEAD~1", "sh -c 'echo x > a.py'", "git commit -qam x",
@@ -139,7 +139,7 @@ def test_what_is_no_folder(demo: Project, kind: str) -> None:
     else:
         place.mkdir()
     assert found(demo) == (
-        ("absent", "an empty folder") if kind == "empty" else ("foreign", "not a folder")
+        ("absent", "an empty folder") if kind == "empty" else ("other branch", "not a folder")
     )
 
 

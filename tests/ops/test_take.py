@@ -110,7 +110,7 @@ def test_one_that_would_change_places_is_refused(
     before = path.read_bytes()
     ran = project.run("take", "one.patch", "three.patch")
     assert ran.code == 4
-    assert "two.patch stands between" in ran.err
+    assert "two.patch is between" in ran.err
     assert "take them all: patchkit take -m demo -c demo" in ran.err
     assert path.read_bytes() == before
     assert not (project.root / "patches").exists()

@@ -113,7 +113,7 @@ def test_only_the_result_counts(verified: Verified) -> None:
         ({"present": "def f(x):\n    return", "files": ["pkg/*.py"]}, []),
         (
             {"absent": "return x", "files": ["**/*.py"], "name": "nothing comes back"},
-            [("verify-absent", "nothing comes back: stands at pkg/core.py:2")],
+            [("verify-absent", "nothing comes back: is at pkg/core.py:2")],
         ),
         (
             {"present": "@fuser", "files": ["pkg/**"]},

@@ -111,7 +111,7 @@ def test_law_as_good_as_trying_them_all(a: list[Option], b: list[Option], c: lis
     found = list(combine(options, ()))
     most = sum(max(each.effort.conflicts for each in each_list) for each_list in options.values())
     wanted = [(grade, 0) for grade in list(Grade)[:-1]]
-    wanted += [(Grade.CONFLICTS, count) for count in range(1, most + 1)]
+    wanted += [(Grade.CONFLICTED, count) for count in range(1, most + 1)]
     newest: list[tuple[int, Effort]] = []
     for grade, conflicts in wanted:
         best = by_trying(options, grade, conflicts)

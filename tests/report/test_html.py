@@ -245,7 +245,7 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     upstream.commit({"a.py": "one\ntwo\nthree\n"}, "Back")
     since = _Page(project.run("drift", "--since-last", "--format", "html").out)
     assert "1 of 1 components changed since the last report." in since.text
-    assert "✓ applies, was conflicts" in re.sub(r"\s+", " ", since.text)
+    assert "✓ unchanged, was conflicted" in re.sub(r"\s+", " ", since.text)
     assert "2 reports" in since.text
     nothing = _Page(project.run("drift", "--since-last", "--format", "html").out)
     assert "0 of 1 components changed since the last report." in nothing.text

@@ -65,7 +65,7 @@ const wide = [...document.querySelectorAll('body *')].filter(each =>
 const track = document.querySelector('.track');
 const {left, width} = track.getBoundingClientRect();
 track.dispatchEvent(new PointerEvent('pointermove', {clientX: left + width * 1234.5 / 2000 + 1}));
-const met = track.getAttribute('aria-valuetext').slice(0, 25);
+const met = track.getAttribute('aria-valuetext').slice(0, 26);
 const bar = getComputedStyle(document.querySelector('.s-conflicts')).fill;
 document.querySelector('button.in').click();
 const [rows, scroll] = ['.rows', '.scroll'].map(each => document.querySelector(each).offsetWidth);
@@ -87,11 +87,11 @@ def test_every_commit_is_reached(tmp_path: Path) -> None:
     assert found["byMouse"] == links
     assert found["runs"] == [2, 3, 5, 7, 7]
     assert (found["role"], found["tabs"]) == ("slider", [-1, 0])
-    words = f"applies; commit 5 of 7; 2026-01-19, {landed(5).commit[:10]}, {_SUBJECTS[5]}"
+    words = f"unchanged; commit 5 of 7; 2026-01-19, {landed(5).commit[:10]}, {_SUBJECTS[5]}"
     assert found["words"] == words
     assert (found["opened"], found["below"], found["closed"]) == (links[5], links[5], True)
     assert found["tapped"] == [True, links[2]]
-    assert found["tip"].startswith(f"✓ applies for 8 commits{_SUBJECTS[7]}")
+    assert found["tip"].startswith(f"✓ unchanged for 8 commits{_SUBJECTS[7]}")
     assert (found["images"], found["title"]) == (0, "✗ patchkit drift")
 
 
@@ -105,7 +105,7 @@ def test_it_fits_a_phone_and_a_desk_by_day_and_night(tmp_path: Path) -> None:
     assert desk["width"] <= desk["inner"]
     assert phone["months"] < desk["months"]
     assert phone["zoomed"]
-    assert desk["met"] == "conflicts; commit 1234 of"  # though it is half a pixel wide
+    assert desk["met"] == "conflicted; commit 1234 of"  # though it is half a pixel wide
     assert (phone["paper"], desk["paper"]) == ("rgb(251, 250, 247)", "rgb(20, 23, 27)")
     assert phone["bar"] != desk["bar"]
 

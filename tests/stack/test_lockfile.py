@@ -115,7 +115,7 @@ def test_merging_keeps_what_is_not_named() -> None:
             LockedComponent(
                 "a" * 40, "b" * 40, (ONE, LockedPatch("two.patch", "3" * 64, "3" * 40)), "3" * 40
             ),
-            [f"two.patch has other bytes: sha256 {'3' * 10}, the lock says {'2' * 10}"],
+            [f"two.patch has changed: sha256 {'3' * 10}, the lock says {'2' * 10}"],
         ),
         (
             LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "4" * 40),

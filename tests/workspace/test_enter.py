@@ -244,7 +244,7 @@ def test_own_commits_are_refused_over_and_saved(bench: Bench) -> None:
     refused = bench.enter(stack)
     assert refused.refusal is not None
     assert (refused.refusal.cause, refused.refusal.detail) == (
-        RefusalCause.AHEAD,
+        RefusalCause.EXTRA_COMMITS,
         "1 own commit on top",
     )
     forced = bench.enter(stack, force=True)
@@ -360,7 +360,7 @@ def test_another_branch_is_left_where_it_is(bench: Bench) -> None:
     refused = bench.enter(stack)
     assert refused.refusal is not None
     assert (refused.refusal.cause, refused.refusal.detail) == (
-        RefusalCause.FOREIGN,
+        RefusalCause.OTHER_BRANCH,
         "on branch mine",
     )
     bench.enter(stack, force=True)
@@ -382,7 +382,7 @@ def test_what_is_not_patchkits_is_moved_aside_by_force(bench: Bench, kind: str) 
     stack = bench.stack()
     refused = bench.enter(stack)
     assert refused.refusal is not None
-    assert refused.refusal.cause is RefusalCause.FOREIGN
+    assert refused.refusal.cause is RefusalCause.OTHER_BRANCH
     forced = bench.enter(stack, force=True)
     bench.assert_at(stack)
     aside = forced.moved_aside
@@ -408,7 +408,7 @@ def test_the_stack_itself_without_our_refs_is_taken_as_applied(bench: Bench) -> 
     stack = bench.stacked(bench.base, bench.upstream.commit({"a.py": "1\n"}))
     bench.git("fetch", "-q", str(bench.upstream.path), "main")
     bench.git("reset", "-q", "--hard", stack.tip)
-    assert bench.look().state is CheckoutState.AHEAD
+    assert bench.look().state is CheckoutState.EXTRA_COMMITS
     entered = bench.enter(stack)
     assert (entered.action, entered.changed) == (Action.MOVED, 0)
     bench.assert_at(stack)
@@ -465,7 +465,7 @@ def test_a_branch_without_a_commit_is_foreign_and_force_goes_back(bench: Bench) 
     refused = bench.enter(stack)
     assert refused.refusal is not None
     assert (refused.refusal.cause, refused.refusal.detail) == (
-        RefusalCause.FOREIGN,
+        RefusalCause.OTHER_BRANCH,
         "its branch has no commit",
     )
     forced = bench.enter(stack, force=True)

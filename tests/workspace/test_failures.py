@@ -195,11 +195,11 @@ def test_a_repository_that_git_cannot_read_is_left_alone(bench: Bench) -> None:
     sound = index.read_bytes()
     index.write_bytes(b"damaged")
     seen = bench.look()
-    assert seen.state is CheckoutState.FOREIGN
+    assert seen.state is CheckoutState.OTHER_BRANCH
     assert "git cannot read it" in seen.detail
     before = disk_files(bench.path)
     refused = bench.enter(new)
-    assert (refused.action, refused.before.state) == (Action.REFUSED, CheckoutState.FOREIGN)
+    assert (refused.action, refused.before.state) == (Action.REFUSED, CheckoutState.OTHER_BRANCH)
     assert (disk_files(bench.path), index.read_bytes()) == (before, b"damaged")
     index.write_bytes(sound)
     assert bench.look().state is CheckoutState.EDITED
@@ -344,7 +344,7 @@ def test_a_commit_made_while_files_are_replaced_is_kept(bench: Bench, moving: St
     assert bench.git("rev-parse", "HEAD") == mine
     assert disk_files(bench.path) == before
     assert bench.git("status", "--porcelain") == ""
-    assert bench.look().state is CheckoutState.AHEAD
+    assert bench.look().state is CheckoutState.EXTRA_COMMITS
 
 
 HOSTILE = """\

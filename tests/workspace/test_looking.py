@@ -39,7 +39,7 @@ def test_commits_that_came_and_went(bench: Bench) -> None:
     bench.git("reset", "-q", "--hard", "HEAD~1")
     bench.git("commit", "-q", "--allow-empty", "-m", "mine")
     seen = bench.look()
-    assert (seen.state, seen.ahead, seen.dropped) == (CheckoutState.AHEAD, 1, 1)
+    assert (seen.state, seen.ahead, seen.dropped) == (CheckoutState.EXTRA_COMMITS, 1, 1)
 
 
 def test_a_conflict_counts_whoever_left_it(bench: Bench) -> None:
@@ -64,7 +64,7 @@ def test_a_detached_head_is_told(bench: Bench) -> None:
     bench.enter(stack)
     bench.git("checkout", "-q", "--detach")
     seen = bench.look()
-    assert (seen.state, seen.branch) == (CheckoutState.FOREIGN, None)
+    assert (seen.state, seen.branch) == (CheckoutState.OTHER_BRANCH, None)
     assert seen.detail == f"HEAD is detached at {stack.tip[:10]}"
 
 

@@ -171,7 +171,7 @@ def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
 
 def _obstacle(applied: AppliedComponent) -> str:
     before = applied.before
-    strange = before is not None and before.state.value == "foreign" and not before.ours
+    strange = before is not None and before.state.value == "other branch" and not before.ours
     return "something else is in the way" if strange else "your work is in the way"
 
 

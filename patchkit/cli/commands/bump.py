@@ -61,7 +61,7 @@ PartialOption = Annotated[
     ],
     exits={
         ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
-        ExitCode.FINDING: "the checkout has edits, another stack could not bear the change, or "
+        ExitCode.FINDING: "the checkout has edits, the change would break another stack, or "
         "--partial left patches out",
         ExitCode.HALTED: "a patch does not fit the new pin; the project was not changed",
         ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",

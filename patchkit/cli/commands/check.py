@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
 StrictOption = Annotated[
-    bool, OptionSpec("--strict", help="Let warnings and questions of form fail the check.")
+    bool, OptionSpec("--strict", help="Let warnings and style warnings fail the check.")
 ]
 RunOption = Annotated[
     bool,
@@ -65,7 +65,7 @@ def check(
     """Say which patches do not apply to their pins, and why.
 
     The verdict is the one that apply gives. A patch that does not apply is explained: what each
-    hunk expects, what stands there, where its lines are now, and what to type next. Patches whose
+    hunk expected, what was found, where its lines are now, and what to type next. Patches whose
     context fits but whose files were others when they were made are pointed out.
 
     Edits of patch files and of the series that are not in the lock yet are a warning, and where CI

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 StrictOption = Annotated[
-    bool, OptionSpec("--strict", help="Let warnings and questions of form fail the check.")
+    bool, OptionSpec("--strict", help="Let warnings and style warnings fail the check.")
 ]
 AllowDriftOption = Annotated[
     bool,

@@ -157,7 +157,7 @@ def _site_lines(sites: tuple[NewSite, ...]) -> Iterator[Line]:
         return
     yield ""
     told = counted(len(sites), "new site")
-    yield ["  ", Painted(told, Paint.STRONG), " that rules name and nobody has reviewed"]
+    yield ["  ", Painted(told, Paint.STRONG), " named by rules and not reviewed"]
     for site in sites[:_SHOWN]:
         yield ["    ", Painted(site.rule, Paint.NOTICE), f"  {site.place}"]
         if site.by is not None:
@@ -261,10 +261,10 @@ _BUMP = {
 
 #: What began with the commit that brought a patch into its state.
 _SINCE = {
-    Status.CONFLICTED: "conflicts",
-    Status.MERGED: "merges",
-    Status.REGENERATED: "recipe",
-    Status.WAITING: "waits",
+    Status.CONFLICTED: "conflicted",
+    Status.MERGED: "merged",
+    Status.REGENERATED: "regenerated",
+    Status.WAITING: "waiting",
 }
 
 

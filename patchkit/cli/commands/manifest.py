@@ -147,7 +147,7 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
         ),
         (
             "patchkit init demo --git URL --commit ID --track main --component mbridge",
-            "say it all; asks nobody",
+            "name everything; no network is asked",
         ),
         (
             "patchkit init demo --index mbridge==0.15.1",

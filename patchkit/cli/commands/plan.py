@@ -13,7 +13,6 @@ from patchkit.cli.terminal import Line, Paint, Painted, Piece, Terminal, cut
 from patchkit.errors import ExitCode
 from patchkit.model.names import short_id
 from patchkit.model.text import counted
-from patchkit.planning.plan_report import Grade
 
 if TYPE_CHECKING:
     from patchkit.drift.drift_report import PatchForecast
@@ -82,12 +81,6 @@ def _render(terminal: Terminal, report: PlanReport) -> None:
 _NARROW = 40
 # Amounts of work that are told in full: the first ones, and what the tip takes.
 _SHOWN = 6
-_WORDS = {
-    Grade.UNTOUCHED: "untouched",
-    Grade.MERGED: "merged",
-    Grade.REVIEW: "review",
-    Grade.CONFLICTS: "conflicted",
-}
 
 
 def print_plan(terminal: Terminal, report: PlanReport) -> None:
@@ -153,7 +146,7 @@ def _reach_lines(reach: FarthestCommit) -> Iterator[Line]:
     place = "the tip" if not reach.behind else f"{counted(reach.behind, 'commit')} before the tip"
     yield [
         "  ",
-        word(_WORDS[reach.grade]),
+        word(reach.grade),
         f" to {short_id(reach.commit.commit)} {reach.commit.day}, {place}",
     ]
     if work := _work(reach.effort):
@@ -193,7 +186,7 @@ def _print_combinations(terminal: Terminal, combinations: Sequence[Combination])
     for each in _ends(combinations):
         work = _work(each.effort)
         days = f" {counted(each.days, 'day')} behind the tips{': ' if work else ''}{work}"
-        terminal.product(["  ", word(_WORDS[each.grade]), days])
+        terminal.product(["  ", word(each.grade), days])
         rows: list[tuple[Line, ...]] = []
         for choice in each.choices:
             place: Line = "the pin as it is"
@@ -214,6 +207,6 @@ def _ends(combinations: Sequence[Combination]) -> Sequence[Combination]:
 def _print_clashes(terminal: Terminal, clashes: Sequence[UnmetRequirement]) -> None:
     terminal.product("Today's pins do not meet these, so they stop nothing:")
     for clash in clashes:
-        wanted = f"{clash.component} wants {clash.subject}{clash.specifier}"
+        wanted = f"{clash.component} needs {clash.subject}{clash.specifier}"
         terminal.product(f"  {wanted}, {clash.other} has {clash.found}")
     terminal.product()

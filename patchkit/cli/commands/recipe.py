@@ -145,9 +145,7 @@ def new(
         str | None,
         OptionSpec("--fix", metavar="CODE", help="What takes its place, with those $NAMEs."),
     ] = None,
-    remove: Annotated[
-        bool, OptionSpec("--remove", help="Remove the lines that it stands in.")
-    ] = False,
+    remove: Annotated[bool, OptionSpec("--remove", help="Remove the lines that it is in.")] = False,
     language: Annotated[
         str, OptionSpec("--language", metavar="LANGUAGE", help="What the code is written in.")
     ] = "python",
@@ -187,9 +185,9 @@ def _require_one_kind(start: RecipeStart, *, remove: bool) -> None:
     from patchkit.recipes.rule import LANGUAGES
 
     if (start.pattern is None) == (start.find is None):
-        raise UsageError("what to find is to be told once", hint="--pattern CODE or --find TEXT")
+        raise UsageError("say once what to find", hint="--pattern CODE or --find TEXT")
     if (start.fix is None) != remove:
-        raise UsageError("what to do is to be told once", hint="--fix CODE or --remove")
+        raise UsageError("say once what to do", hint="--fix CODE or --remove")
     if start.find is not None and remove:
         raise UsageError("--remove is for code", hint="--fix ''")
     if start.find is not None and not start.files:

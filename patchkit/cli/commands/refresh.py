@@ -11,7 +11,10 @@ from patchkit.errors import ExitCode
 PatchOption = Annotated[
     str | None,
     OptionSpec(
-        "--patch", "-p", metavar="PATCH", help="Where edits go that belong to no patch for certain."
+        "--patch",
+        "-p",
+        metavar="PATCH",
+        help="The patch for edits that do not belong to exactly one: its file, number or start.",
     ),
 ]
 NewOption = Annotated[
@@ -34,7 +37,7 @@ CanonicalOption = Annotated[
     bool,
     OptionSpec(
         "--canonical",
-        help="Write every diff anew in patchkit's form, with the line numbers and blob ids of now.",
+        help="Rewrite every diff in patchkit's form, with today's line numbers and blob ids.",
     ),
 ]
 DiffOption = Annotated[
@@ -53,13 +56,13 @@ CarefulOption = Annotated[
     "manifest components workspace store json quiet",
     examples=[
         ("patchkit refresh -m qwen3-vl-npu --dry-run", "where would each edit go?"),
-        ("patchkit refresh -m qwen3-vl-npu -c megatron-lm", "write the patch files anew"),
+        ("patchkit refresh -m qwen3-vl-npu -c megatron-lm", "rewrite its patch files"),
         ("patchkit refresh -m qwen3-vl-npu --canonical", "every diff in patchkit's own form"),
         ("patchkit refresh --new fix-rope --message 'Fix RoPE'", "what is left makes a new patch"),
     ],
     exits={
         ExitCode.OK: "the patch files say what the checkouts hold",
-        ExitCode.FINDING: "an edit belongs to no patch for certain, or a checkout was refused",
+        ExitCode.FINDING: "an edit does not belong to exactly one patch, or a checkout was refused",
         ExitCode.HALTED: "a patch does not fit the changed pin; nothing was written",
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
@@ -88,7 +91,7 @@ def refresh(
     What stands above the diff in a patch file is kept to the byte, and a patch whose change is the
     same is not written at all. The new series is applied before anything is replaced, and must
     give exactly the files of the checkout; then all files are replaced together. After a pin was
-    changed in the manifest, the patches are made anew for it where they fit.
+    changed in the manifest, the patches are regenerated for it where they fit.
     """
     import time
 

@@ -143,7 +143,7 @@ def _render(terminal: Terminal, report: RenderReport) -> None:
     )
     conditions = {each.condition.value for each in report.files if not each.written}
     if conditions & {"stale", "missing", "leftover"}:
-        terminal.hint(f"write them anew: patchkit render -m {Path(report.manifest).stem}")
+        terminal.hint(f"write them again: patchkit render -m {Path(report.manifest).stem}")
     if "edited" in conditions:
         terminal.hint(
             "edited by hand: move the change to the manifest or a template, then render --force"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from patchkit.ops.resume import BackReport
 
 _GOING = {
-    ExitCode.OK: "the whole series is through: pin, patches and lock are written",
-    ExitCode.FINDING: "the conflict still stands, or nothing waits",
+    ExitCode.OK: "all patches are carried: pin, patches and lock are written",
+    ExitCode.FINDING: "the conflict is not resolved, or no bump waits",
     ExitCode.HALTED: "the next conflict is in the checkout",
     ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
     ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
@@ -55,7 +55,7 @@ def continue_(
 @command(
     "manifest component workspace store json quiet",
     examples=[("patchkit skip", "the patch is not needed any more: take it off the series")],
-    exits={**_GOING, ExitCode.FINDING: "nothing waits"},
+    exits={**_GOING, ExitCode.FINDING: "no bump waits"},
     result="patchkit.ops.refresh_report:BumpReport",
 )
 def skip(
@@ -74,7 +74,7 @@ def skip(
 @command(
     "manifest component workspace json quiet",
     examples=[("patchkit abort", "everything is as before the bump")],
-    exits={**_BACK, ExitCode.FINDING: "nothing waits"},
+    exits={**_BACK, ExitCode.FINDING: "no bump waits"},
     result="patchkit.ops.resume:BackReport",
 )
 def abort(

@@ -297,7 +297,7 @@ def _signatures(before: ReviewedTarget, now: Definition) -> Iterator[tuple[str, 
 
 AllCallsOption = Annotated[
     bool,
-    OptionSpec("--all", help="List also calls that cannot be told, and what is explained."),
+    OptionSpec("--all", help="List also calls that cannot be decided, and explained ones."),
 ]
 
 
@@ -305,10 +305,10 @@ AllCallsOption = Annotated[
     "manifest components store json quiet",
     examples=[
         ("patchkit contracts -m qwen3-vl-npu", "calls that do not fit what they call"),
-        ("patchkit contracts -m qwen3-vl-npu -c slime --all", "and those that cannot be told"),
+        ("patchkit contracts -m qwen3-vl-npu -c slime --all", "and those that cannot be decided"),
     ],
     exits={
-        ExitCode.OK: "every call that can be told fits",
+        ExitCode.OK: "every call that can be decided fits",
         ExitCode.FINDING: "calls do not fit, or an entry of the manifest is for nothing",
         ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",

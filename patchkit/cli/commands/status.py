@@ -24,11 +24,11 @@ ExitCodeOption = Annotated[
 # state -> (what it does, what to type)
 _NEXT = {
     "absent": ("make the missing checkouts", "patchkit apply {target}"),
-    "pristine": ("put the patches on", "patchkit apply {target}"),
+    "unpatched": ("put the patches on", "patchkit apply {target}"),
     "edited": ("take edits into the patches", "patchkit refresh {target}"),
-    "ahead": ("take commits into the series", "patchkit refresh {target}"),
+    "extra commits": ("take commits into the series", "patchkit refresh {target}"),
     "conflicted": ("see what waits there", "git status, in the conflicted checkout"),
-    "foreign": ("go back to the stack", "git switch patchkit, in the foreign checkout"),
+    "other branch": ("go back to the stack", "git switch patchkit, in that checkout"),
     "interrupted": ("finish what was interrupted", "patchkit apply {target}"),
 }
 
@@ -41,7 +41,7 @@ _NEXT = {
         ("patchkit status --exit-code --quiet && ./train.sh", "only with what was recorded"),
     ],
     exits={
-        ExitCode.OK: "it could be told, whatever the states are; with --exit-code: all are applied",
+        ExitCode.OK: "shown, whatever the states are; with --exit-code: all are applied",
         ExitCode.FINDING: "with --exit-code: a checkout is not what manifest and lock say",
         ExitCode.BAD_INPUT: "the manifest or the lock cannot be read",
     },
@@ -54,13 +54,13 @@ def status(
 ) -> ExitCode:
     """Show in which state each checkout is.
 
-    pristine: at its base, without patches. applied: at the stack that patchkit made, clean.
-    edited: uncommitted changes. ahead: commits of your own on the stack or in place of it.
-    conflicted: a rebase or merge waits for you. foreign: another branch, or no checkout of
-    patchkit's. interrupted: an apply was killed half-way. absent: no checkout.
+    unpatched: at its base, without patches. applied: at the stack that patchkit made, clean.
+    edited: uncommitted changes. extra commits: commits of your own on the stack or in place of
+    it. conflicted: a bump, rebase or merge waits for you. other branch: another branch, or not a
+    checkout of patchkit's. interrupted: an apply was killed half-way. absent: no checkout.
 
     Looks only; nothing is written and no network is asked. With --exit-code every state but
-    applied (and pristine, of a component without patches) fails, and so does a difference from
+    applied (and unpatched, of a component without patches) fails, and so does a difference from
     the lock.
     """
     from patchkit.ops.status import status_of
@@ -84,11 +84,11 @@ def _render(terminal: Terminal, report: StatusReport) -> None:
 
 def _next_steps(report: StatusReport) -> Iterator[tuple[str, str]]:
     for each in report.components:
-        if each.state.value == "pristine" and not each.patches:
+        if each.state.value == "unpatched" and not each.patches:
             continue  # a component without patches is where it should be
         if each.exit_code is not ExitCode.OK:
             continue  # what is wrong comes first
-        if each.state.value == "foreign" and not each.snapshot.ours:
+        if each.state.value == "other branch" and not each.snapshot.ours:
             yield "rename it, make a checkout", f"patchkit apply -m {report.manifest} --force"
         elif each.snapshot.operation == "bump":
             target = f"-m {report.manifest} -c {each.name}"

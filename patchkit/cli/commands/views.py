@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 #: States of a checkout that holds no stack to compare with.
-_NOTHING = ("absent", "foreign", "interrupted")
+_NOTHING = ("absent", "other branch", "interrupted")
 
 StatOption = Annotated[
     bool, OptionSpec("--stat", help="Only the files, with the number of lines that changed.")
@@ -180,7 +180,7 @@ SpotArgument = Annotated[
         ("patchkit blame workspace/MindSpeed/setup.py:12 -m qwen3-vl-npu", "one line"),
     ],
     exits={
-        ExitCode.OK: "told",
+        ExitCode.OK: "shown",
         ExitCode.BAD_INPUT: "a series or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },

@@ -234,9 +234,7 @@ def _beside(region: Region, three: ThreeWay, *, order: Order) -> RegionResolutio
         return None
     edits = (*_edit(region, _woven(rest, three, order=order)), *moved)
     if moved:
-        return RegionResolution(
-            Rule.MOVED, edits, f"upstream moved its surroundings{_to_lines(moved)}"
-        )
+        return RegionResolution(Rule.MOVED, edits, f"upstream moved its context{_to_lines(moved)}")
     inserts = any(
         own.inserts_only and up.inserts_only and own.start == up.start
         for own in staying

@@ -105,21 +105,21 @@ class StateStyle(Struct, frozen=True):
     means: str
 
 
-_APPLIES = StateStyle("applies", "applies", "✓", ((14, ROW),), "every hunk at its line")
-_OFFSETS = StateStyle("offsets", "offsets", "≈", ((11, ROW),), "applies, at other lines")
-_MERGES = StateStyle("merges", "merges", "~", ((7, ROW),), "a bump carries it by merging")
-_ANEW = StateStyle("anew", "regenerates", "↻", ((4, 8), (11, ROW)), "its recipe regenerates it")
+_APPLIES = StateStyle("applies", "unchanged", "✓", ((14, ROW),), "every hunk at its line")
+_OFFSETS = StateStyle("offsets", "shifted", "≈", ((11, ROW),), "applies, at other lines")
+_MERGES = StateStyle("merges", "merged", "~", ((7, ROW),), "a bump carries it by merging")
+_ANEW = StateStyle("anew", "regenerated", "↻", ((4, 8), (11, ROW)), "its recipe regenerates it")
 _ABSORBED = StateStyle("absorbed", "absorbed", "−", ((0, 4), (16, ROW)), "upstream has it")  # noqa: RUF001
 _EMPTY = StateStyle("empty", "empty", "·", ((18, ROW),), "changes no file")
-_CONFLICTS = StateStyle("conflicts", "conflicts", "✗", ((0, ROW),), "a hunk has no place")
+_CONFLICTS = StateStyle("conflicts", "conflicted", "✗", ((0, ROW),), "a hunk fails")
 _WAITS = StateStyle(
     "empty",
-    "waits",
+    "waiting",
     "◦",
     ((2, 6), (9, 13), (16, ROW)),
     "fails as an earlier patch conflicts",
 )
-_SKIPPED = StateStyle("empty", "not tried", "·", ((18, ROW),), "an earlier patch does not apply")
+_SKIPPED = StateStyle("empty", "skipped", "·", ((18, ROW),), "an earlier patch does not apply")
 
 _LOOKS = {
     Status.UNCHANGED: _APPLIES,
