@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.disk.result_cache import memory_path, recall_as, remember
@@ -19,6 +19,7 @@ from patchkit.drift.drift_report import BrokenContract
 from patchkit.gitcmd.first_parent import Landing, landings
 from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.agreement import (
+    KnownModules,
     Partner,
     agreement_of,
     examine_module,
@@ -74,11 +75,22 @@ def _known_by(place: BrokenCall) -> tuple[str, ...]:
 
 
 class _CallSearch(Struct, frozen=True):
+    """Looks for the commits that broke calls.
+
+    `known` keeps each version of a file parsed once, `looked` what is broken in a module (the last
+    two) with a version of one file (path, blob): several calls there may be broken.
+    """
+
     along: HistoryReader
     component: str
     partners: tuple[Partner, ...]
     given: tuple[str, ...]
     cache: Path
+    known: KnownModules = field(default_factory=KnownModules)
+    trees: dict[str, TreeView] = field(default_factory=dict)
+    looked: dict[tuple[str, str, str, str], frozenset[tuple[str, ...]]] = field(
+        default_factory=dict
+    )
 
     @property
     def own(self) -> Partner:
@@ -86,9 +98,9 @@ class _CallSearch(Struct, frozen=True):
 
     def broken(self, commit: str) -> Iterator[BrokenCall]:
         """The calls that touch the component and do not fit, and that nothing explains."""
-        terrain = TreeView(self.along.reader, tree_of(self.along.reader, commit))
+        terrain = self._tree(commit)
         self.along.contents(e for path, e in terrain.files().items() if self._is_inside(path))
-        found = agreement_of(self.cache, self._with(terrain), self.given)
+        found = agreement_of(self.cache, self._with(terrain), self.given, self.known)
         for partner in self.partners:
             for place in found.found[partner.name].broken:
                 reasons = (absent.name for absent in partner.declared.absent)
@@ -96,11 +108,15 @@ class _CallSearch(Struct, frozen=True):
                 if touches and not any(fnmatchcase(place.target, name) for name in reasons):
                     yield place
 
+    def _tree(self, commit: str) -> TreeView:
+        if commit not in self.trees:
+            self.trees[commit] = TreeView(self.along.reader, tree_of(self.along.reader, commit))
+        return self.trees[commit]
+
     def told(self, place: BrokenCall) -> BrokenContract:
         """A broken call with the commit that broke it, None where one file does not tell."""
-        history, reader = self.along.history, self.along.reader
-        pinned = TreeView(reader, tree_of(reader, history.pin))
-        tip = TreeView(reader, tree_of(reader, history.tip))
+        history = self.along.history
+        pinned, tip = self._tree(history.pin), self._tree(history.tip)
         path = self._path(place, pinned)
         if not path:
             return BrokenContract(place)
@@ -109,14 +125,22 @@ class _CallSearch(Struct, frozen=True):
 
         def is_broken(number: int) -> bool:
             entry = found[number].touches[path]
-            data = contents.get(entry.oid) if entry is not None else None
-            mixed = _OneFileOther(tip, path, entry, data)
-            caller = self._caller(place, mixed)
-            looked = examine_module(self._with(mixed), self.given, place.component, caller)
-            return _known_by(place) in map(_known_by, looked.broken)
+            key = path, entry.oid if entry is not None else "", place.component, place.path
+            if key not in self.looked:
+                data = contents.get(entry.oid) if entry is not None else None
+                mixed = _OneFileOther(tip, path, entry, data)
+                self.looked[key] = self._broken_in(place, mixed)
+            return _known_by(place) in self.looked[key]
 
         broke = _first(found, is_broken)
         return BrokenContract(place, landed(history, broke.commit) if broke is not None else None)
+
+    def _broken_in(self, place: BrokenCall, mixed: TreeView) -> frozenset[tuple[str, ...]]:
+        """What is broken in the module that a place is in, with another version of one file."""
+        caller = self._caller(place, mixed)
+        partners = self._with(mixed)
+        looked = examine_module(partners, self.given, place.component, caller, self.known)
+        return frozenset(map(_known_by, looked.broken))
 
     def _with(self, terrain: TreeView) -> tuple[Partner, ...]:
         return tuple(

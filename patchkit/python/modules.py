@@ -5,6 +5,7 @@ bound to; nothing is imported or run.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
@@ -154,7 +155,8 @@ Read = Callable[[str], bytes | None]
 class Module(Struct, frozen=True, eq=False):
     """A module; `path` is "" for a folder without `__init__.py`, `tree` names where it is from.
 
-    `problem` says why it could not be read: then nothing is known of its names.
+    `problem` says why it could not be read: then nothing is known of its names. `rebinds`: it may
+    bind names where `read_namespace` does not look (walrus, patterns), or by `global`.
     """
 
     name: str
@@ -164,6 +166,7 @@ class Module(Struct, frozen=True, eq=False):
     syntax: ast.Module
     problem: str = ""
     tree: str = ""
+    rebinds: bool = False
 
     def absolute(self, imported: Imported) -> str:
         """The module that an import in this module names, "" if it leads out of the packages."""
@@ -176,14 +179,27 @@ class Module(Struct, frozen=True, eq=False):
         return ".".join([*parts[:kept], *([imported.module] if imported.module else [])])
 
 
+#: Modules of one tree by name, path and contents.
+ParsedModules = dict[tuple[str, str, bytes | None], Module]
+
+
 class Modules:
     """The modules below a folder of a tree (`root`, "" for the whole), by dotted name.
 
-    `tree` is a name for the tree, where modules of several are looked at.
+    `tree` is a name for the tree, where modules of several are looked at. `parsed` keeps what was
+    parsed by name, path and contents, for versions of one tree.
     """
 
-    def __init__(self, paths: Iterable[str], read: Read, root: str = "", tree: str = "") -> None:
+    def __init__(
+        self,
+        paths: Iterable[str],
+        read: Read,
+        root: str = "",
+        tree: str = "",
+        parsed: ParsedModules | None = None,
+    ) -> None:
         self._read = read
+        self._parsed = parsed if parsed is not None else {}
         self.tree = tree
         self._prefix = f"{root}/" if root else ""
         self._files = frozenset(path for path in paths if path.endswith(".py"))
@@ -229,8 +245,11 @@ class Modules:
             return None
         if not path:
             return Module(name, "", True, Namespace(), ast.Module([], []), tree=self.tree)
-        is_package = path.endswith("/__init__.py")
-        return _parsed(name, path, self._read(path), is_package, self.tree)
+        key = name, path, self._read(path)
+        if key not in self._parsed:
+            is_package = path.endswith("/__init__.py")
+            self._parsed[key] = _parsed(*key, is_package, self.tree)
+        return self._parsed[key]
 
 
 class JoinedModules(Modules):
@@ -308,7 +327,14 @@ def _slashes(path: str) -> Iterable[int]:
 
 def _parsed(name: str, path: str, data: bytes | None, is_package: bool, tree: str = "") -> Module:
     syntax, problem = parse_python(data)
-    return Module(name, path, is_package, read_namespace(syntax.body), syntax, problem, tree)
+    names = read_namespace(syntax.body)
+    rebinds = data is not None and _REBINDS.search(data) is not None
+    return Module(name, path, is_package, names, syntax, problem, tree, rebinds)
+
+
+_REBINDS = re.compile(
+    rb":=|^[ \t\f]*(?:match|case|global|nonlocal)\b|[;:][ \t]*(?:global|nonlocal)\b", re.M
+)
 
 
 def parse_python(data: bytes | None) -> tuple[ast.Module, str]:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.disk.result_cache import memory_path, recall_as, remember
@@ -22,7 +22,7 @@ from patchkit.manifest.values import AbsentTarget, Contracts, DeclaredCall, Inst
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.text import counted
 from patchkit.python.inference import Values
-from patchkit.python.modules import JoinedModules, Module, Modules
+from patchkit.python.modules import JoinedModules, Module, Modules, ParsedModules
 from patchkit.python.resolve import Resolver
 
 #: Raise it when the same trees could come to something else.
@@ -64,12 +64,37 @@ class ComponentAgreement(Struct, frozen=True):
     unmatched: tuple[DeclaredCall, ...] = ()
 
 
-def agreement_of(cache: Path, partners: Sequence[Partner], given: Collection[str]) -> Agreement:
+class KnownModules(Struct, frozen=True):
+    """Modules of trees that were looked at, for versions of them in which most files are the same.
+
+    `trees` has the last tree of each component, `parsed` all its modules by their contents.
+    """
+
+    trees: dict[str, tuple[TreeView, Modules]] = field(default_factory=dict)
+    parsed: dict[str, ParsedModules] = field(default_factory=dict)
+
+    def of(self, partner: Partner) -> Modules:
+        """The modules of a component's tree."""
+        name, tree = partner.name, partner.tree
+        known = self.trees.get(name)
+        if known is None or known[0] is not tree:
+            parsed = self.parsed.setdefault(name, {})
+            modules = Modules(tree.files(), tree.data, partner.declared.root, name, parsed)
+            self.trees[name] = known = (tree, modules)
+        return known[1]
+
+
+def agreement_of(
+    cache: Path,
+    partners: Sequence[Partner],
+    given: Collection[str],
+    known: KnownModules | None = None,
+) -> Agreement:
     """See `examine_partners`; kept below the cache folder, since it follows from the trees."""
     path = memory_path(cache, "contracts", facts_of(partners, given))
     kept = recall_as(path, Agreement)
     if kept is None:
-        kept = examine_partners(partners, given)
+        kept = examine_partners(partners, given, known)
         remember(path, to_builtins(kept))
     return kept
 
@@ -123,13 +148,15 @@ def explain(
     )
 
 
-def examine_partners(partners: Sequence[Partner], given: Collection[str]) -> Agreement:
+def examine_partners(
+    partners: Sequence[Partner], given: Collection[str], known: KnownModules | None = None
+) -> Agreement:
     """Look at every module that the entries load, or at all where no component has entries.
 
     `given` are the first names of packages that requirements bring; with entries, imports of others
     are told.
     """
-    together = _Together.of(partners, given)
+    together = _Together.of(partners, given, known or KnownModules())
     everything = dict(_all_modules(partners, together.trees))
     globs = [glob for each in partners for glob in each.declared.entries]
     entries = [name for name in everything if any(fnmatchcase(name, glob) for glob in globs)]
@@ -147,10 +174,10 @@ def examine_partners(partners: Sequence[Partner], given: Collection[str]) -> Agr
 
 
 def examine_module(
-    partners: Sequence[Partner], given: Collection[str], tree: str, name: str
+    partners: Sequence[Partner], given: Collection[str], tree: str, name: str, known: KnownModules
 ) -> Examined:
     """Look at one module of one component; nothing is found if it is not there."""
-    together = _Together.of(partners, given)
+    together = _Together.of(partners, given, known)
     module = together.resolver.modules.module(name)
     if module is None or module.tree != tree:
         return Examined()
@@ -167,11 +194,10 @@ class _Together(Struct, frozen=True):
     examiners: Mapping[str, Examiner]
 
     @classmethod
-    def of(cls, partners: Sequence[Partner], given: Collection[str]) -> _Together:
-        trees = {
-            each.name: Modules(each.tree.files(), each.tree.data, each.declared.root, each.name)
-            for each in partners
-        }
+    def of(
+        cls, partners: Sequence[Partner], given: Collection[str], known: KnownModules
+    ) -> _Together:
+        trees = {each.name: known.of(each) for each in partners}
         modules = JoinedModules([(trees[each.name], each.declared.packages) for each in partners])
         values = Values(Resolver(modules))
         assume = {each.name: _assumed(each.declared) for each in partners}

@@ -218,7 +218,7 @@ class Traversal(Struct, frozen=True):
             *filter(None, arguments.kw_defaults),
         ):
             yield from self._expression(each, spot)
-        scope = NameScope(spot.scope.module, node, owner, spot.scope, self._hidden(node))
+        scope = NameScope(spot.scope.module, node, owner, spot.scope, self._hidden(spot, node))
         # what is caught around a definition is not caught around its calls
         inner = UseSpot(scope, _dotted(spot.within, node.name), late=True)
         yield from self._block(node.body, inner)
@@ -238,8 +238,10 @@ class Traversal(Struct, frozen=True):
             else:
                 yield from self._statement(statement, own)
 
-    def _hidden(self, node: FunctionNode) -> frozenset[str]:
+    def _hidden(self, spot: UseSpot, node: FunctionNode) -> frozenset[str]:
         """Names that the function binds where `read_namespace` does not look: walrus, patterns."""
+        if not spot.scope.module.rebinds:
+            return frozenset()
         known = self.conditions.values.local_names(node).names
         names: set[str] = set()
         for each in ast.walk(node):
