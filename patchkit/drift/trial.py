@@ -21,6 +21,7 @@ from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.trees import TreeView
 from patchkit.model.objects import SUBMODULE_MODE
 from patchkit.recipes.generate import Generator
+from patchkit.stack.build import series_paths
 from patchkit.upstream.history import Bring, HistoryReader, tree_of
 
 
@@ -49,7 +50,8 @@ class Trial(Struct, frozen=True):
         history = along.history
         generator = Generator(series.recipes)
         repository = history.repository
-        between = Between(repository, history.pin, commit, lambda: repository, along.bring)
+        paths = series_paths(series.patches)
+        between = Between(repository, history.pin, commit, lambda: repository, along.bring, paths)
         try:
             if series.recipes:
                 tree = tree_of(along.reader, commit)

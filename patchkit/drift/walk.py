@@ -22,7 +22,7 @@ from patchkit.gitcmd.first_parent import Commit, Landing, entries_at, landings_i
 from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
 from patchkit.recipes.rule import Recipe
-from patchkit.stack.build import SeriesPatch, patch_changes
+from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
 from patchkit.upstream.history import HistoryReader, blobs_of
 
 #: So many commits' versions of files are in memory together.
@@ -110,7 +110,7 @@ class Walker:
     ) -> None:
         history, patches = along.history, series.patches
         changes = [change for patch in patches for change in patch_changes(patch)]
-        paths = sorted({p for c in changes for p in (c.old_path, c.new_path) if p is not None})
+        paths = series_paths(patches)
         added = [str(c.new_path) for c in changes if c.old_path is None]
         at_pin = entries_at(history.repository, history.pin, paths)
         along.bring(blobs_of(at_pin.values()))

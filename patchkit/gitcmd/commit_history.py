@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from msgspec import Struct, field
 
+from patchkit.gitcmd.first_parent import Commit, LoggedCommit, read_log
 from patchkit.gitcmd.object_reader import reading
-from patchkit.gitcmd.repository import Repository
+from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
 from patchkit.model.names import short_id
 from patchkit.model.objects import decode_path, lines_of
@@ -21,6 +22,8 @@ from patchkit.model.objects import decode_path, lines_of
 # Commits that touch the paths asked for; further back nobody made a patch for today's pin.
 _COMMITS = "4000"
 _FAILS = (0, 1, 128)
+# So many renames of one file are followed.
+_STEPS = 5
 
 
 class Rename(Struct, frozen=True):
@@ -38,28 +41,31 @@ class Match(Struct, frozen=True):
     matches: int
 
 
-class _Touch(Struct, frozen=True):
-    path: str
-    old: str
-    new: str
+def find_rename(repository: Repository, commit: str, path: str) -> Rename | None:
+    """How the file `path`, gone at `commit`, left; follows several renames of it."""
+
+    def deleted_by(name: str) -> str:
+        arguments = ["log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", commit]
+        done = repository.git("--literal-pathspecs", *arguments, "--", name, accept=_FAILS)
+        return done.out.decode().strip()
+
+    return _chained(path, deleted_by, lambda each: _renames_in(repository, each))
 
 
-def find_rename(
-    repository: Repository,
-    commit: str,
+def _chained(
     path: str,
-    bring: Callable[[Iterable[str]], object] = frozenset,
+    deleted_by: Callable[[str], str],
+    renames_in: Callable[[str], Mapping[str, str]],
 ) -> Rename | None:
-    """How the file `path`, gone at `commit`, left; follows several renames of it.
-
-    `bring` is called with the blobs that have to be compared.
-    """
+    """The last of the renames that follow each other, each in the commit that deleted the file."""
     found: Rename | None = None
-    for _ in range(5):
-        step = _one_rename(repository, commit, found.path if found else path, bring)
-        if step is None or (found is not None and step.commit == found.commit):
+    for _ in range(_STEPS):
+        name = found.path if found is not None else path
+        commit = deleted_by(name)
+        home = renames_in(commit).get(name) if commit else None
+        if home is None or (found is not None and commit == found.commit):
             break
-        found = step
+        found = Rename(commit, home)
     return found
 
 
@@ -72,7 +78,9 @@ def best_match(
     best: tuple[int, str] | None = None
     for tip in tips:
         state = _blobs_at(repository, tip, wanted)
-        for commit, matches in _matches(_touches(repository, tip, wanted), wanted, state):
+        options = ["--first-parent", "-m", "-n", _COMMITS]
+        rows = read_log(repository, options, [tip], list(wanted), accept=_FAILS)[::-1]
+        for commit, matches in _matches(rows, wanted, state):
             if matches and (best is None or matches >= best[0]):
                 best = (matches, commit)
     if best is None:
@@ -81,24 +89,17 @@ def best_match(
     return Match(best[1], subject.decode("utf-8", "replace").strip(), best[0])
 
 
-def _one_rename(
-    repository: Repository, tip: str, path: str, bring: Callable[[Iterable[str]], object]
-) -> Rename | None:
-    arguments = ["log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", tip, "--", path]
-    done = repository.git("--literal-pathspecs", *arguments, accept=_FAILS)
-    commit = done.out.decode().strip()
-    if not commit:
-        return None
-    bring(_moved_blobs(repository, commit))
-    raw = repository.git(
-        "diff-tree", "-r", "-z", "-M40%", "-l5000", "--diff-filter=R", commit, accept=_FAILS
-    ).out
-    fields = raw.decode("utf-8", "surrogateescape").split("\0")
-    # after the commit's own id: ":modes ids R<score>", old path, new path
-    for at, each in enumerate(fields):
-        if each.startswith(":") and len(fields) > at + 2 and fields[at + 1] == path:
-            return Rename(commit, fields[at + 2])
-    return None
+def _renames_in(repository: Repository, commit: str) -> dict[str, str]:
+    """Old path -> new one of the files that a commit moved."""
+    options = ["-r", "-z", "--no-commit-id", "-M40%", "-l5000", "--diff-filter=R", "--name-status"]
+    done = repository.git("diff-tree", *options, commit, accept=_FAILS)
+    return _renames(done.out)
+
+
+def _renames(out: bytes) -> dict[str, str]:
+    """Old path -> new one, of `diff-tree -z --name-status`: status, old, new."""
+    names = [decode_path(each) for each in out.split(b"\0")]
+    return {names[at + 1]: names[at + 2] for at in range(0, len(names) - 2, 3)}
 
 
 def _moved_blobs(repository: Repository, commit: str) -> Iterator[str]:
@@ -108,47 +109,6 @@ def _moved_blobs(repository: Repository, commit: str) -> Iterator[str]:
     rows = (row[1:].decode().split() for row in out.split(b"\0") if row.startswith(b":"))
     for _, _, old, new, status in rows:
         yield old if status == "D" else new
-
-
-def _touches(
-    repository: Repository, tip: str, paths: Mapping[str, str]
-) -> list[tuple[str, list[_Touch]]]:
-    """(commit, what it does to the paths), oldest first, along first parents."""
-    done = repository.git(
-        "--literal-pathspecs",
-        "log",
-        "--first-parent",
-        "-m",
-        "--raw",
-        "--no-abbrev",
-        "--no-renames",
-        "-z",
-        "--format=%x00commit %H",
-        "-n",
-        _COMMITS,
-        tip,
-        "--",
-        *paths,
-        accept=_FAILS,
-    )
-    return list(_parse_log(done.out))[::-1] if done.code == 0 else []
-
-
-def _parse_log(out: bytes) -> Iterator[tuple[str, list[_Touch]]]:
-    commit, touches = "", list[_Touch]()
-    fields = iter(out.split(b"\0"))
-    for each in fields:
-        text = each.strip(b"\n")
-        if text.startswith(b"commit "):
-            if commit:
-                yield commit, touches
-            commit, touches = text[7:].decode(), []
-        elif text.startswith(b":"):
-            row = text.split()
-            path = decode_path(next(fields, b""))
-            touches.append(_Touch(path, row[2].decode(), row[3].decode()))
-    if commit:
-        yield commit, touches
 
 
 def _blobs_at(repository: Repository, tip: str, paths: Iterable[str]) -> dict[str, str]:
@@ -161,59 +121,46 @@ def _blobs_at(repository: Repository, tip: str, paths: Iterable[str]) -> dict[st
 
 
 def _matches(
-    log: Sequence[tuple[str, list[_Touch]]], wanted: Mapping[str, str], state: dict[str, str]
+    log: Sequence[LoggedCommit], wanted: Mapping[str, str], state: dict[str, str]
 ) -> Iterator[tuple[str, int]]:
-    for _, touches in reversed(log):
-        state.update((touch.path, touch.old) for touch in touches)  # the oldest is put last
-    for commit, touches in log:
-        state.update((touch.path, touch.new) for touch in touches)
-        yield commit, sum(state.get(path, "-").startswith(blob) for path, blob in wanted.items())
+    for row in reversed(log):  # the oldest is put last
+        state.update((path, old or ZERO) for path, old in row.before.items())
+    for row in log:
+        state.update((p, entry.oid if entry else ZERO) for p, entry in row.touches.items())
+        yield row.id, sum(state.get(path, "-").startswith(blob) for path, blob in wanted.items())
 
 
 # The commits of a range that touched certain lines of a file: named beside a conflict.
 
 
-_MOST_TOUCHES = "300"  # commits that touch one file
-_NOTHING = "0" * 40
+_MOST_BROUGHT = 300  # versions of one file are fetched to be read
 
 
 class Touch(Struct, frozen=True):
-    """A commit that changed a file, from blob `old` to `new` (None: no file there).
+    """A commit that changed a file."""
 
-    `told` is the commit as people name it: id, date, author, subject.
-    """
-
-    told: str
+    commit: Commit
+    #: The blob before it; None: no file there.
     old: str | None
+    #: The blob after it; None: it deleted the file.
     new: str | None
+
+    @property
+    def name(self) -> str:
+        """The commit as "ID subject"."""
+        return f"{short_id(self.commit.id)} {self.commit.subject}"
+
+    @property
+    def told(self) -> str:
+        """The commit with its date and author."""
+        commit = self.commit
+        day = commit.date[:10]
+        return f"{short_id(commit.id)} {day} {commit.author}: {commit.subject}"
 
     @property
     def blobs(self) -> tuple[str, ...]:
         """The blobs that are there."""
         return tuple(each for each in (self.old, self.new) if each is not None)
-
-
-def touches_of(repository: Repository, old: str, new: str, path: str) -> tuple[Touch, ...]:
-    """The commits from `old` (exclusive) to `new` that changed a file, newest first.
-
-    Nothing where that stretch of history is not here.
-    """
-    done = repository.git(
-        *(
-            "--literal-pathspecs",
-            "log",
-            "-n",
-            _MOST_TOUCHES,
-            "--raw",
-            "--no-abbrev",
-            "--no-renames",
-        ),
-        *("--format=%x00%H %as %an: %s", f"{old}..{new}"),
-        *("--", path),
-        accept=_FAILS,
-    )
-    text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
-    return tuple(_parse(text))
 
 
 def that_touched(
@@ -236,43 +183,59 @@ def that_touched(
     return tuple(each for each in known if changed(each) & wanted)
 
 
-def _parse(text: str) -> Iterator[Touch]:
-    for block in text.split("\0")[1:]:
-        told, _, rest = block.partition("\n")
-        commit, _, words = told.partition(" ")
-        row = next((line.split() for line in lines_of(rest) if line.startswith(":")), None)
-        if row is not None:
-            old, new = (None if oid == _NOTHING else oid for oid in row[2:4])
-            yield Touch(f"{short_id(commit)} {words}", old, new)
+# The history between two commits, as carrying asks it. One raw walk names the commits and blobs of
+# all files that are asked about; which of them touched a line follows from the blobs, as `git log
+# -S` has it: the line's text occurs more or less often after a commit than before. Nothing is
+# walked before it is wanted. Without that part of the history the answer is "unknown". So it is for
+# a root commit, and for one at which a shallow repository was cut off: these seem to have added
+# every file.
+# The commits may come from another repository than the files.
 
 
-# The history between two commits, as carrying asks it. Every answer costs a git process, so nothing
-# is asked before it is wanted, and each only once. Without that part of the history the answer is
-# "unknown". So it is for a root commit, and for one at which a shallow repository was cut off:
-# these seem to have added every file. The commits may come from another repository than the files.
-
-
-_SHOWN = "3"  # commits that changed a file
+_SHOWN = 3  # commits that changed a file
 _MOST = 0.5  # of a folder's files must have gone to one other folder
 
 
 class Between(Struct):
-    """The range of commits from `old` (exclusive) to `new`.
-
-    `repository` has these two. `history` gives the one that has those in between, by default the
-    same; it is called when that is first asked for. `bring` brings blobs there.
-    """
+    """The range of commits from `old` (exclusive) to `new`; `repository` has these two."""
 
     repository: Repository
     old: str
     new: str
+    #: Gives the repository with the commits in between, when first asked for; None: the same.
     history: Callable[[], Repository] | None = None
+    #: Brings blobs there.
     bring: Callable[[Iterable[str]], object] = frozenset
+    #: The files that will be asked about: all are looked for in one walk.
+    paths: Collection[str] = ()
     _past: Repository | None = None
     _direct: dict[str, str] | None = None
     _known: dict[str, str | None] = field(default_factory=dict)
-    _commits: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
-    _brought: set[str] = field(default_factory=set)
+    _moved: dict[str, dict[str, str]] = field(default_factory=dict)
+    _touches: dict[str, tuple[Touch, ...]] = field(default_factory=dict)
+    #: The versions of one file, the last that was asked about.
+    _read: tuple[str, dict[str, bytes] | None] = ("", None)
+
+    def touches(self, path: str) -> tuple[Touch, ...]:
+        """The commits that changed a file, newest first; none where that history is not here."""
+        if path not in self._touches:
+            asked = {path, *self.paths} - self._touches.keys()
+            self._touches |= self._walk(asked)
+        return self._touches[path]
+
+    def _walk(self, paths: Collection[str]) -> dict[str, tuple[Touch, ...]]:
+        past = self._with_past()
+        cut = shallow_commits(past.git_dir)
+        found: dict[str, list[Touch]] = {path: [] for path in paths}
+        for row in read_log(past, [], [f"{self.old}..{self.new}"], sorted(paths), accept=_FAILS):
+            if row.parent and row.id not in cut:
+                commit = row.commit
+                for path, entry in row.touches.items():
+                    if path not in found:  # a folder stood where a file is asked for
+                        continue
+                    new = entry.oid if entry is not None else None
+                    found[path].append(Touch(commit, row.before[path], new))
+        return {path: tuple(each) for path, each in found.items()}
 
     def renamed(self, path: str) -> str | None:
         """Where a file of the old commit is at the new one.
@@ -300,7 +263,7 @@ class Between(Struct):
 
     def deleted_by(self, path: str) -> str:
         """The last commit that deleted the file, as "ID subject"; "" if unknown."""
-        return next(iter(self._log("-1", "--no-renames", "--diff-filter=D", path=path)), "")
+        return next((each.name for each in self.touches(path) if each.new is None), "")
 
     def removed_by(self, path: str, line: bytes) -> str:
         """The last commit that took the line out of the file, as "ID subject"; "" if unknown."""
@@ -322,16 +285,32 @@ class Between(Struct):
 
     def changed_by(self, path: str) -> tuple[str, ...]:
         """The last commits that changed the file, newest first, as "ID subject"."""
-        return self._log("-n", _SHOWN, "--no-renames", path=path)
+        return tuple(each.name for each in self.touches(path)[:_SHOWN])
 
     def _touching(self, path: str, line: bytes) -> tuple[str, ...]:
         """The commits that put the line in or took it out, newest first."""
-        text = line.strip().decode("utf-8", "surrogateescape")
-        if text and self.history is not None and path not in self._brought:
-            self._brought.add(path)
-            touches = touches_of(self._with_past(), self.old, self.new, path)
-            self.bring(blob for each in touches for blob in each.blobs)
-        return self._log("--no-renames", f"-S{text}", path=path) if text else ()
+        text = line.strip()
+        texts = self._versions(path) if text else None
+        if texts is None:
+            return ()
+        counts = {oid: data.count(text) for oid, data in texts.items()}
+        return tuple(
+            each.name
+            for each in self.touches(path)
+            if counts.get(each.old or "", 0) != counts.get(each.new or "", 0)
+        )
+
+    def _versions(self, path: str) -> dict[str, bytes] | None:
+        """All versions of a file by their blobs; None where one cannot be had."""
+        if self._read[0] != path:
+            touches = self.touches(path)
+            if self.history is not None:
+                self.bring(oid for each in touches[:_MOST_BROUGHT] for oid in each.blobs)
+            oids = {oid for each in touches for oid in each.blobs}
+            with reading(self._with_past()) as reader:
+                found = reader.read_present(oids)
+            self._read = path, (found if found.keys() == oids else None)
+        return self._read[1]
 
     def _with_past(self) -> Repository:
         """The repository that has the commits in between, if there is one."""
@@ -345,39 +324,23 @@ class Between(Struct):
         return self._direct
 
     def _compare(self) -> dict[str, str]:
-        done = self.repository.git(
-            *("diff-tree", "-r", "-z", "-M50%", "-l5000", "--diff-filter=R", "--name-status"),
-            *(self.old, self.new),
-            accept=_FAILS,
-        )
-        fields = done.out.split(b"\0")
-        names = [decode_path(each) for each in fields]
-        return {names[at + 1]: names[at + 2] for at in range(0, len(names) - 2, 3)}
+        options = ["-r", "-z", "-M50%", "-l5000", "--diff-filter=R", "--name-status"]
+        done = self.repository.git("diff-tree", *options, self.old, self.new, accept=_FAILS)
+        return _renames(done.out)
 
     def _by_chain(self, path: str) -> str | None:
-        found = find_rename(self._with_past(), self.new, path, self.bring)
+        found = _chained(path, self._deletion, self._renames_in)
         return found.path if found is not None and self._has(self.new, found.path) else None
 
     def _has(self, commit: str, path: str) -> bool:
         return self.repository.resolve(f"{commit}:{path}") is not None
 
-    def _log(self, *options: str, path: str) -> tuple[str, ...]:
-        key = (*options, path)
-        if key not in self._commits:
+    def _deletion(self, path: str) -> str:
+        return next((each.commit.id for each in self.touches(path) if each.new is None), "")
+
+    def _renames_in(self, commit: str) -> dict[str, str]:
+        if commit not in self._moved:
             past = self._with_past()
-            done = past.git(
-                *("--literal-pathspecs", "log", "--format=%H %P%x00%s", *options),
-                *(f"{self.old}..{self.new}", "--", path),
-                accept=_FAILS,
-            )
-            text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
-            cut = shallow_commits(past.git_dir)
-            rows = [line.partition("\0")[::2] for line in lines_of(text)]
-            known = ((ids.split(), subject) for ids, subject in rows)
-            # the first id is the commit's own, the others its parents'
-            self._commits[key] = tuple(
-                f"{short_id(ids[0])} {subject}"
-                for ids, subject in known
-                if len(ids) > 1 and ids[0] not in cut
-            )
-        return self._commits[key]
+            self.bring(_moved_blobs(past, commit))
+            self._moved[commit] = _renames_in(past, commit)
+        return self._moved[commit]

@@ -119,11 +119,9 @@ def landings_inside(
     """
     if not merge.merges or not paths:
         return ()
-    log = ["log", "--no-merges", "--topo-order", "--reverse", "--raw", "--no-abbrev"]
-    log += ["--no-renames", "--no-show-signature", "--encoding=UTF-8", "-z", f"--format={_FORM}"]
+    options = ["--no-merges", "--topo-order", "--reverse"]
     span = [merge.commit.id, f"^{merge.parent}"]
-    out = repository.git("--literal-pathspecs", *log, *span, "--", *paths).out
-    return tuple(map(_landing, map(_parse, _rows(out))))
+    return tuple(map(_landing, read_log(repository, options, span, paths)))
 
 
 def versions(repository: Repository, tip: str, path: str, limit: int) -> tuple[Landing, ...]:
@@ -131,10 +129,8 @@ def versions(repository: Repository, tip: str, path: str, limit: int) -> tuple[L
 
     None where the history is not here, or ends before.
     """
-    log = ["log", "--first-parent", "-m", "--raw", "--no-abbrev", "--no-renames", "-z"]
-    log += ["--no-show-signature", "--encoding=UTF-8", f"--format={_FORM}", f"--max-count={limit}"]
-    done = repository.git("--literal-pathspecs", *log, tip, "--", path, accept=(0, 128))
-    rows = map(_parse, _rows(done.out)) if done.code == 0 else ()
+    options = ["--first-parent", "-m", f"--max-count={limit}"]
+    rows = read_log(repository, options, [tip], [path], accept=(0, 128))
     return tuple(_landing(row) for row in rows if path in row.touches)
 
 
@@ -146,7 +142,7 @@ def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[str, Co
     arguments = ["log", "--no-walk=unsorted", "--no-show-signature", "--encoding=UTF-8", "--stdin"]
     stdin = "".join(f"{each}\n" for each in wanted).encode()
     out = repository.git(*arguments, f"--format={_FORM}", stdin=stdin).out
-    return {row.id: _commit(row) for row in map(_parse, _rows(out))}
+    return {row.id: row.commit for row in map(_parse, _rows(out))}
 
 
 def entries_at(repository: Repository, revision: str, paths: Collection[str]) -> Entries:
@@ -194,14 +190,45 @@ def missing_blobs(repository: Repository, blobs: Iterable[str]) -> frozenset[str
     return frozenset(row[0] for row in rows if row[-1] == "missing")
 
 
-class _Row(Struct, frozen=True):
-    """A commit as git's log tells it."""
+class LoggedCommit(Struct, frozen=True):
+    """A commit of git's log, with what it does to the paths that were asked for."""
 
     id: str
+    #: The first parent, "" for none.
     parent: str
+    #: Date, author and subject as git has them.
     facts: Sequence[bytes]
+    #: What stands at each path afterwards, None for nothing.
     touches: dict[str, TreeEntry | None]
+    #: The blob that stood at each path before, None for nothing.
+    before: dict[str, str | None]
     merges: bool
+
+    @property
+    def commit(self) -> Commit:
+        """The commit itself."""
+        date, author, subject = self.facts
+        return Commit(self.id, _iso(date), _text(author), _text(subject))
+
+
+def read_log(
+    repository: Repository,
+    options: Sequence[str],
+    span: Sequence[str],
+    paths: Collection[str],
+    *,
+    accept: tuple[int, ...] = (0,),
+) -> list[LoggedCommit]:
+    """The commits of a span that change `paths`, in git's order, newest first unless told.
+
+    One git process for all paths; nothing where git fails with a code of `accept`.
+    """
+    if not paths:
+        return []
+    log = ["log", "--raw", "--no-abbrev", "--no-renames", "-z", f"--format={_FORM}"]
+    log += ["--no-show-signature", "--encoding=UTF-8", *options, *span, "--", *paths]
+    done = repository.git("--literal-pathspecs", *log, accept=accept)
+    return list(map(_parse, _rows(done.out))) if done.code == 0 else []
 
 
 def _rows(out: bytes) -> list[bytes]:
@@ -209,36 +236,31 @@ def _rows(out: bytes) -> list[bytes]:
     return out.split(b"\0/")[1:]
 
 
-def _parse(row: bytes) -> _Row:
+def _parse(row: bytes) -> LoggedCommit:
     # the id and four facts, then pairs of ":modes ids status" and path
     name, parents, date, author, subject, *rest = row.split(b"\0")
     touches: dict[str, TreeEntry | None] = {}
+    before: dict[str, str | None] = {}
     fields = iter(rest)
     for field in fields:
         facts = field.lstrip(b"\n")
         if facts:
-            touches[decode_path(next(fields))] = _entry_after(facts)
-    return _Row(
+            path = decode_path(next(fields))
+            _, mode, old, new, _ = facts[1:].decode().split()
+            touches[path] = None if new == ZERO else TreeEntry(int(mode, 8), new)
+            before[path] = None if old == ZERO else old
+    return LoggedCommit(
         name.decode(),
         parents[:40].decode(),
         (date, author[1:], subject[1:]),
         touches,
+        before,
         b" " in parents,
     )
 
 
-def _landing(row: _Row) -> Landing:
-    return Landing(_commit(row), row.parent, row.touches, row.merges)
-
-
-def _commit(row: _Row) -> Commit:
-    date, author, subject = row.facts
-    return Commit(row.id, _iso(date), _text(author), _text(subject))
-
-
-def _entry_after(facts: bytes) -> TreeEntry | None:
-    _, mode, _, oid, _ = facts[1:].split()
-    return None if oid.decode() == ZERO else TreeEntry(int(mode, 8), oid.decode())
+def _landing(row: LoggedCommit) -> Landing:
+    return Landing(row.commit, row.parent, row.touches, row.merges)
 
 
 def _iso(seconds: bytes) -> str:

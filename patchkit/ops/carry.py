@@ -34,7 +34,7 @@ from patchkit.model.objects import Base, encode_path
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Identity
 from patchkit.model.series_file import parse_series
-from patchkit.stack.build import SeriesPatch, Stack, build_stack
+from patchkit.stack.build import SeriesPatch, Stack, build_stack, series_paths
 from patchkit.stack.patch_files import (
     CommitChange,
     OriginalFile,
@@ -96,7 +96,7 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
     patches = _load(wish)
     if wish.out is not None and wish.out.exists() and any(wish.out.iterdir()):
         raise UsageError(f"{wish.out} is not empty", hint="name a new folder")
-    past = Between(repository, bases[0].commit, bases[1].commit)
+    past = Between(repository, bases[0].commit, bases[1].commit, paths=series_paths(patches))
     with overlay(repository) as trial, reading(trial) as reader:
         first = wish.first is Precedence.PATCH
         if wish.first is Precedence.AUTO:

@@ -6,7 +6,7 @@ carrying and for the commits that are named beside a conflict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from patchkit.carry.carried import CarryReport
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
-from patchkit.gitcmd.commit_history import Between, that_touched, touches_of
+from patchkit.gitcmd.commit_history import Between, that_touched
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
@@ -62,6 +62,7 @@ from patchkit.refresh.conflict import (
     new_resolutions,
 )
 from patchkit.refresh.draft import Draft
+from patchkit.stack.build import series_paths
 from patchkit.upstream.history import History, bring_blobs, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace import CheckoutState
@@ -85,16 +86,22 @@ class UpstreamPast(Struct):
     component: Component
     old: str
     progress: Progress
+    #: The files that the patches name.
+    paths: Sequence[str] = ()
     unknown: str = ""
     _hint: str = ""
     _history: History | None = None
     _asked: bool = False
+    _between: Between | None = None
 
     def past(self) -> Between:
         """What happened in between, for the carry engine; it goes without where it must."""
-        cache = self.store.repository(self.component)
-        new = self.store.base(self.component, self.progress).commit
-        return Between(cache, self.old, new, self._repository, self.bring)
+        if self._between is None:
+            cache = self.store.repository(self.component)
+            new = self.store.base(self.component, self.progress).commit
+            paths = self.paths
+            self._between = Between(cache, self.old, new, self._repository, self.bring, paths)
+        return self._between
 
     def history(self) -> History | None:
         """The history; None where there is none, or it cannot be had."""
@@ -149,7 +156,7 @@ def with_upstream(conflict: Conflict, upstream: UpstreamPast) -> Conflict:
 
 def _named(file: ConflictedFile, history: History, upstream: UpstreamPast) -> ConflictedFile:
     repository = history.repository
-    touches = touches_of(repository, history.pin, history.tip, file.path)
+    touches = upstream.past().touches(file.path)
     if file.lines:
         upstream.bring(oid for each in touches for oid in each.blobs)
         touches = that_touched(repository, touches, file.lines) or touches
@@ -252,7 +259,8 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     # a patch is left out only where `undo` can bring it back: it knows by the checkout
     may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
     home, patches = found.project.home, found.series.patches
-    upstream = UpstreamPast(carry.store, carry.component, carry.old, carry.progress)
+    paths = series_paths([each.series_patch for each in patches])
+    upstream = UpstreamPast(carry.store, carry.component, carry.old, carry.progress, paths)
     past = upstream.past()
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old), found.base)

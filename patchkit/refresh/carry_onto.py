@@ -25,7 +25,7 @@ from patchkit.refresh.patch_plan import (
     commit_changes,
     plan_patches,
 )
-from patchkit.stack.build import build_stack
+from patchkit.stack.build import build_stack, series_paths
 from patchkit.stack.series import LoadedPatch
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def draft_carry(
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
-    past = past or Between(repository, old_base.commit, new_base.commit)
+    past = past or Between(repository, old_base.commit, new_base.commit, paths=series_paths(series))
     deciding = DecidedPatches(decisions or {}, generator)
     report = carry_stack(
         reader,

@@ -7,7 +7,7 @@ as they now are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -107,6 +107,12 @@ def build_stack(
         outcomes.append(PatchResult(patch.name, Status.SKIPPED) if stopped else builder.push(patch))
         stopped = stopped or (stop_at_conflict and not outcomes[-1].status.applies)
     return builder.finish(outcomes)
+
+
+def series_paths(patches: Iterable[SeriesPatch]) -> list[str]:
+    """Every path that a patch of the series names in the tree, sorted."""
+    changes = (change for patch in patches for change in patch_changes(patch))
+    return sorted({p for c in changes for p in (c.old_path, c.new_path) if p is not None})
 
 
 def patch_changes(patch: SeriesPatch) -> tuple[FileChange, ...]:

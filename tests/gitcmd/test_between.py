@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patchkit.gitcmd.commit_history import Between, that_touched, touches_of
+from patchkit.gitcmd.commit_history import Between, that_touched
 from patchkit.gitcmd.repository import Repository
 from tests.support.repos import Upstream, git_in
 
@@ -33,11 +33,37 @@ def test_only_the_commits_that_touched_the_lines(upstream: Upstream) -> None:
     upstream.commit({"a.txt": "A\nB\n"}, "Say B (#8)")
     new = upstream.commit({"b.txt": "B\n"}, "Say B elsewhere (#9)")
     repository = Repository(upstream.path)
-    touches = touches_of(repository, old, new, "a.txt")
+    touches = Between(repository, old, new).touches("a.txt")
     assert [each.told.split(": ")[1] for each in touches] == ["Say B (#8)", "Say A (#7)"]
     # ids in full: they are asked for at the server
     assert all(len(oid) == 40 for each in touches for oid in each.blobs)
     (found,) = that_touched(repository, touches, [b"a"])
     assert found.told.startswith(f"{said[:10]} 2023-11-1")
     assert that_touched(repository, touches, [b"c"]) == ()
-    assert touches_of(repository, "0" * 39 + "1", new, "a.txt") == ()
+    assert Between(repository, "0" * 39 + "1", new).touches("a.txt") == ()
+
+
+def test_one_walk_answers_as_a_log_of_each_line_does(upstream: Upstream) -> None:
+    """The oracle is `git log -S`, asked file by file and line by line."""
+    lines = [f"line {n}\n" for n in range(6)]
+    old = new = upstream.commit({"a.txt": "".join(lines), "b.txt": "".join(lines)})
+    for step in range(12):
+        name, at = "ab"[step % 2] + ".txt", (step * 5) % 6
+        lines[at] = f"line {at}\n" if lines[at].startswith("x") else f"x line {at} line {at}\n"
+        new = upstream.commit({name: "".join(lines)}, f"Step {step}")
+    upstream.commit({"a.txt": None}, "Take a away")
+    new = upstream.commit({"c.txt": "line 1\n"}, "Say c")
+    past = Between(Repository(upstream.path), old, new, paths=["a.txt", "b.txt"])
+    for path in ("a.txt", "b.txt", "c.txt"):
+        for line in (b"line 1", b"x line 3 line 3", b"nowhere"):
+            span = [f"-S{line.decode()}", f"{old}..{new}", "--", path]
+            said = (
+                git_in(upstream.path, "log", "--format=%h %s", "--abbrev=10", *span)
+                .decode()
+                .split("\n")
+            )
+            told = [each for each in said if each]
+            assert past.removed_by(path, line) == next(iter(told), "")
+            assert past.brought_by(path, line) == next(reversed(told), "")
+    assert past.deleted_by("a.txt").endswith(" Take a away")
+    assert [each.commit.subject for each in past.touches("c.txt")] == ["Say c"]
