@@ -186,6 +186,16 @@ def _one_edit(box: Sandbox) -> None:
     (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
 
 
+def _with_notes(box: Sandbox) -> None:
+    stack = _stacked(box)
+    (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
+
+
+def _dropped(box: Sandbox) -> None:
+    _with_notes(box)
+    box.project.run("drop", "three").ok()
+
+
 def _incoming(box: Sandbox) -> None:
     project, upstream = box.project, box.upstream("stacked")
     pin = upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}, parents=())
@@ -258,6 +268,14 @@ SCENES = (
           done=frozenset({0, 1, 2})),
     Scene("apply --force, waiting", ("apply", "--force"), _halted, _RESOLVED),
     Scene("import", ("import", "incoming"), _incoming, done=frozenset({0, 1, 4})),
+    Scene("edit", ("edit", "two", "--message", "Other words"), _one_edit, _NOTES),
+    Scene("rename", ("rename", "two", "second"), _one_edit, _NOTES, done=frozenset({2})),
+    Scene("drop", ("drop", "three"), _with_notes, _NOTES, done=frozenset({2})),
+    Scene("move", ("move", "three", "--to", "1"), _one_edit, _NOTES),
+    Scene("fold", ("fold", "two", "--into", "one"), _one_edit, _NOTES, done=frozenset({2})),
+    Scene("split", ("split", "three", "--new", "four", "--file", "added.txt"), _one_edit, _NOTES,
+          done=frozenset({2})),
+    Scene("undo, drop", ("undo",), _dropped, _NOTES, done=frozenset({1})),
     Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),
     Scene("export mailbox", ("export", "--mbox", "m.mbox"), _one_edit, done=frozenset({2})),
@@ -275,6 +293,9 @@ EDITED = (
     "apply --force, waiting",
     "refresh",
     "refresh, recipe",
+    "drop",
+    "fold",
+    "undo, drop",
     "new",
     "bump",
     "bump, conflict",

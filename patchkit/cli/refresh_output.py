@@ -238,6 +238,8 @@ def _name(patch: RefreshedPatch, component: RefreshedComponent) -> str:
         return patch.file
     if patch.name in component.emptied:
         return f"{patch.file}  changes nothing any more"
+    if component.detail and component.result is RefreshResult.REFRESHED:
+        return patch.file  # a verb on the series, which says so itself
     if component.result is RefreshResult.REGENERATED:
         return f"{patch.file}  what comes before it contains it"
     if component.result is RefreshResult.CARRIED:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -223,3 +224,29 @@ def _in_utc(text: str) -> str:
     forms = (f"{text} +0000", text, f"{text}T00:00:00Z")
     found = next(filter(None, map(parse_date, forms)), "")
     return f"{found.partition(' ')[0]} +0000" if found else ""
+
+
+def edit_text(folder: Path, text: str, name: str) -> str:
+    """What the user makes of a text in the editor that git would start in `folder`.
+
+    `name` is that of the file which the editor shows. SurroundingsError if it ends with an error.
+    """
+    environment = network_environment()
+    asked = subprocess.run(
+        [git_program(), "var", "GIT_EDITOR"],
+        capture_output=True,
+        env=environment,
+        cwd=folder,
+        check=False,
+    )
+    editor = asked.stdout.decode("utf-8", "surrogateescape").strip()
+    if asked.returncode != 0 or not editor:
+        raise SurroundingsError("git knows no editor", hint="set EDITOR, or use --message")
+    with tempfile.TemporaryDirectory(prefix="patchkit-") as place:
+        file = Path(place, name)
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+        # a line for the shell, as git takes it
+        done = subprocess.run(["sh", "-c", f'{editor} "$@"', editor, str(file)], check=False)
+        if done.returncode != 0:
+            raise SurroundingsError(f"the editor failed: {editor}", hint="or use --message")
+        return file.read_text(encoding="utf-8", errors="surrogateescape")

@@ -8,6 +8,7 @@ not a file in them is touched (`refresh_write`).
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.process import user_identity
+from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import tracked_tree
 from patchkit.manifest.values import Component, Manifest, path_below
@@ -32,6 +34,7 @@ from patchkit.ops.refresh_input import (
     changed_by_another,
     compared,
     edited_by_hand,
+    no_series_edit,
     not_yet_carried,
     refusal_of,
     refused,
@@ -43,7 +46,8 @@ from patchkit.ops.refresh_report import (
     RefreshReport,
     RefreshResult,
 )
-from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out
+from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out, follow
+from patchkit.ops.undo import read_undo
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
@@ -62,10 +66,12 @@ from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
+from patchkit.workspace.save import Held
 
 if TYPE_CHECKING:
     from patchkit.ops.refresh_carry import Carried
     from patchkit.recipes.generate import Generator
+    from patchkit.refresh.series_edits import SeriesEdit
 
 
 def refresh_components(
@@ -159,20 +165,47 @@ class _Refreshing:
     ) -> PlannedRefresh:
         if waits(found.snapshot) and self._options.step is None:
             return PlannedRefresh(refused(blank, still_waits(found)))
+        found = self._finished(found)
         recorded = recorded_in(lock, blank.name)
-        if self._pin is not None:
-            if recorded is not None and recorded.commit != self._pin.old_base:
+        edit, pin = self._options.series_edit, self._pin
+        if edit is not None or pin is not None:
+            at = pin.old_base if pin is not None else found.base.commit
+            if recorded is not None and recorded.commit != at:
                 return PlannedRefresh(refused(blank, not_yet_carried(found, recorded)))
-            return self._carried(found, self._pin.old_base, blank)
+            if edit is not None:
+                return self._series_edited(found, edit, blank)
+            return self._carried(found, at, blank)
         if recorded is not None and recorded.commit != found.base.commit:
             return self._carried(found, recorded.commit, blank)
-        if found.generator is not None:
-            from patchkit.ops.refresh_carry import regenerate_patches  # noqa: PLC0415
+        made = self._regenerated(found, blank)
+        return self._made(found, made) if made is not None else self._refresh(found, blank)
 
-            made = regenerate_patches(found, blank, self._store)
-            if made is not None:
-                return self._made(found, made)
-        return self._refresh(found, blank)
+    def _finished(self, found: RefreshInput) -> RefreshInput:
+        """The same, once the checkout has followed files that a killed verb on the series wrote.
+
+        What is recorded for `undo` says from which stack to which one; no other is believed.
+        """
+        snapshot, when = found.snapshot, self._options.when
+        undo = None if self._options.dry_run else read_undo(found.checkout)
+        if undo is None or undo.bump or undo.after is None or undo.after == undo.before:
+            return found
+        if undo.before != (snapshot.base, snapshot.head) or snapshot.head != snapshot.applied:
+            return found
+        source = self._store.repository(found.project.component)
+        with reading(source) as reader:
+            stack = build_stack(reader, found.base, found.series.series_patches)
+        if not stack.clean or undo.after != (stack.base.commit, stack.commit):
+            return found
+        follow(BranchMove(found.checkout, snapshot, stack, source=source), when=when)
+        return replace(found, snapshot=inspect(found.checkout))
+
+    def _regenerated(self, found: RefreshInput, blank: RefreshedComponent) -> Carried | None:
+        """What recipes give now; None if that is what is there, or there are none."""
+        if found.generator is None:
+            return None
+        from patchkit.ops.refresh_carry import regenerate_patches  # noqa: PLC0415
+
+        return regenerate_patches(found, blank, self._store)
 
     def _find(self, component: Component, checkout: Checkout) -> RefreshInput:
         snapshot = inspect(checkout)
@@ -241,11 +274,9 @@ class _Refreshing:
         repository = found.checkout.repository
         head = found.snapshot.head
         assert head is not None
-        edited = bool(found.snapshot.edited)
         with overlay(repository) as trial, reading(trial) as reader:
             stack = build_stack(reader, found.base, found.series.series_patches)
-            tree = tracked_tree(repository, trial) if edited else repository.tree(head)
-            assert tree is not None
+            tree = _edited_tree(found, trial, head, staged=self._options.request.staged)
             verdict = compared(found, stack, tree)
             anew = verdict is RefreshResult.UNCHANGED and self._options.request.canonical
             if verdict is not None and not anew:
@@ -266,6 +297,56 @@ class _Refreshing:
         if lost:
             return PlannedRefresh(refused(blank, *edited_by_hand(lost, found)))
         return self._drafted(found, stack, draft, blank)
+
+    def _series_edited(
+        self, found: RefreshInput, edit: SeriesEdit, blank: RefreshedComponent
+    ) -> PlannedRefresh:
+        """A verb on the series; uncommitted edits of the checkout stay what they are."""
+        from patchkit.refresh.series_edits import draft_series_edit  # noqa: PLC0415
+
+        absent = found.snapshot.state is CheckoutState.ABSENT
+        source = self._store.repository(found.project.component)
+        repository = source if absent else found.checkout.repository
+        with overlay(repository) as trial, reading(trial) as reader:
+            stack = build_stack(reader, found.base, found.series.series_patches)
+            if problem := no_series_edit(found, stack, moves_files=False):
+                return PlannedRefresh(refused(blank, problem))
+            write_objects(trial, stack.objects)
+            start = RefreshStart(
+                repository=trial,
+                reader=reader,
+                base=found.base,
+                patches=found.series.patches,
+                stack=stack,
+                commits=(),
+                worktree=stack.tree,
+                taken=patch_names_in(found.project.home.folder),
+            )
+            draft = draft_series_edit(start, found.project.home, edit)
+        assert draft.plan is not None
+        if draft.plan.stack.commit == stack.commit and not draft.renamed:
+            return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
+        after = draft.plan.stack
+        moves = after.tree != stack.tree
+        if moves and (problem := no_series_edit(found, stack, moves_files=True)):
+            return PlannedRefresh(refused(blank, problem))
+        move, before = None, None
+        if not absent:
+            keep = stack if draft.dropped else None
+            move = BranchMove(found.checkout, found.snapshot, after, keep)
+            move = replace(move, source=source, held=Held(stack.commit)) if moves else move
+            before = (stack.base.commit, stack.commit)
+        report = replace(
+            blank,
+            result=RefreshResult.REFRESHED,
+            detail=draft.detail,
+            emptied=draft.emptied,
+            dropped=draft.dropped,
+        )
+        planned = self._planned(found, draft, report, move)
+        if planned.report.result is not RefreshResult.REFRESHED:
+            return planned
+        return replace(planned, undo=(found.checkout, before))
 
     def _plain(
         self, verdict: RefreshResult, found: RefreshInput, stack: Stack, blank: RefreshedComponent
@@ -354,6 +435,19 @@ def _with_files(planned: PlannedRefresh, files: Mapping[Path, bytes], root: Path
     )
 
 
+def _edited_tree(found: RefreshInput, trial: Repository, head: str, *, staged: bool) -> str:
+    """The tree that the checkout's edits make: its tracked files, or what is staged of them."""
+    repository = found.checkout.repository
+    if staged:
+        # git notes trees in the index that it writes: in a copy, as this may be a dry run
+        copy = trial.git_dir / "staged.index"
+        shutil.copyfile(repository.git_dir / "index", copy)
+        return trial.git("write-tree", index=copy).out.decode().strip()
+    tree = tracked_tree(repository, trial) if found.snapshot.edited else repository.tree(head)
+    assert tree is not None
+    return tree
+
+
 def _edited_recipes(reader: ObjectReader, found: RefreshInput, draft: Draft) -> tuple[str, ...]:
     """The generated patches that a draft changes into something their recipes do not give."""
     if found.generator is None:
@@ -409,6 +503,45 @@ def new_patch(
         progress=progress,
     )
     return replace(report, components=tuple(_judged(each) for each in report.components))
+
+
+# Verbs on the series, without a rebase: `edit`, `rename`, `drop`, `move`, `fold`, `split`.
+
+
+def edit_series(
+    manifest: Manifest,
+    component: Component,
+    edit: SeriesEdit,
+    *,
+    store: Store,
+    workspace: Path,
+    options: RefreshOptions,
+    progress: Progress,
+) -> RefreshReport:
+    """Change the series of a component: patch files, series, lock, checkout, all or nothing.
+
+    What is wrong with the wish itself is in the report, too. The last of these, or of the bumps,
+    can be undone.
+    """
+    return refresh_components(
+        manifest,
+        [component],
+        store=store,
+        workspace=workspace,
+        options=replace(options, series_edit=edit),
+        progress=progress,
+    )
+
+
+def patch_message(
+    manifest: Manifest, component: Component, given: str, store: Store, progress: Progress
+) -> tuple[str, str]:
+    """(name, message) of the patch that `given` means; UsageError for none or several."""
+    from patchkit.refresh.series_edits import find_patch  # noqa: PLC0415
+
+    patch = find_patch(load_series(manifest, component, store, progress).patches, given)
+    header = patch.file.header
+    return patch.name, header.message if header is not None else ""
 
 
 def _judged(component: RefreshedComponent) -> RefreshedComponent:

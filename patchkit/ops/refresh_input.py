@@ -27,6 +27,7 @@ from patchkit.workspace import Checkout, CheckoutState, Snapshot
 
 if TYPE_CHECKING:  # a stack without recipes does not load them
     from patchkit.recipes.generate import Generator
+    from patchkit.refresh.series_edits import SeriesEdit
 
 
 class RefreshInput(Struct, frozen=True):
@@ -90,6 +91,29 @@ def refusal_of(found: RefreshInput) -> Problem | None:
     if found.series.patches and snapshot.head == snapshot.base != snapshot.applied:
         hint = f"patchkit apply {target}; or empty the series if that is what you want"
         return Problem("no patch is applied in the checkout", where, hint)
+    return None
+
+
+def no_series_edit(found: RefreshInput, stack: Stack, *, moves_files: bool) -> Problem | None:
+    """Why the series cannot be changed under the checkout as it is.
+
+    `moves_files`: its files change with that, so that edits in it are in the way.
+    """
+    snapshot, name, target = found.snapshot, found.project.component.name, found.target
+    if not stack.clean:
+        return stale(found, stack)
+    absent = snapshot.state is CheckoutState.ABSENT
+    if absent or (problem := refusal_of(found)):
+        return None if absent else problem
+    if snapshot.head != snapshot.applied:
+        hint = f"patchkit refresh {target}  takes them up"
+        return Problem("the checkout has commits of its own", name, hint)
+    if snapshot.applied != stack.commit:
+        what = "the patches changed since they were applied here"
+        return Problem(what, name, f"patchkit apply {target}")
+    if moves_files and snapshot.edited:
+        hint = f"patchkit refresh {target}  takes them up; or put them away: git stash"
+        return Problem("the checkout has edits, and its files would change", name, hint)
     return None
 
 
@@ -295,23 +319,17 @@ class ResumeStep(str, Enum):
 
 
 class RefreshOptions(Struct, frozen=True):
-    """How to refresh.
+    """How to refresh."""
 
-    `request`: where ambiguous edits go. `fork`: give a component whose series is shared one of its
-    own. `careful`: what is not certain on a new pin is a conflict. `dry_run`: write nothing.
-    `when`: now, in seconds since the epoch; it names saved work. `stop`: put a conflict over a new
-    pin into the checkout, if nothing of the user's is there. `step`: go on from such a conflict.
-    `partial`: leave out every patch that does not fit a new pin, as if each were skipped.
-    """
-
-    when: int
-    request: Request = field(default_factory=Request)
-    fork: bool = False
-    dry_run: bool = False
-    careful: bool = False
-    stop: bool = False
-    step: ResumeStep | None = None
-    partial: bool = False
+    when: int  # now, in seconds since the epoch; it names saved work
+    request: Request = field(default_factory=Request)  # where edits go that belong to no patch
+    fork: bool = False  # give a component whose series is shared one of its own
+    dry_run: bool = False  # write nothing
+    careful: bool = False  # what is not certain on a new pin is a conflict
+    stop: bool = False  # put a conflict over a new pin into the checkout, if it holds no work
+    step: ResumeStep | None = None  # go on from such a conflict
+    partial: bool = False  # leave out every patch that does not fit a new pin
+    series_edit: SeriesEdit | None = None  # a verb on the series, in place of a refresh
 
 
 class PinEdit(Struct, frozen=True):

@@ -13,7 +13,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.ops.conflict_report import NewConflict, stop_at
-from patchkit.ops.refresh_report import RefreshedComponent
+from patchkit.ops.refresh_report import RefreshedComponent, RefreshResult
 from patchkit.ops.undo import Undo, made_of, write_undo
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
@@ -108,7 +108,9 @@ def _keep_for_undo(
     move = planned.move
     after = (move.stack.base.commit, move.stack.commit) if move is not None else None
     files = made_of(root, own)
-    write_undo(checkout, Undo(planned.report.name, files, before if after else None, after))
+    bump = planned.report.result is RefreshResult.CARRIED
+    undo = Undo(planned.report.name, files, before if after else None, after, bump)
+    write_undo(checkout, undo)
 
 
 def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
@@ -122,7 +124,7 @@ def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:
         code = ExitCode.ENVIRONMENT
         problems = (Problem(f"{error.filename}: {error.strerror or error}"),)
     name = planned.report.name
-    waits = planned.move is not None and planned.move.held is not None
+    waits = planned.move is not None and planned.move.snapshot.halt is not None
     behind = Problem(
         "the patch files are written, the checkout's branch is still behind them",
         name,
@@ -165,3 +167,19 @@ def _settled(planned: PlannedRefresh, when: int) -> PlannedRefresh:
         target = MoveTarget(move.stack.base.commit, move.stack.commit)
         moved = settle(move.checkout, move.snapshot, target, move.stack.objects, when=when)
     return replace(planned, report=replace(report, also_saved=moved.saved))
+
+
+def follow(move: BranchMove, *, when: int) -> None:
+    """Bring a checkout to the stack of files that are written already, as far as that may be.
+
+    Where the files of the checkout change with it, and it has edits, it stays.
+    """
+    checkout, snapshot, stack = move.checkout, move.snapshot, move.stack
+    assert snapshot.head is not None
+    if checkout.repository.tree(snapshot.head) == stack.tree:
+        target = MoveTarget(stack.base.commit, stack.commit)
+        settle(checkout, snapshot, target, stack.objects, when=when)
+    elif snapshot.state.movable and move.source is not None:
+        bring_objects(move.source, checkout.repository, stack.objects)
+        save_commit(checkout, snapshot.head, when)
+        go_to(checkout, snapshot, move.place, held=Held(snapshot.head), when=when)

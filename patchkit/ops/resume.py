@@ -38,17 +38,18 @@ from patchkit.workspace import (
 )
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.create import bring_objects
+from patchkit.workspace.move import MoveTarget, settle
 from patchkit.workspace.put_files import ChangedMeanwhileError
 from patchkit.workspace.recover import has_leftovers, recover
 from patchkit.workspace.save import Held, save_commit
 from patchkit.workspace.waiting import CheckoutSnapshot, Halt, go_to, read_halt, work_of
 
-_NO_BUMP = "there is no bump to take back"
-_BY_GIT = "only the last one can be, and once; git knows the project's files"
+_NOTHING = "there is nothing to take back"
+_BY_GIT = "only the last bump or change of a series can be, and once; git knows the project's files"
 
 
 class BackReport(Struct, frozen=True):
-    """What was taken back of a component's bump.
+    """What was taken back of a component's bump, or of a verb on its series.
 
     `files` are the project's files that have their old bytes again, `at` where the checkout is now:
     the patch whose conflict it holds, or "" if it waits for nothing. `left` says why the checkout
@@ -95,7 +96,7 @@ def last_bumped(manifest: Manifest, workspace: Path) -> Component | None:
 def nothing_to_go_on_from(manifest: Manifest, *, undoing: bool = False) -> PatchkitError:
     """No component of the manifest has a bump that waits, or (`undoing`) one to take back."""
     if undoing:
-        return CannotUndoError(Problem(_NO_BUMP, manifest.name, _BY_GIT))
+        return CannotUndoError(Problem(_NOTHING, manifest.name, _BY_GIT))
     return CannotGoOnError(nothing_waits(manifest))
 
 
@@ -198,12 +199,13 @@ def _undo_done(
 ) -> BackReport:
     undo = read_undo(checkout)
     if undo is None:
-        raise CannotUndoError(Problem(_NO_BUMP, component.name, _BY_GIT))
+        raise CannotUndoError(Problem(_NOTHING, component.name, _BY_GIT))
     with locked(checkout):
         report = BackReport(manifest.name, component.name)
         if undo.before is not None and undo.after is not None:
             # conflicts were resolved on the way: what they came to stays to be had
-            report = replace(report, resolved=_keep_stack(checkout, undo, when))
+            kept = _keep_stack(checkout, undo, when) if undo.bump else ""
+            report = replace(report, resolved=kept)
         report = _put_back(undo, manifest.root, report)
         if undo.before is not None and undo.after is not None:
             try:
@@ -270,12 +272,21 @@ def _move_back(
     snapshot = inspect(checkout)
     if (snapshot.base, snapshot.head) == before and snapshot.state.movable:
         return "", ()
-    if (snapshot.base, snapshot.head) != after or not snapshot.state.movable:
+    there = (snapshot.base, snapshot.head) == after
+    if there and snapshot.state is CheckoutState.EDITED and _same_files(checkout, before, after):
+        # the edits are for either stack
+        return "", settle(checkout, snapshot, MoveTarget(*before), when=when).saved
+    if not there or not snapshot.state.movable:
         return f"the checkout is {snapshot.state.value}, and stays as it is", ()
     if checkout.repository.resolve(f"{before[1]}^{{commit}}", strict=True) is None:
         return "the old stack is not in the checkout any more", ()
     held = Held(after[1])
     return "", go_to(checkout, snapshot, _stack_place(checkout, before), held=held, when=when).saved
+
+
+def _same_files(checkout: Checkout, before: tuple[str, str], after: tuple[str, str]) -> bool:
+    trees = {checkout.repository.tree(tip) for _, tip in (before, after)}
+    return len(trees) == 1 and None not in trees
 
 
 def _unless_at(snapshot: Snapshot, manifest: Manifest, component: Component) -> str:

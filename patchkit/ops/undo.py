@@ -32,16 +32,17 @@ class CannotUndoError(PatchkitError):
 
 
 class Undo(Struct, frozen=True):
-    """A bump that can be undone.
+    """A bump, or a verb on the series, that can be undone.
 
     `files`: path below the root -> (bytes before, SHA-256 after), None for no file. `before` and
-    `after` are the (base, tip) of the checkout, None if the bump did not move it.
+    `after` are the (base, tip) of the checkout, None if it was not moved. `bump`: its pin was.
     """
 
     component: str
     files: Mapping[str, tuple[bytes | None, str | None]]
     before: tuple[str, str] | None = None
     after: tuple[str, str] | None = None
+    bump: bool = True
 
     def is_done(self, root: Path) -> bool:
         """Whether every file is as the bump made it."""
@@ -67,7 +68,7 @@ class Undo(Struct, frozen=True):
         files = self.taken_back
         changed = [path for path, (_, new) in files.items() if _digest(root / path) != new]
         if changed:
-            what = f"{', '.join(changed)} changed since the bump"
+            what = f"{', '.join(changed)} changed since"
             raise CannotUndoError(Problem(what, self.component, "take it back with git"))
         writes = {root / path: old for path, (old, _) in files.items()}
         seen = {path: _bytes(path) for path in writes}
@@ -96,6 +97,7 @@ def write_undo(checkout: Checkout, undo: Undo) -> None:
         "files": {name: [_encoded(old), new] for name, (old, new) in undo.files.items()},
         "before": undo.before,
         "after": undo.after,
+        "bump": undo.bump,
     }
     replace_file(path, json.dumps(text, indent=1).encode("ascii"))
 
@@ -108,7 +110,8 @@ def read_undo(checkout: Checkout) -> Undo | None:
             return None
         files = {_inside(name): (_decoded(old), new) for name, (old, new) in text["files"].items()}
         places = (tuple(each) if each else None for each in (text["before"], text["after"]))
-        return Undo(text["component"], files, *places)
+        before, after = places
+        return Undo(text["component"], files, before, after, bool(text.get("bump", True)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

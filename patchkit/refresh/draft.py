@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem, UsageError
@@ -217,19 +217,15 @@ def _entries_before_series(entries: Sequence[PatchEntry]) -> int:
 
 
 class Request(Struct, frozen=True):
-    """What the user wants done with edits that belong to no patch for certain.
+    """What the user wants done with edits that belong to no patch for certain."""
 
-    At most one of `patch` (a patch of the series) and `new` (the name of a new one, with `message`
-    and `author`) is set; `everything` sends all edits to the new one. `canonical`: every diff is
-    written anew in canonical form, whether it changed or not.
-    """
-
-    patch: str | None = None
-    new: str | None = None
-    message: str = ""
-    author: Identity | None = None
-    everything: bool = False
-    canonical: bool = False
+    patch: str | None = None  # they go into this patch of the series
+    new: str | None = None  # or into a new one of this name; not both
+    message: str = ""  # the new patch's
+    author: Identity | None = None  # the new patch's
+    everything: bool = False  # all edits go into the new one
+    canonical: bool = False  # every diff is written in canonical form, changed or not
+    staged: bool = False  # only what is staged counts; what is not stays an edit
 
 
 class RoutedEdit(Struct, frozen=True):
@@ -263,17 +259,15 @@ class RefreshStart(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """What a refresh would do; `plan` is None while an edit has no patch to go to.
+    """What a refresh would do; `plan` is None while an edit has no patch to go to."""
 
-    `series` are the names that the series file lists; `emptied` are patches that change nothing any
-    more, `dropped` those whose commits are gone.
-    """
-
-    edits: tuple[RoutedEdit, ...]
-    plan: Plan | None = None
-    series: tuple[str, ...] = ()
-    emptied: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
+    edits: tuple[RoutedEdit, ...]  # where each piece of what was edited goes
+    plan: Plan | None = None  # the new patch files, proved
+    series: tuple[str, ...] = ()  # the names that the series file lists then
+    emptied: tuple[str, ...] = ()  # patches that change nothing any more
+    dropped: tuple[str, ...] = ()  # patches whose commits are gone
+    renamed: Mapping[str, str] = field(default_factory=dict)  # old name -> new one, in the series
+    detail: str = ""  # what was done, of a verb on the series
 
 
 def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> Draft:
@@ -302,27 +296,33 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     write_objects(start.repository, objects)
     if after[-1] != start.worktree:
         raise NotReproducedError("the edits do not fit into the patches exactly")
-    draft = _finish(start, home, changes, _with_trees(slots, after), anew=request.canonical)
+    draft = finish_draft(start, home, changes, _with_trees(slots, after), anew=request.canonical)
     return replace(draft, edits=rows, dropped=matching.dropped)
 
 
-def _finish(
+def finish_draft(
     start: RefreshStart,
     home: SeriesFolder,
     changes: Mapping[str, CommitChange],
     slots: Sequence[StackSlot],
     *,
-    anew: bool,
+    anew: bool = False,
+    left: Sequence[LoadedPatch] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> Draft:
+    """The draft with these slots as the new stack; `changes` are what the patches do now.
+
+    `left` are the patches less those that were taken off the series, `renamed` new names by old.
+    """
+    listed = start.patches if left is None else left
     full = [slot for slot in slots if slot.change.before != slot.change.after]
     emptied = tuple(slot.name for slot in slots if slot not in full)
-    series = arrange(home.component, start.patches, [slot.name for slot in full])
-    setting = PlanContext(
+    series = arrange(home.component, listed, [slot.name for slot in full])
+    context = PlanContext(
         start.repository, start.reader, start.base, home, start.patches, changes, anew=anew
     )
-    return Draft(
-        (), plan_patches(with_empty_patches(start.patches, full), setting), series, emptied
-    )
+    plan = plan_patches(with_empty_patches(listed, full), context)
+    return Draft((), plan, series, emptied, renamed=renamed or {})
 
 
 def with_empty_patches(

@@ -99,8 +99,8 @@ def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path,
             continue
         writes[patch.path] = row.new.data if row.new is not None else None
     path = root / home.entry.path
-    series, before = _series(path, home.entry.path), path.read_bytes() if path.exists() else None
-    text = series.arrange(draft.series).data
+    before = path.read_bytes() if path.exists() else None
+    text = _series(path, home.entry.path, draft).data
     if text != before and (draft.series or before is not None):
         writes[path] = text
     if project.component.series is None and draft.series:
@@ -121,7 +121,7 @@ def forked_files(project: Project, draft: Draft, data: bytes) -> dict[Path, byte
         hint = "only a series can be forked"
         raise BadInputError(Problem(what, str(project.component.where), hint))
     path = manifest.root / project.fork
-    text = _series(manifest.root / entry.path, entry.path).arrange(draft.series).data
+    text = _series(manifest.root / entry.path, entry.path, draft).data
     writes: dict[Path, bytes | None] = {path: text}
     for patch in draft.plan.patches:
         if isinstance(patch.origin, LocalSeries):
@@ -144,8 +144,12 @@ def _changed_elsewhere(draft: Draft) -> Iterator[str]:
             yield f"{patch.name} is not in the series"
 
 
-def _series(path: Path, name: str) -> Series:
-    return parse_series(path.read_bytes(), name=name) if path.exists() else Series()
+def _series(path: Path, name: str, draft: Draft) -> Series:
+    """The series file as a draft leaves it: options and comments move with their patch."""
+    series = parse_series(path.read_bytes(), name=name) if path.exists() else Series()
+    for old, new in draft.renamed.items():
+        series = series.rename(old, new)
+    return series.arrange(draft.series)
 
 
 def _with_series(project: Project, path: str, data: bytes) -> bytes:

@@ -19,7 +19,7 @@ from patchkit.errors import ExitCode
 from tests.support.commands import Ran, run, run_process
 from tests.support.golden import Golden
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Upstream, git_in, make_patch
 
 pytestmark = pytest.mark.slow
 
@@ -124,6 +124,18 @@ class Scene:
         """The same, and the receipt was damaged."""
         self.installed()
         self.project.write({"site/.patchkit/demo.demo.receipt.json": "{"})
+
+    def folded(self) -> None:
+        """One patch, `both`, of two."""
+        self.applied()
+        self.project.run("fold", "spell-ten", "--into", "greet-warmly").ok()
+        self.project.run("rename", "greet-warmly", "both").ok()
+
+    def committed(self) -> None:
+        """A commit of the user's stands on top of the stack."""
+        self.edited_elsewhere()
+        checkout = self.project.checkout("demo")
+        git_in(checkout, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qam", "Mine")
 
     def misspelt(self) -> None:
         """The manifest has a key that does not exist."""
@@ -244,6 +256,14 @@ def _untouched(_scene: Scene) -> None:
 
 
 _State = Callable[[Scene], None]
+_VERBS = {
+    "edit": ("edit", "spell-ten", "--message", "Write ten as a word"),
+    "rename": ("rename", "spell-ten", "ten-as-a-word"),
+    "drop": ("drop", "2"),
+    "move": ("move", "spell-ten", "--before", "greet-warmly"),
+    "fold": ("fold", "spell-ten", "--into", "greet-warmly"),
+    "split": ("split", "both", "--new", "ten", "--file", "other.txt"),
+}
 _INIT = ("init", "new", "--git", "https://example.com/a/demo.git", "--commit", "1" * 40)
 
 
@@ -349,6 +369,16 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("undo", 1, Scene.applied, ("undo",)),
     ("undo", 4, Scene.misspelt, ("undo",)),
     ("undo", 5, Scene.halted_and_locked, ("undo",)),
+    *(
+        (verb, code, state, _VERBS[verb])
+        for verb in _VERBS
+        for code, state in (
+            (0, Scene.folded if verb == "split" else Scene.applied),
+            (1, Scene.committed),
+            (4, Scene.misspelt),
+            (5, Scene.gone),
+        )
+    ),
     ("new", 0, Scene.edited_elsewhere, ("new", "count-words")),
     ("new", 1, Scene.applied, ("new", "count-words")),
     ("new", 4, Scene.misspelt, ("new", "count-words")),
@@ -473,6 +503,7 @@ def _check_json(command: str, code: int, project: Project, argv: tuple[str, ...]
 
 
 _CHANGING = {
+    *_VERBS,
     "continue",
     "skip",
     "abort",

@@ -148,11 +148,15 @@ def new(
     date: Annotated[
         str, OptionSpec(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
     ] = "",
+    staged: Annotated[
+        bool, OptionSpec("--staged", help="Only what is staged; the rest stays an edit.")
+    ] = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Record the edits of a checkout as a new patch.
 
-    It comes at the end of the series, and takes all uncommitted edits.
+    It comes at the end of the series, and takes all uncommitted edits, or with --staged those that
+    `git add` (or `git add -p`, for single hunks) put into git's index.
 
     Edit first, tell git of new files (git add), then name the patch. In contrast to refresh, no
     edit goes into an older patch. A component without a series gets one.
@@ -168,9 +172,8 @@ def new(
     from patchkit.ops.refresh_input import RefreshOptions
     from patchkit.refresh.draft import Request
 
-    request = Request(
-        None, name, message, user_identity(session.manifest.root, date), everything=True
-    )
+    author = user_identity(session.manifest.root, date)
+    request = Request(None, name, message, author, everything=True, staged=staged)
     with session.progress() as progress:
         report = new_patch(
             session.manifest,

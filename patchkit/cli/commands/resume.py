@@ -73,7 +73,7 @@ def skip(
 
 @command(
     "manifest component workspace json quiet",
-    examples=[("patchkit abort", "everything is as before the bump")],
+    examples=[("patchkit abort", "everything is as it was before")],
     exits={**_BACK, ExitCode.FINDING: "no bump waits"},
     result="patchkit.ops.resume:BackReport",
 )
@@ -105,11 +105,12 @@ def abort(
 def undo(
     session: Session,
 ) -> ExitCode:
-    """Take back the last step of a bump, or the last bump.
+    """Take back the last bump, step of one, or change of a series.
 
     While a bump waits, that is the last `continue` or `skip`: the checkout holds the conflict
-    before it, as you had resolved it. After a bump, it is the bump: manifest, patches and lock get
-    their old bytes, and a checkout that it moved goes back.
+    before it, as you had resolved it. Else it is the last bump, or the last edit, rename, drop,
+    move, fold or split: manifest, series, patches and lock get their old bytes, and a checkout that
+    was moved goes back.
     """
     from patchkit.ops.resume import undo_bump
 
@@ -169,7 +170,7 @@ def _render_back(terminal: Terminal, report: BackReport) -> None:
     from patchkit.cli.status_words import word
     from patchkit.errors import Problem
 
-    what = f"waits at {report.at} again" if report.at else "everything is as before the bump"
+    what = f"waits at {report.at} again" if report.at else "everything is as it was before"
     terminal.product([word("undone"), "  ", report.component, f"  {what}"])
     for path in report.files:
         terminal.product(["  ", path])

@@ -1,0 +1,270 @@
+"""`patchkit edit`, `rename`, `drop`, `move`, `fold`, `split`: change a series without a rebase."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+from patchkit.cli.command import ArgumentSpec, DryRunOption, OptionSpec, command
+from patchkit.cli.session import Session
+from patchkit.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from patchkit.refresh.series_edits import SeriesEdit
+
+_TAKES = "manifest component workspace store json quiet"
+_RESULT = "patchkit.ops.refresh_report:RefreshReport"
+_EXITS = {
+    ExitCode.OK: "patch files, series, lock and checkout agree",
+    ExitCode.FINDING: "the patches do not allow it, or the checkout is in the way",
+    ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
+    ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
+}
+_HOW = "Its name, its number in the series, or the beginning of its name."
+
+PatchArgument = Annotated[str, ArgumentSpec(metavar="PATCH", help=_HOW)]
+PatchesArgument = Annotated[list[str], ArgumentSpec(metavar="PATCH", help=_HOW)]
+ForkOption = Annotated[
+    bool,
+    OptionSpec(
+        "--fork", help="Where other stacks use the series too, give this one a copy of its own."
+    ),
+]
+
+
+@command(
+    _TAKES,
+    examples=[
+        ("patchkit edit fix-rope", "in your editor, as git config core.editor says"),
+        ("patchkit edit 3 --message 'Fix RoPE'", "the third patch of the series"),
+    ],
+    exits=_EXITS,
+    result=_RESULT,
+)
+def edit(
+    session: Session,
+    patch: PatchArgument,
+    *,
+    message: Annotated[
+        str | None, OptionSpec("--message", metavar="TEXT", help="The message; else an editor.")
+    ] = None,
+    fork: ForkOption = False,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Change a patch's message.
+
+    The first line is its subject, the text below an empty line its reason. The diff, and what else
+    stands above it in the file, is kept to the byte.
+    """
+    from patchkit.refresh.series_edits import EditMessage
+
+    if message is None:
+        patch, message = _typed(session, patch)
+    return _change(session, "edit", EditMessage(patch, message), fork=fork, dry_run=dry_run)
+
+
+@command(
+    _TAKES,
+    examples=[("patchkit rename fix-rope rope-on-npu", "the file, and its line in the series")],
+    exits=_EXITS,
+    result=_RESULT,
+)
+def rename(
+    session: Session,
+    patch: PatchArgument,
+    name: Annotated[str, ArgumentSpec(metavar="NAME", help="Its new name.")],
+    *,
+    fork: ForkOption = False,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Give a patch another name.
+
+    Its line in the series keeps its comments and options.
+    """
+    from patchkit.refresh.series_edits import RenamePatch
+
+    return _change(session, "rename", RenamePatch(patch, name), fork=fork, dry_run=dry_run)
+
+
+@command(
+    _TAKES,
+    examples=[
+        ("patchkit drop fix-rope", "it leaves series and checkout"),
+        ("patchkit drop 3 4 --dry-run", "do the others apply without them?"),
+    ],
+    exits=_EXITS,
+    result=_RESULT,
+)
+def drop(
+    session: Session,
+    patches: PatchesArgument,
+    *,
+    fork: ForkOption = False,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Take patches off the series.
+
+    The others must apply without them. The stack as it was is kept under a ref in the checkout, and
+    `undo` brings the patches back.
+    """
+    from patchkit.refresh.series_edits import DropPatches
+
+    return _change(session, "drop", DropPatches(tuple(patches)), fork=fork, dry_run=dry_run)
+
+
+@command(
+    _TAKES,
+    examples=[
+        ("patchkit move fix-rope --before fuse-norm", "directly before that patch"),
+        ("patchkit move fix-rope --to 1", "to the beginning of the series"),
+    ],
+    exits=_EXITS,
+    result=_RESULT,
+)
+def move(
+    session: Session,
+    patch: PatchArgument,
+    *,
+    before: Annotated[
+        str, OptionSpec("--before", metavar="PATCH", help="Directly before this patch.")
+    ] = "",
+    after: Annotated[
+        str, OptionSpec("--after", metavar="PATCH", help="Directly behind this patch.")
+    ] = "",
+    to: Annotated[
+        int, OptionSpec("--to", metavar="N", help="The place that it has then, from 1.")
+    ] = 0,
+    fork: ForkOption = False,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Put a patch elsewhere in the series.
+
+    Every patch must apply at its new place, and all of them give the same files as before: nothing
+    in the checkout changes. Where they do not, reorder the commits with `git rebase -i` in the
+    checkout, and refresh.
+    """
+    from patchkit.refresh.series_edits import MovePatch
+
+    if sum(map(bool, (before, after, to))) != 1:
+        raise UsageError("say where: one of --before PATCH, --after PATCH, --to N")
+    wanted = MovePatch(patch, before, after, to)
+    return _change(session, "move", wanted, fork=fork, dry_run=dry_run)
+
+
+@command(
+    _TAKES,
+    examples=[("patchkit fold fix-typo --into fix-rope", "one patch of two")],
+    exits=_EXITS,
+    result=_RESULT,
+)
+def fold(
+    session: Session,
+    patches: PatchesArgument,
+    *,
+    into: Annotated[
+        str, OptionSpec("--into", metavar="PATCH", help="The patch that takes them up.")
+    ],
+    message: Annotated[
+        str, OptionSpec("--message", metavar="TEXT", help="Its message. Default: the same.")
+    ] = "",
+    fork: ForkOption = False,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Make patches part of another one.
+
+    It keeps its name and its message; theirs are dropped. No file in the checkout changes.
+    """
+    from patchkit.refresh.series_edits import FoldPatches
+
+    wanted = FoldPatches(tuple(patches), into, message)
+    return _change(session, "fold", wanted, fork=fork, dry_run=dry_run)
+
+
+@command(
+    _TAKES,
+    examples=[
+        ("patchkit split fix-rope --new rope-tests --file tests/test_rope.py", "whole files"),
+        ("patchkit split fix-rope --new rope-cache --hunk rope.py:2", "the second hunk of a file"),
+    ],
+    exits=_EXITS,
+    result=_RESULT,
+)
+def split(
+    session: Session,
+    patch: PatchArgument,
+    *,
+    new: Annotated[str, OptionSpec("--new", metavar="NAME", help="The new patch's name.")],
+    file: Annotated[
+        list[str] | None,
+        OptionSpec(
+            "--file", metavar="PATH", help="A file of the patch that goes there; repeatable."
+        ),
+    ] = None,
+    hunk: Annotated[
+        list[str] | None,
+        OptionSpec(
+            "--hunk", metavar="PATH:N", help="A hunk that goes there, counted from 1; repeatable."
+        ),
+    ] = None,
+    message: Annotated[
+        str,
+        OptionSpec(
+            "--message", metavar="TEXT", help="The new patch's message. Default: from its name."
+        ),
+    ] = "",
+    fork: ForkOption = False,
+    dry_run: DryRunOption = False,
+) -> ExitCode:
+    """Put a part of a patch into a new one, directly behind it.
+
+    No file in the checkout changes. To split along other lines, edit the checkout back to what the
+    first part shall be, `refresh`, bring the rest back and record it with `new --staged`.
+    """
+    from patchkit.refresh.series_edits import SplitPatch
+
+    if not file and not hunk:
+        raise UsageError("say what goes: --file PATH or --hunk PATH:N")
+    hunks = tuple(_hunk(each) for each in hunk or ())
+    wanted = SplitPatch(patch, new, message, tuple(file or ()), hunks)
+    return _change(session, "split", wanted, fork=fork, dry_run=dry_run)
+
+
+def _hunk(text: str) -> tuple[str, int]:
+    path, _, number = text.rpartition(":")
+    if not path or not number.isdigit():
+        raise UsageError(f"--hunk {text}: is not PATH:N", hint="for example --hunk src/a.py:2")
+    return path, int(number)
+
+
+def _typed(session: Session, patch: str) -> tuple[str, str]:
+    """(the patch's name, what the user makes of its message in an editor)."""
+    from patchkit.gitcmd.process import edit_text
+    from patchkit.ops.refresh import patch_message
+
+    manifest, component = session.manifest, session.component
+    with session.progress() as progress:
+        name, before = patch_message(manifest, component, patch, session.store, progress)
+    after = edit_text(manifest.root, before.strip("\n") + "\n", f"{name}.txt")
+    if after.strip("\n") == before.strip("\n"):
+        raise UsageError(f"{name}: the message is the same", hint="nothing was changed")
+    return name, after
+
+
+def _change(
+    session: Session, name: str, wanted: SeriesEdit, *, fork: bool, dry_run: bool
+) -> ExitCode:
+    from patchkit.cli.refresh_output import render_refresh
+    from patchkit.ops.refresh import edit_series
+    from patchkit.ops.refresh_input import RefreshOptions
+
+    with session.progress() as progress:
+        report = edit_series(
+            session.manifest,
+            session.component,
+            wanted,
+            store=session.store,
+            workspace=session.workspace,
+            options=RefreshOptions(when=int(time.time()), fork=fork, dry_run=dry_run),
+            progress=progress,
+        )
+    return session.report(name, report, render_refresh(diff=False))

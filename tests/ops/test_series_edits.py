@@ -1,0 +1,292 @@
+"""Verbs on the series: edit, rename, drop, move, fold, split, `new --staged`; and `undo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream, git_in, make_patch
+
+LINES = [f"line {number}\n" for number in range(1, 41)]
+
+
+def _files(*changed: int, more: Files | None = None) -> Files:
+    text = [f"LINE {n}\n" if n in changed else line for n, line in enumerate(LINES, 1)]
+    return {"a.py": "".join(text), "b.py": "b\n", **(more or {})}
+
+
+ONE = make_patch(_files(), _files(3), subject="Shout line 3", body="Because.")
+TWO = make_patch(_files(3), _files(3, 20), subject="Shout line 20", body="Why not.")
+THREE = make_patch(
+    _files(3, 20),
+    {**_files(3, 20, 35, 10), "b.py": "B\n"},
+    subject="Shout three lines",
+    body="All of them.",
+)
+NEAR = make_patch(_files(3), _files(3, 4), subject="Shout line 4", body="Beside line 3.")
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    pin = upstream.commit(_files())
+    project.component(
+        "demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO, "three.patch": THREE}
+    )
+    series = project.root / "patches/demo/series"
+    series.write_text("# top\n\none.patch\n# about two\ntwo.patch # keep\nthree.patch\n")
+    project.run("apply").ok()
+    return project
+
+
+def everything(project: Project) -> dict[str, bytes]:
+    """The project's files but for the workspace."""
+    files = (path for path in sorted(project.root.rglob("*")) if path.is_file())
+    below = ((path.relative_to(project.root), path) for path in files)
+    return {str(name): path.read_bytes() for name, path in below if name.parts[0] != "workspace"}
+
+
+def worktree(project: Project) -> dict[str, bytes]:
+    folder = project.checkout("demo")
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {p.name: p.read_bytes() for p in files if ".git" not in p.relative_to(folder).parts}
+
+
+def subjects(project: Project) -> list[str]:
+    log = ("log", "--reverse", "--format=%s", "refs/patchkit/base..")
+    return git_in(project.checkout("demo"), *log).decode().splitlines()
+
+
+def series(project: Project) -> str:
+    return (project.root / "patches/demo/series").read_text()
+
+
+def agrees(project: Project) -> None:
+    """The checkout is at the stack, the lock knows it, and nothing is left to do."""
+    assert "applied" in project.run("status").ok().out
+    assert project.run("apply", "--locked").ok().out.startswith("✓ unchanged")
+    assert "unchanged" in project.run("refresh").ok().out
+
+
+VERBS = {
+    "edit": ("edit", "two", "--message", "Shout the twentieth\n\nNew reason."),
+    "rename": ("rename", "two", "twenty"),
+    "drop": ("drop", "two"),
+    "move": ("move", "three", "--to", "1"),
+    "fold": ("fold", "two", "--into", "one"),
+    "split": ("split", "three", "--new", "b-only", "--file", "b.py"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_is_one_transaction_and_is_undone(demo: Project, verb: str) -> None:
+    before, files, tip = everything(demo), worktree(demo), subjects(demo)
+    dry = demo.run(*VERBS[verb], "--dry-run").ok()
+    assert "a dry run: nothing was written" in dry.err
+    assert (everything(demo), subjects(demo)) == (before, tip)
+    demo.run(*VERBS[verb]).ok()
+    assert everything(demo) != before
+    assert (worktree(demo) == files) == (verb != "drop")
+    agrees(demo)
+    demo.run("undo").ok()
+    assert (everything(demo), worktree(demo), subjects(demo)) == (before, files, tip)
+    agrees(demo)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_works_without_a_checkout(demo: Project, verb: str, tmp_path: Path) -> None:
+    away = ("--workspace", str(tmp_path / "none"))
+    before = everything(demo)
+    demo.run(*VERBS[verb], *away).ok()
+    after = everything(demo)
+    demo.run("check").ok()
+    for name, data in before.items():
+        (demo.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (demo.root / name).write_bytes(data)
+    for name in after.keys() - before.keys():
+        (demo.root / name).unlink()
+    demo.run(*VERBS[verb]).ok()
+    assert everything(demo) == after
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_edits_of_the_checkout_stay_edits_or_are_in_the_way(demo: Project, verb: str) -> None:
+    file = demo.checkout("demo") / "b.py"
+    file.write_text("mine\n")
+    before = everything(demo)
+    ran = demo.run(*VERBS[verb])
+    assert file.read_text() == "mine\n"
+    if verb == "drop":
+        assert (ran.code, everything(demo)) == (1, before)
+        assert "the checkout has edits" in ran.err
+        return
+    ran.ok()
+    assert "edited" in demo.run("status").ok().out
+    demo.run("undo").ok()
+    assert (everything(demo), file.read_text()) == (before, "mine\n")
+    assert "edited" in demo.run("status").ok().out
+
+
+def test_edit_changes_the_words_and_nothing_else(demo: Project) -> None:
+    old = (demo.root / "patches/demo/two.patch").read_bytes()
+    demo.run("edit", "2", "--message", "Shout the twentieth\n\nNew reason.").ok()
+    new = (demo.root / "patches/demo/two.patch").read_bytes()
+    assert new == old.replace(b"Shout line 20", b"Shout the twentieth").replace(
+        b"Why not.", b"New reason."
+    )
+    assert subjects(demo)[1] == "Shout the twentieth"
+
+
+def test_edit_asks_an_editor(
+    demo: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i "s/line 20/line twenty/" "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("GIT_EDITOR", str(editor))
+    demo.run("edit", "two").ok()
+    assert subjects(demo)[1] == "Shout line twenty"
+    again = demo.run("edit", "two")
+    assert again.code == 2
+    assert "the message is the same" in again.err
+
+
+def test_rename_keeps_comment_and_place(demo: Project) -> None:
+    old = (demo.root / "patches/demo/two.patch").read_bytes()
+    demo.run("rename", "tw", "twenty.patch").ok()
+    assert series(demo) == "# top\n\none.patch\n# about two\ntwenty.patch # keep\nthree.patch\n"
+    assert not (demo.root / "patches/demo/two.patch").exists()
+    assert (demo.root / "patches/demo/twenty.patch").read_bytes() == old
+    agrees(demo)
+
+
+def test_drop_keeps_the_stack_under_a_ref(demo: Project) -> None:
+    ran = demo.run("drop", "one", "3").ok()
+    assert series(demo) == "# top\n\n# about two\ntwo.patch # keep\n"
+    assert "refs/patchkit/saved/" in ran.err
+    assert worktree(demo)["a.py"] == str(_files(20)["a.py"]).encode()
+
+
+def test_what_needs_a_patch_keeps_it_from_being_dropped_or_moved(
+    project: Project, upstream: Upstream
+) -> None:
+    project.component(
+        "demo", upstream, upstream.commit(_files()), {"one.patch": ONE, "near.patch": NEAR}
+    )
+    project.run("apply").ok()
+    before = everything(project)
+    for command in (("drop", "one"), ("move", "near", "--before", "one")):
+        ran = project.run(*command)
+        assert ran.code == 1, ran
+        assert "near.patch does not apply then: a.py:" in ran.err
+    assert everything(project) == before
+
+
+def test_move_takes_the_comment_along(demo: Project) -> None:
+    demo.run("move", "two", "--after", "three").ok()
+    assert series(demo) == "# top\n\none.patch\nthree.patch\n# about two\ntwo.patch # keep\n"
+    assert subjects(demo) == ["Shout line 3", "Shout three lines", "Shout line 20"]
+
+
+def test_fold_brings_patches_together(demo: Project) -> None:
+    demo.run("fold", "three", "--into", "one", "--message", "Shout most").ok()
+    assert subjects(demo) == ["Shout most", "Shout line 20"]
+    demo.run("fold", "one", "--into", "two").ok()
+    assert subjects(demo) == ["Shout line 20"]
+    assert [p.name for p in (demo.root / "patches/demo").glob("*.patch")] == ["two.patch"]
+    agrees(demo)
+
+
+def test_split_by_hunk(demo: Project) -> None:
+    demo.run("split", "three", "--new", "last", "--hunk", "a.py:2", "--message", "Shout 35").ok()
+    text = (demo.root / "patches/demo/last.patch").read_text()
+    assert ("+LINE 35" in text, "+LINE 10" in text, "+B" in text) == (True, False, False)
+    assert subjects(demo)[2:] == ["Shout three lines", "Shout 35"]
+    agrees(demo)
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("drop", "t"), "t is the beginning of several patches"),
+        (("drop", "tow"), "hint: the series has two.patch"),
+        (("drop", "9"), "9: no such patch"),
+        (("rename", "one", "two"), "two.patch is there already"),
+        (("rename", "one", "a b"), "is no patch name"),
+        (("move", "one"), "say where"),
+        (("move", "one", "--to", "4"), "there is no place 4"),
+        (("move", "one", "--after", "one"), "cannot stand beside itself"),
+        (("fold", "one", "--into", "one"), "cannot be folded into itself"),
+        (("split", "one", "--new", "x"), "say what goes"),
+        (("split", "one", "--new", "x", "--file", "a.py"), "choose a part of it"),
+        (("split", "one", "--new", "x", "--file", "z.py"), "does not change z.py"),
+        (("split", "one", "--new", "x", "--hunk", "a.py:7"), "has no hunk 7 in a.py"),
+        (("split", "one", "--new", "x", "--hunk", "a.py"), "is not PATH:N"),
+        (("edit", "one", "--message", " "), "the message is empty"),
+    ],
+)
+def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: str) -> None:
+    before = everything(demo)
+    ran = demo.run(*argv)
+    assert (ran.code, said in ran.err) == (2, True), ran
+    assert everything(demo) == before
+
+
+def test_commits_of_ones_own_come_first(demo: Project) -> None:
+    git_in(demo.checkout("demo"), "commit", "-q", "--allow-empty", "-m", "mine")
+    ran = demo.run("rename", "one", "first")
+    assert ran.code == 1
+    assert "the checkout has commits of its own" in ran.err
+
+
+def test_a_patch_of_a_shared_series_is_not_taken_from_others(
+    demo: Project, upstream: Upstream
+) -> None:
+    text = (demo.root / "manifests/demo.yaml").read_text()
+    (demo.root / "manifests/other.yaml").write_text(text)
+    before = everything(demo)
+    demo.run("move", "two", "--to", "1", "-m", "demo").ok()
+    assert (demo.root / "manifests/other.lock.json").exists()  # what it comes to there is known
+    demo.run("undo", "-m", "demo").ok()
+    assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
+    demo.run("rename", "two", "twenty", "-m", "demo", "--fork").ok()
+    assert (demo.root / "patches/demo/series").read_bytes() == before["patches/demo/series"]
+
+
+def test_new_takes_what_is_staged(demo: Project) -> None:
+    checkout = demo.checkout("demo")
+    (checkout / "b.py").write_text("staged\n")
+    git_in(checkout, "add", "b.py")
+    (checkout / "b.py").write_text("staged\nand more\n")
+    (checkout / "a.py").write_text("other\n")
+    demo.run("new", "part", "--staged", "--message", "Stage it").ok()
+    text = (demo.root / "patches/demo/part.patch").read_text()
+    assert ("+staged" in text, "and more" in text, "a.py" in text) == (True, False, False)
+    assert (checkout / "b.py").read_text() == "staged\nand more\n"
+    diff = git_in(checkout, "diff", "HEAD", "--name-only").decode().split()
+    assert diff == ["a.py", "b.py"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_was_killed_between_files_and_checkout_is_finished(
+    demo: Project, verb: str, tmp_path: Path
+) -> None:
+    """The files say what the verb made, the checkout is where it was: the next run brings it."""
+    old = git_in(demo.checkout("demo"), "for-each-ref", "--format=%(objectname) %(refname)")
+    demo.run(*VERBS[verb]).ok()
+    after, tip = everything(demo), subjects(demo)
+    for row in old.decode().splitlines():
+        oid, name = row.split()
+        git_in(demo.checkout("demo"), "update-ref", name, oid)
+    git_in(demo.checkout("demo"), "reset", "-q", "--hard")
+    demo.run(*VERBS[verb])
+    assert (everything(demo), subjects(demo)) == (after, tip)
+    agrees(demo)
+
+
+def test_the_same_again_is_nothing(demo: Project) -> None:
+    demo.run("move", "one", "--to", "3").ok()
+    assert "unchanged" in demo.run("move", "one", "--to", "3").ok().out
+    demo.run("undo").ok()
+    assert subjects(demo)[0] == "Shout line 3"
