@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commands import run
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
 PAGES = sorted((ROOT / "docs" / "stacks").glob("*-npu*.md"))
 SCRIPTS = sorted((ROOT / "rendered").glob("*/*.sh"))

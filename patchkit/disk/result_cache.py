@@ -17,6 +17,7 @@ import msgspec
 
 from patchkit import __version__
 from patchkit.disk.files import replace_file
+from patchkit.errors import SurroundingsError
 
 T = TypeVar("T")
 
@@ -52,7 +53,7 @@ def read_as(data: object, kind: type[T]) -> T | None:
 def remember(path: Path, data: object) -> None:
     """Keep what JSON can hold; best effort, as on a disk that can only be read."""
     body = json.dumps(data, separators=(",", ":")).encode()
-    with suppress(OSError):
+    with suppress(OSError, SurroundingsError):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, sha256(body).hexdigest().encode() + b"\n" + body)
 

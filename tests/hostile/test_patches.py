@@ -116,7 +116,10 @@ def test_nothing_gets_out(project: Project, upstream: Upstream, pin: str, tmp_pa
     assert everything(tmp_path) == before
     assert not Path("/tmp/patchkit-outside.txt").exists()
     assert (project.root / "kept.txt").read_text() == "pwned\n"
-    made = {path.name for path in (project.root / "workspace").iterdir()} - {".patchkit"}
+    made = {path.name for path in (project.root / "workspace").iterdir()} - {
+        ".patchkit",
+        ".gitignore",
+    }
     assert {numbers[each] for each in made} == HARMLESS
 
 
