@@ -106,7 +106,7 @@ def test_only_gitcmd_and_sources_spawn() -> None:
         "upstream/index.py",
         "machine/ascend.py",
         "recipes/regex.py",
-        "guards/verify.py",
+        "machine/user_command.py",
     }
 
 

@@ -146,6 +146,7 @@ PROJECT_SCENES = (
     Scene("apply --into", ("apply", "--into", "site"), _installed),
     Scene("apply --into --reverse", ("apply", "--into", "site", "--reverse"), _applied_into,
           done=frozenset({2})),
+    Scene("bisect", ("bisect", "demo", "--run", "grep -q 'line 5' a.txt"), _two),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,
           parts=tuple(("bump", name, "--to", "latest") for name in ("demo", "other"))),
 )  # fmt: skip

@@ -43,6 +43,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "abort": "resume:abort",
         "undo": "resume:undo",
         "carry": "carry:carry",
+        "bisect": "bisect:bisect",
     },
     "Guard": {
         "contracts": "reviews:contracts",

@@ -60,6 +60,13 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "exported": ("✓", Paint.GOOD),
     "refused": ("✗", Paint.BAD),
     "failed": ("✗", Paint.BAD),
+    # a state of a search, and its answer (ops.bisect)
+    "good": ("✓", Paint.GOOD),
+    "bad": ("✗", Paint.BAD),
+    "found": ("✗", Paint.BAD),
+    "among": ("?", Paint.NOTICE),
+    "always": ("✗", Paint.BAD),
+    "never": ("✓", Paint.GOOD),
     # an installed package (installed.layer.PatchPresence, ops.apply_into.IntoResult)
     "live": ("✓", Paint.GOOD),
     "not live": ("✗", Paint.BAD),

@@ -138,6 +138,14 @@ class Terminal:
         """Whether somebody watches stderr."""
         return self._err.isatty() and os.environ.get("TERM") != "dumb"
 
+    @property
+    def error_descriptor(self) -> int | None:
+        """The descriptor of stderr, for programs that write there; None where it has none."""
+        try:
+            return self._err.fileno()
+        except (OSError, ValueError):
+            return None
+
     # --- the product
 
     def report(

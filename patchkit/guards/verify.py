@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import PatchkitError
 from patchkit.gitcmd.trees import Overlay, TreeView
+from patchkit.machine.user_command import run_command
 from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, lines_of
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
 from patchkit.model.text import counted
 from patchkit.recipes.generate import read_matching, read_scope
 from patchkit.recipes.recipe_file import load_recipe
@@ -142,9 +140,6 @@ def _listed(places: Sequence[str]) -> str:
 #: Seconds after which a command is ended.
 PATIENCE = 900.0
 
-#: So many of a command's last lines are told.
-_LINES = 5
-
 
 def run_findings(verifying: Verifying, steps: Sequence[RunStep]) -> Iterator[Finding]:
     """Run each command in a scratch copy of its own; what fails is a finding."""
@@ -154,10 +149,10 @@ def run_findings(verifying: Verifying, steps: Sequence[RunStep]) -> Iterator[Fin
             continue  # told by step_findings
         with TemporaryDirectory(prefix="patchkit-verify-") as folder:
             write_tree(verifying.source, tree, Path(folder))
-            problem, output = _run(step, Path(folder) / step.directory)
-            output = output.replace(f"{folder}/", "")
-        if problem:
-            what = f"{title_of(step)}: {problem}" + (f": {output}" if output else "")
+            ended = run_command(step.run, Path(folder) / step.directory, patience=PATIENCE)
+            output = ended.output.replace(f"{folder}/", "")
+        if ended.problem:
+            what = f"{title_of(step)}: {ended.problem}" + (f": {output}" if output else "")
             yield Finding(Severity.ERROR, "verify-run", what, str(step.where))
 
 
@@ -186,32 +181,3 @@ def write_tree(source: Overlay, tree: str, folder: Path) -> None:
             path.chmod(0o755 if entry.mode == EXECUTABLE_MODE else 0o644)
     for path, target in links:  # last: nothing is written through one
         path.symlink_to(os.fsdecode(target))
-
-
-def _run(step: RunStep, folder: Path) -> tuple[str, str]:
-    """(what went wrong, the last lines that it printed); ("", "") if the command passes."""
-    with TemporaryFile() as output:  # a pipe would keep us as long as anything it started lives
-        try:
-            process = subprocess.Popen(
-                ["sh", "-e", "-c", step.run],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return f"cannot be started: {error.strerror}", ""
-        try:
-            code = process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            return f"does not end within {PATIENCE:.0f} seconds", ""
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        if code == 0:
-            return "", ""
-        output.seek(0)
-        lines = lines_of(output.read().decode("utf-8", "replace").strip())[-_LINES:]
-        return f"exits with {code}", " / ".join(lines)

@@ -1,0 +1,109 @@
+"""`patchkit bisect`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+from patchkit.cli.command import OptionSpec, command
+from patchkit.cli.session import Session, near
+from patchkit.cli.status_words import word
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
+from patchkit.errors import ExitCode, UsageError
+from patchkit.model.text import counted
+
+if TYPE_CHECKING:
+    from patchkit.ops.bisect import BisectReport
+
+
+@command(
+    "manifest component workspace store json quiet",
+    examples=[
+        ("patchkit bisect slime --run 'python -m pytest -q tests/x.py'", "which patch broke it?"),
+        ("patchkit bisect slime --upstream --run ./try.sh", "which commit after the pin?"),
+        ("patchkit bisect slime --upstream --to v0.3.0 --run ./try.sh", "up to that tag"),
+    ],
+    exits={
+        ExitCode.OK: "the command passes with every patch, or at the newest commit",
+        ExitCode.FINDING: "it fails: because of the patch or commit that is named, or in any case",
+        ExitCode.BAD_INPUT: "the manifest, a series or a patch cannot be read, or one does not "
+        "apply",
+        ExitCode.ENVIRONMENT: "the command gives no verdict, a fetch failed, the disk is full",
+    },
+    result="patchkit.ops.bisect:BisectReport",
+)
+def bisect(
+    session: Session,
+    *,
+    run: Annotated[
+        str | None,
+        OptionSpec(
+            "--run",
+            metavar="CMD",
+            help="A shell command, run in a checkout: 0 is good, 125 skips the state, any other "
+            "code up to 124 is bad.",
+        ),
+    ] = None,
+    upstream: Annotated[
+        bool,
+        OptionSpec("--upstream", help="Search upstream's commits after the pin, not the patches."),
+    ] = False,
+    to: Annotated[
+        str,
+        OptionSpec("--to", metavar="REF", help="With --upstream: the newest commit. As for bump."),
+    ] = "latest",
+) -> ExitCode:
+    """Find the patch or upstream commit that breaks a command.
+
+    Tries the whole stack, then none of it, then halves what is left. With --upstream the stack is
+    carried to each commit that is tried, as a bump would; a commit that it does not carry to is
+    skipped. States stand in a checkout of bisect's own, in the workspace's .patchkit folder; your
+    checkouts are not touched. Stopped with ^C it goes on where it was when it is run again.
+    """
+    from patchkit.ops.bisect import bisect_stack
+
+    if not run or not run.strip():
+        raise UsageError("bisect needs --run CMD", hint="--run 'python -m pytest -q tests/x.py'")
+    if to != "latest" and not upstream:
+        raise UsageError("--to needs --upstream")
+    with session.progress() as progress:
+        report = bisect_stack(
+            session.manifest,
+            session.component,
+            run,
+            upstream=to if upstream else "",
+            store=session.store,
+            workspace=session.workspace,
+            when=int(time.time()),
+            shown_on=session.terminal.error_descriptor,
+            progress=progress,
+        )
+    return session.report("bisect", report, _render)
+
+
+def _render(terminal: Terminal, report: BisectReport) -> None:
+    rows: list[tuple[Line, ...]] = []
+    for each in report.judged:
+        why = "by an earlier run" if each.known else each.why
+        rows.append((word(each.verdict), each.name, *([why] if why else [])))
+    terminal.table(rows)
+    terminal.product()
+    terminal.product([word(report.answer, _words(report)), *_named(report)])
+    runs = counted(sum(not each.known for each in report.judged), "run")
+    terminal.say(f"{runs} for {counted(report.states, 'state')}; checkout: {near(report.checkout)}")
+
+
+def _words(report: BisectReport) -> str:
+    without = "without any patch" if report.kind == "patch" else "at the pin"
+    with_all = "with every patch" if report.kind == "patch" else "at the newest commit, too"
+    return {
+        "found": f"{report.component}: broken by ",
+        "among": f"{report.component}: broken by one of ",
+        "always": f"{report.component}: fails {without}",
+        "never": f"{report.component}: passes {with_all}",
+    }[report.answer.value]
+
+
+def _named(report: BisectReport) -> list[str | Painted]:
+    title = f": {report.title}" if report.title else ""
+    return [Painted(", ".join(report.first_bad), Paint.STRONG), title]

@@ -1,0 +1,80 @@
+"""Run a shell command that the user, or a manifest that the user has read, asks for.
+
+Nothing here runs unless it was asked for by an option. A command gets a process group of its own,
+and the whole group is ended with it: on ^C, when its time is over, and when it leaves something
+running.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from msgspec import Struct
+
+from patchkit.model.objects import lines_of
+
+#: So many of a command's last lines are told.
+_LINES = 5
+
+
+class CommandEnd(Struct, frozen=True):
+    """How a command ended: its exit code, None where it did not end by itself.
+
+    `problem` says what went wrong, "" for exit code 0; `output` are its last lines on one line, ""
+    where they were shown.
+    """
+
+    code: int | None
+    problem: str = ""
+    output: str = ""
+    seconds: float = 0.0
+
+
+def run_command(
+    command: str,
+    folder: Path,
+    *,
+    patience: float | None = None,
+    variables: Mapping[str, str] | None = None,
+    shown_on: int | None = None,
+) -> CommandEnd:
+    """Run `command` by `sh -e` in a folder, with more environment `variables`.
+
+    `patience` is in seconds, None for no end. `shown_on` is a descriptor that what it writes goes
+    to as it comes. On disk: whatever the command does.
+    """
+    began = time.monotonic()
+    with TemporaryFile() as output:  # a pipe would keep us as long as anything it started lives
+        try:
+            process = subprocess.Popen(
+                ["sh", "-e", "-c", command],
+                cwd=folder,
+                env={**os.environ, **(variables or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=output if shown_on is None else shown_on,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return CommandEnd(None, f"cannot be started: {error.strerror}")
+        try:
+            code = process.wait(patience)
+        except subprocess.TimeoutExpired:
+            return CommandEnd(None, f"does not end within {patience or 0:.0f} seconds")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        seconds = time.monotonic() - began
+        if code == 0:
+            return CommandEnd(0, seconds=seconds)
+        output.seek(0)
+        lines = lines_of(output.read().decode("utf-8", "replace").strip())[-_LINES:]
+        return CommandEnd(code, f"exits with {code}", " / ".join(lines), seconds)

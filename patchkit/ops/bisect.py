@@ -1,0 +1,385 @@
+"""`bisect`: which patch of a stack, or which commit of upstream's beneath it, breaks a command.
+
+Each state is built in memory and put into one checkout of its own below the workspace's own folder;
+the user's checkouts are not touched. Verdicts are written down after every run, so that a search
+that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.carry import carry_stack
+from patchkit.disk.files import read_plain, replace_file
+from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.first_parent import describe_commits
+from patchkit.gitcmd.object_reader import ObjectReader
+from patchkit.machine.user_command import run_command
+from patchkit.manifest.values import Component, GitPin, Manifest
+from patchkit.model.names import short_id
+from patchkit.model.progress import Progress
+from patchkit.model.resolution import Resolution
+from patchkit.ops.stacks import BuiltStack, built_stack, require_clean
+from patchkit.recipes.generate import load_generator
+from patchkit.refresh.conflict import load_resolutions
+from patchkit.refresh.patch_plan import SeriesFolder
+from patchkit.upstream.history import History, bring_blobs, open_history
+from patchkit.upstream.store import Store
+from patchkit.workspace.checkout import OWN_FOLDER, Checkout, locked_file
+from patchkit.workspace.enter import Action, Stacked, enter_stack
+
+#: As git bisect has it: the state cannot be judged.
+_SKIP = 125
+#: Codes from here on are a shell's own: the command was killed, or is not there.
+_NO_VERDICT = 126
+
+#: Two states may have a file of one size within one second: Python would take the bytecode of the
+#: one for the other's.
+_FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class TrialVerdict(str, Enum):
+    """What the command said of a state."""
+
+    GOOD = "good"  # exit code 0
+    BAD = "bad"
+    SKIPPED = "skipped"  # exit code 125, or the state cannot be made
+
+
+class BisectAnswer(str, Enum):
+    """What a search came to."""
+
+    FOUND = "found"  # the first bad state is known
+    AMONG = "among"  # one of some: those between cannot be judged
+    ALWAYS = "always"  # it fails without any patch, or at the pin
+    NEVER = "never"  # it passes with every patch, or at the newest commit
+
+
+class TrialState(Struct, frozen=True):
+    """A state to judge: `id` is what verdicts are kept by, `name` a patch or a commit."""
+
+    id: str
+    name: str
+    title: str = ""
+
+
+class JudgedState(Struct, frozen=True):
+    """A state that was judged in this search; `known`: by an earlier run of it."""
+
+    name: str
+    verdict: TrialVerdict
+    known: bool = False
+    why: str = ""
+
+
+class BisectReport(Struct, frozen=True):
+    """What a search found.
+
+    `kind` is "patch" or "commit". `first_bad` are the names of which one breaks the command: one
+    name, several where those between cannot be judged, none for ALWAYS and NEVER. `title` is that
+    commit's or patch's subject; `last_good` the state before, "" where that is no patch or the pin.
+    `states` is how many there are, `judged` what was tried, in order.
+    """
+
+    manifest: str
+    component: str
+    kind: str
+    command: str
+    answer: BisectAnswer
+    first_bad: tuple[str, ...]
+    title: str
+    last_good: str
+    states: int
+    judged: tuple[JudgedState, ...]
+    checkout: Path
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """OK where the command passes everywhere, a finding else."""
+        return ExitCode.OK if self.answer is BisectAnswer.NEVER else ExitCode.FINDING
+
+
+def first_bad(
+    count: int, judge: Callable[[int], TrialVerdict]
+) -> tuple[BisectAnswer, tuple[int, int]]:
+    """Search states 0 to `count` - 1 for the first bad one; (answer, (last good, first bad)).
+
+    The last state is judged first, then the first. Invariant: `low` is good and `high` is bad;
+    between them only skipped states are known. A skipped middle is left for its nearest
+    neighbours, the older one first; where all between are skipped, the answer is AMONG. That one
+    change broke it, and no other mended it, is taken for granted, as with git bisect.
+    """
+    high = count - 1
+    while high > 0 and (last := judge(high)) is TrialVerdict.SKIPPED:
+        high -= 1
+    if high == 0 or last is TrialVerdict.GOOD:
+        alone = judge(0) if high == 0 else TrialVerdict.GOOD
+        never = alone is not TrialVerdict.BAD
+        return (BisectAnswer.NEVER if never else BisectAnswer.ALWAYS), (0, 0)
+    if judge(0) is TrialVerdict.BAD:
+        return BisectAnswer.ALWAYS, (0, 0)
+    low, skipped = 0, set[int]()
+    while left := [n for n in range(low + 1, high) if n not in skipped]:
+        middle = min(left, key=lambda n: (abs(2 * n - low - high), n))
+        verdict = judge(middle)
+        if verdict is TrialVerdict.SKIPPED:
+            skipped.add(middle)
+        elif verdict is TrialVerdict.GOOD:
+            low = middle
+        else:
+            high = middle
+    answer = BisectAnswer.FOUND if high - low == 1 else BisectAnswer.AMONG
+    return answer, (low, high)
+
+
+def bisect_stack(
+    manifest: Manifest,
+    component: Component,
+    command: str,
+    *,
+    upstream: str,
+    store: Store,
+    workspace: Path,
+    when: int,
+    shown_on: int | None,
+    progress: Progress,
+) -> BisectReport:
+    """Search the patches of a component for the one that makes `command` fail.
+
+    With `upstream`, a name as for `bump --to`, search the commits from the pin to there instead,
+    each with the stack carried to it. On disk: a checkout and a list of verdicts in the workspace's
+    own folder; the list goes once there is an answer. KeyboardInterrupt leaves it. `shown_on` is a
+    descriptor for what the command writes.
+    """
+    folder = workspace.absolute() / OWN_FOLDER / "bisect"
+    lock = folder.with_name(f"bisect-{manifest.name}-{component.name}.lock")
+    with (
+        locked_file(lock, folder),
+        built_stack(manifest, component, store, progress) as built,
+        ExitStack() as stack,
+    ):
+        require_clean(built, manifest)
+        states: Sequence[TrialState]
+        make: Callable[[int], Stacked | str]
+        if upstream:
+            carrying = stack.enter_context(_carrying(manifest, built, upstream, store, progress))
+            states, make = carrying.states, carrying.make
+        else:
+            patches = _Patches(built, store)
+            states, make = patches.states, patches.make
+        name = f"{manifest.name}+{component.name}"
+        checkout = Checkout(folder, folder / name, name)
+        kind = "commit" if upstream else "patch"
+        key = sha256(json.dumps([kind, command, built.stack.tree]).encode()).hexdigest()
+        trials = _Trials(
+            states, make, command, checkout, _Notes.of(folder, name, key), when, shown_on
+        )
+        return _report(trials, manifest, component, kind, progress)
+
+
+def _report(
+    trials: _Trials, manifest: Manifest, component: Component, kind: str, progress: Progress
+) -> BisectReport:
+    states = trials.states
+
+    def judge(number: int) -> TrialVerdict:
+        left = max(1, (len(states) - 1).bit_length() + 2 - len(trials.judged))
+        what = f"trying {states[number].name}, some {left} runs left"
+        progress.step(component.name, what, local=True)
+        return trials.judge(number)
+
+    answer, (low, high) = first_bad(len(states), judge)
+    trials.notes.forget()
+    found = states[low + 1 : high + 1]
+    return BisectReport(
+        manifest=manifest.name,
+        component=component.name,
+        kind=kind,
+        command=trials.command,
+        answer=answer,
+        first_bad=tuple(each.name for each in found),
+        title=found[0].title if len(found) == 1 else "",
+        last_good=states[low].name if found and low else "",
+        states=len(states),
+        judged=tuple(trials.judged),
+        checkout=trials.checkout.path,
+    )
+
+
+# States, and what stands in the checkout for each.
+
+
+class _Patches(Struct, frozen=True):
+    """The states of a series: without any patch, then after each that makes a commit."""
+
+    built: BuiltStack
+    store: Store
+
+    @property
+    def states(self) -> list[TrialState]:
+        base = self.built.stack.base.commit
+        found = [TrialState(base, "no patch")]
+        patches = self.built.series.series_patches
+        subjects = {each.name: each.file.header.subject for each in patches if each.file.header}
+        for each in self.built.stack.outcomes:
+            if each.commit is not None:
+                found.append(TrialState(each.commit, each.name, subjects.get(each.name, "")))
+        return found
+
+    def make(self, number: int) -> Stacked | str:
+        stack = self.built.stack
+        repository = self.store.repository(self.built.component)
+        return Stacked(stack.base.commit, self.states[number].id, stack.objects, repository)
+
+
+class _Carrying(Struct, frozen=True):
+    """The states of a branch beyond the pin, the stack carried to each."""
+
+    manifest: Manifest
+    built: BuiltStack
+    history: History
+    store: Store
+    progress: Progress
+    states: tuple[TrialState, ...]
+
+    def make(self, number: int) -> Stacked | str:
+        """The carried stack, or why it cannot be carried there."""
+        component, commit = self.built.component, self.states[number].id
+        series, old = self.built.series, self.built.stack.base
+        moved = replace(component, pin=GitPin(commit))
+        try:
+            base = self.store.base(moved, self.progress)
+            repository = self.store.repository(component)
+
+            def bring(blobs: Iterable[str]) -> object:
+                return bring_blobs(self.store, component, self.history, blobs, self.progress)
+
+            past = Between(repository, old.commit, commit, lambda: self.history.repository, bring)
+            with ObjectReader(repository) as reader:
+                report = carry_stack(
+                    reader,
+                    old,
+                    base,
+                    series.series_patches,
+                    load_generator(series.patches),
+                    past=past,
+                    remembered=self._remembered,
+                )
+        except PatchkitError as error:
+            return str(error)
+        if not report.clean:
+            names = [each.name for each in report.outcomes if each.status.fails]
+            return f"{names[0]} does not carry to it"
+        stack = report.stack
+        return Stacked(commit, stack.commit, stack.objects, repository)
+
+    @property
+    def _remembered(self) -> Mapping[str, Resolution]:
+        entry = self.built.component.series
+        if entry is None:
+            return {}
+        return load_resolutions(SeriesFolder(self.manifest.root, entry, self.built.component))
+
+
+@contextmanager
+def _carrying(
+    manifest: Manifest, built: BuiltStack, upstream: str, store: Store, progress: Progress
+) -> Iterator[_Carrying]:
+    component = built.component
+    history = open_history(store, component, upstream, progress)
+    commits = [history.pin, *history.line().commits]
+    about = describe_commits(history.repository, commits)
+    states = tuple(
+        TrialState(each, short_id(each) if number else "the pin", about[each].subject)
+        for number, each in enumerate(commits)
+    )
+    yield _Carrying(manifest, built, history, store, progress, states)
+
+
+# The checkout in which states are judged, and what is known of them.
+
+
+class _Notes(Struct):
+    """Verdicts of a search that goes on, in a file; those of another search are forgotten."""
+
+    path: Path
+    key: str
+    verdicts: dict[str, str]
+
+    @classmethod
+    def of(cls, folder: Path, name: str, key: str) -> _Notes:
+        """What an earlier run of the same search noted; nothing where that cannot be read."""
+        path = folder / f"{name}.json"
+        try:
+            document = json.loads(read_plain(path))
+            if document["search"] == key:
+                known = {str(k): TrialVerdict(v).value for k, v in document["verdicts"].items()}
+                return cls(path, key, known)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+        return cls(path, key, {})
+
+    def add(self, state: str, verdict: TrialVerdict) -> None:
+        """Note a verdict, on disk before anything else is done."""
+        self.verdicts[state] = verdict.value
+        text = json.dumps({"search": self.key, "verdicts": self.verdicts}, indent=1)
+        replace_file(self.path, text.encode() + b"\n")
+
+    def forget(self) -> None:
+        """The search is over."""
+        self.path.unlink(missing_ok=True)
+
+
+class _Trials(Struct):
+    states: Sequence[TrialState]
+    make: Callable[[int], Stacked | str]
+    command: str
+    checkout: Checkout
+    notes: _Notes
+    when: int
+    shown_on: int | None
+    judged: list[JudgedState] = field(default_factory=list)
+
+    def judge(self, number: int) -> TrialVerdict:
+        """Run the command in a state, unless that was done before."""
+        state = self.states[number]
+        known = self.notes.verdicts.get(state.id)
+        if known is not None:
+            verdict = TrialVerdict(known)
+            if all(each.name != state.name for each in self.judged):
+                self.judged.append(JudgedState(state.name, verdict, known=True))
+            return verdict
+        verdict, why = self._tried(number)
+        self.judged.append(JudgedState(state.name, verdict, why=why))
+        self.notes.add(state.id, verdict)
+        return verdict
+
+    def _tried(self, number: int) -> tuple[TrialVerdict, str]:
+        stacked = self.make(number)
+        if isinstance(stacked, str):
+            return TrialVerdict.SKIPPED, stacked
+        self.checkout.workspace.mkdir(parents=True, exist_ok=True)
+        entered = enter_stack(self.checkout, stacked, when=self.when, force=True)
+        if entered.action is Action.REFUSED:
+            hint = f"delete {self.checkout.path}: it is bisect's own"
+            raise SurroundingsError(f"{self.checkout.path} cannot be moved", hint=hint)
+        ended = run_command(
+            self.command, self.checkout.path, variables=_FRESH, shown_on=self.shown_on
+        )
+        if ended.code is None or ended.code < 0 or ended.code >= _NO_VERDICT:
+            hint = (
+                "it must end with 0 for good, 125 for a state to skip, another code to 124 for bad"
+            )
+            raise SurroundingsError(f"the command {ended.problem}: no verdict", hint=hint)
+        if ended.code == _SKIP:
+            return TrialVerdict.SKIPPED, "the command says so"
+        return (TrialVerdict.BAD if ended.code else TrialVerdict.GOOD), ""
