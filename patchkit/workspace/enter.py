@@ -219,7 +219,7 @@ def _enter_ours(
     refusal = _refusal(before, stack)
     if refusal is not None and not force:
         return Entered(Action.REFUSED, before, refusal=refusal)
-    _bring(checkout, stack)
+    _bring(checkout, stack, before)
     if refusal is None:
         assert before.head is not None
         changes = tree_changes(checkout.repository, before.head, stack.tip)
@@ -227,7 +227,15 @@ def _enter_ours(
         if refusal is None:
             held = Held(before.head)
             try:
-                moved = move_checkout(checkout, before, stack.target, held, when=when)
+                moved = move_checkout(
+                    checkout,
+                    before,
+                    stack.target,
+                    held,
+                    when=when,
+                    changes=changes,
+                    objects=stack.objects,
+                )
             except NotHeldError as error:
                 refusal = _hidden(error.paths)
             else:
@@ -264,8 +272,11 @@ def _moved(before: Snapshot, moved: Moved) -> Entered:
     return Entered(Action.MOVED, before, moved.changed, moved.left_out, also_saved=moved.saved)
 
 
-def _bring(checkout: Checkout, stack: Stacked) -> None:
+def _bring(checkout: Checkout, stack: Stacked, before: Snapshot) -> None:
     """Make sure that the stack's commits and all that they need are in the checkout."""
+    if before.base == stack.base:  # a ref keeps it there, with all that it needs
+        write_objects(checkout.repository, stack.objects)
+        return
     absent = absent_objects(checkout.repository, [stack.base, stack.tip])
     if stack.base in absent:
         bring_objects(stack.source, checkout.repository, stack.objects)

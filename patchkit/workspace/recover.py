@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from patchkit.errors import Problem, SurroundingsError
@@ -19,6 +20,7 @@ from patchkit.workspace.changes import refresh_index
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, HALT_REF, Checkout
 from patchkit.workspace.contents import contents_of, free_name
 from patchkit.workspace.journal import Journal, journal_path, move_folder, read_journal
+from patchkit.workspace.plain_move import PlainStage, note_files
 from patchkit.workspace.put_files import (
     changed_meanwhile,
     discard,
@@ -100,13 +102,16 @@ def _require_ours(checkout: Checkout, lock: Path) -> None:
 # Each function may be called again after a kill and then does what is left.
 
 
-def record(checkout: Checkout, journal: Journal) -> None:
-    """Make the checkout's git agree with the files: index, then refs, then HEAD."""
+def record(checkout: Checkout, journal: Journal, plain: PlainStage | None = None) -> None:
+    """Make the checkout's git agree with the files: index, then refs, then HEAD.
+
+    `plain` is how this process staged the files, if it did so without git.
+    """
     for path in journal.dropped:
         remove_empty_folder(checkout.path, path)
     for path in journal.folders:
         make_folder(checkout.path, path)
-    _replace_index(checkout)
+    _replace_index(checkout, plain)
     _move_refs(checkout, journal)
 
 
@@ -182,12 +187,15 @@ def free_refs(checkout: Checkout) -> None:
     checkout.repository.free_refs(names)
 
 
-def _replace_index(checkout: Checkout) -> None:
+def _replace_index(checkout: Checkout, plain: PlainStage | None) -> None:
     folder = move_folder(checkout.own_folder)
     new, index = folder / "index", checkout.git_dir / "index"
     if not new.exists():
         return
-    refresh_index(checkout.repository, new)
+    if plain is not None:
+        note_files(plain, checkout.path, new)
+    else:
+        refresh_index(checkout.repository, new)
     _copy(index, folder / "index.before")
     new.replace(index)
 
@@ -200,20 +208,21 @@ def _copy(index: Path, before: Path) -> None:
 
 
 def _move_refs(checkout: Checkout, journal: Journal) -> None:
+    changes = [each for each in ref_changes(journal) if each.old != each.new]
     try:
-        _update_refs(checkout, journal)
+        _update_refs(checkout, changes)
     except GitFailureError:
         if not refs_known(checkout, journal):
             raise changed_meanwhile("the branch") from None
         free_refs(checkout)
-        _update_refs(checkout, journal)
+        now = _refs(checkout)  # a move that was killed may have changed them already
+        # git lists nothing, without a word, where it cannot read the folder
+        left = [each for each in changes if not now or now.get(each.name, ZERO) != each.new]
+        _update_refs(checkout, left)
 
 
-def _update_refs(checkout: Checkout, journal: Journal) -> None:
+def _update_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:
     repository = checkout.repository
-    now = _refs(checkout)
-    # git lists nothing, without a word, where it cannot read the folder
-    changes = [c for c in ref_changes(journal) if not now or now.get(c.name, ZERO) != c.new]
     if changes:
         repository.update_refs(changes, reason="patchkit: move to the stack")
     if (checkout.git_dir / "HEAD").read_text().strip() != f"ref: {BRANCH}":
