@@ -128,6 +128,7 @@ class Terminal:
     def __init__(self, *, quiet: bool = False, json: bool = False) -> None:
         self.quiet = quiet
         self.json = json
+        self._only_kept = False
         self._out = sys.stdout
         self._err = sys.stderr
         self._colour_out = colour_wanted(self._out, os.environ)
@@ -158,18 +159,24 @@ class Terminal:
         """Print a command's result in the form asked for; hands `code` back.
 
         `result` is a Struct, `command` the name in the JSON schema; `render_result` prints it
-        for people. With --quiet a result without trouble is not printed.
+        for people. With --quiet a result without trouble is not printed, but for
+        where work of the user's is kept.
         """
         if self.json:
             from patchkit.report.json import envelope
 
             self.document(envelope(command, result, code))
-        elif not (self.quiet and code is ExitCode.OK):
+        else:
+            # without trouble only what is kept of the user's work is said
+            self._only_kept = self.quiet and code is ExitCode.OK
             render_result(self, result)
+            self._only_kept = False
         return code
 
     def product(self, line: Line = "") -> None:
         """One line on stdout."""
+        if self._only_kept:
+            return
         self._write(self._out, render(line, colour=self._colour_out))
 
     def table(self, rows: Iterable[Sequence[Line]], *, indent: int = 0) -> None:
@@ -201,6 +208,8 @@ class Terminal:
 
     def raw(self, data: bytes) -> None:
         """Bytes on stdout, as they are."""
+        if self._only_kept:
+            return
         self._out.flush()
         self._out.buffer.write(data)
         self._out.flush()
@@ -229,6 +238,8 @@ class Terminal:
 
     def warn(self, problem: Problem | str) -> None:
         """Something that is wrong and does not stop the command."""
+        if self._only_kept:
+            return
         self._problem(Painted("warning:", Paint.NOTICE), problem)
 
     def problem(self, problem: Problem | str) -> None:

@@ -225,7 +225,8 @@ def carry_patches(carry: Carry) -> Carried:
     """The patches for the new base, made from those for the old one."""
     found, blank = carry.found, carry.blank
     resumed = _resumed(carry) if carry.options.step is not None else None
-    if resumed is None and found.snapshot.state not in UNEDITED:
+    # a dry run asks what becomes of the patches, and leaves the checkout alone in any case
+    if resumed is None and found.snapshot.state not in UNEDITED and not carry.options.dry_run:
         edited = edited_and_repinned if carry.pin is None else edited_before_bump
         return Carried(refused(blank, edited(found)))
     if carry.cache.commit(carry.old) is None:
@@ -235,7 +236,8 @@ def carry_patches(carry: Carry) -> Carried:
     except FixedPatchesError as error:
         return Carried(_fixed(found, blank, error))
     blank = with_findings(replace(blank, carried=tried.report.outcomes), found.generator)
-    blank = replace(_with_steps(blank, tried.decisions, resumed), notes=tried.upstream.note())
+    notes = (*tried.upstream.note(), *_in_the_way(carry, resumed))
+    blank = replace(_with_steps(blank, tried.decisions, resumed), notes=notes)
     if found.generator_problems:
         return Carried(cannot_generate(blank, found.generator_problems))
     if tried.draft is None:
@@ -249,6 +251,14 @@ def carry_patches(carry: Carry) -> Carried:
         detail=f"{detail}; {later}",
     )
     return Carried(blank, tried.draft, resumed=resumed, resolutions=tried.resolutions)
+
+
+def _in_the_way(carry: Carry, resumed: Resumed | None) -> tuple[Problem, ...]:
+    """What would keep the same from being done without --dry-run."""
+    found = carry.found
+    if resumed is not None or found.snapshot.state in UNEDITED:
+        return ()
+    return ((edited_and_repinned if carry.pin is None else edited_before_bump)(found),)
 
 
 def _try(carry: Carry, resumed: Resumed | None) -> _Tried:

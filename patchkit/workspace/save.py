@@ -30,6 +30,7 @@ from patchkit.model.patch import Identity
 from patchkit.model.tree import Tree
 from patchkit.workspace.changes import (
     checked_out_forms,
+    hidden_files,
     recorded_blobs,
     rows_of,
     set_rows,
@@ -100,11 +101,14 @@ class Held(Struct, frozen=True):
     staged: str = ""
 
 
-def read_worktree(checkout: Checkout, like: str, *, recording: bool = False) -> Worktree:
+def read_worktree(
+    checkout: Checkout, like: str, *, recording: bool = False, hidden: bool = True
+) -> Worktree:
     """Write the tracked files as they are on disk to the repository, leaving its index alone.
 
     `like` is the tree that patchkit put there last. Without `recording` nothing is said of what
-    git records, and no filter of the user's need work.
+    git records, and no filter of the user's need work. Without `hidden` a file that git was told
+    not to look at counts as it is in `like`.
     """
     folder = move_folder(checkout.own_folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -113,6 +117,8 @@ def read_worktree(checkout: Checkout, like: str, *, recording: bool = False) -> 
     repository, index = checkout.repository, folder / "worktree.index"
     view = unfiltered(repository, folder / "unfiltered.git")
     tree = write_tracked(repository, index, through=view)
+    if not hidden:
+        tree = _without_hidden(checkout, index, like, tree)
     now = {
         change.path: change.new_file.oid
         for change in tree_changes(repository, like, tree)
@@ -129,6 +135,19 @@ def read_worktree(checkout: Checkout, like: str, *, recording: bool = False) -> 
     if not edited or not recording:
         return Worktree(tree, index, "" if edited else tree)
     return Worktree(tree, index, *_recorded(checkout, index, edited))
+
+
+def _without_hidden(checkout: Checkout, index: Path, like: str, tree: str) -> str:
+    """The tree with the files as `like` has them that git was told not to look at."""
+    repository = checkout.repository
+    before = {each.path: each.old_file for each in tree_changes(repository, like, tree)}
+    unseen = hidden_files(repository, list(before)) if before else frozenset()
+    if not unseen:
+        return tree
+    entries = {path: before[path] for path in sorted(unseen)}
+    rows = {path: [] if entry is None else [_row(entry)] for path, entry in entries.items()}
+    set_rows(repository, index, rows)
+    return _tree(checkout, index)
 
 
 def _unedited(checkout: Checkout, like: str, paths: Sequence[str]) -> dict[str, TreeEntry]:

@@ -162,7 +162,8 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
     """
     repository, like = checkout.repository, halt.place.worktree
     try:
-        worktree = read_worktree(checkout, like, recording=True)
+        # what goes into a patch is what git shows; what is saved is all there is
+        worktree = read_worktree(checkout, like, recording=True, hidden=save)
         held = Held(worktree.tree, worktree.recorded, rows=halt.place.index)
         saved = ""
         staged = staged_id(checkout)

@@ -297,6 +297,8 @@ def test_edits_in_the_checkout_come_first(stack: Stacked, upstream: Upstream) ->
     before = on_disk(stack.project)
     ran = bump(stack)
     assert (ran.code, "its edits are for the old pin" in ran.err) == (1, True)
+    dry = bump(stack, "latest", "--dry-run").ok()
+    assert ("would bump" in dry.out, "its edits are for the old pin" in dry.err) == (True, True)
     assert on_disk(stack.project) == before
     stack.run("refresh").ok()
     bump(stack).ok()

@@ -64,6 +64,13 @@ def test_a_bump_that_stops_leaves_a_hidden_edit(stack: Bumping, flag: str) -> No
     assert stack.read("c.txt") == "my c.txt\n"
     flags = stack.git("ls-files", "-v", "c.txt")
     assert flags[0] in "hS"
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    stack.resolve("b.txt", "both tens\n")
+    stack.run("continue").ok()
+    patches = (stack.project.root / "patches/demo").glob("*.patch")
+    assert not any(b"my c.txt" in path.read_bytes() for path in patches)
+    assert stack.read("c.txt") == "my c.txt\n"
 
 
 # -- staged alone -------------------------------------------------------------------------------
@@ -213,3 +220,9 @@ def test_a_checkout_that_could_not_follow_is_brought_on_by_continue(stack: Bumpi
     ran = stack.run("continue").ok()
     assert kept(stack, ran, "saved by an editor\n")
     stack.settled()
+
+
+def test_quiet_names_where_work_is_kept(stack: Bumping) -> None:
+    stack.write("c.txt", "my c.txt\n")
+    ran = stack.run("apply", "--force", "--quiet").ok()
+    assert (ran.out, "your work is kept as refs/patchkit/saved/" in ran.err) == ("", True)

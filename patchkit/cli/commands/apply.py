@@ -221,7 +221,9 @@ def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
         terminal.product(f"{name}: an apply that was killed earlier was finished first")
     if applied.taken_up and not applied.problems:
         terminal.product(f"{name}: edits taken up: {', '.join(applied.taken_up)}")
-    if applied.saved_ref is not None:
+    if applied.saved_ref is not None and terminal.quiet:
+        terminal.kept(name, "your work is", applied.saved_ref)
+    elif applied.saved_ref is not None:
         terminal.product(f"{name}: your work is saved as {applied.saved_ref}; to get it back:")
         terminal.product(f"  {applied.restore}")
     terminal.also_saved(name, applied.also_saved)
