@@ -51,6 +51,18 @@ class Past(Protocol):
     def changed_by(self, path: str) -> tuple[str, ...]:
         """The last commits that changed the file, newest first, as "ID subject"."""
 
+    def same_change(
+        self, named: tuple[str, ...], author: str, date: str, subject: str
+    ) -> tuple[tuple[str, str], ...]:
+        """(id, subject) of the commits that may have made a patch's very change.
+
+        They are among `named` (ids, in full or short), or have its author's address and the date in
+        seconds, or its subject, if that is more than two words. None that was reverted.
+        """
+
+    def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
+        """Path -> the lines of a commit's hunks, with marker; nothing where files are not here."""
+
 
 class NoPast:
     """A Past that knows nothing: there is no history at hand."""
@@ -82,6 +94,16 @@ class NoPast:
     def changed_by(self, path: str) -> tuple[str, ...]:
         """See Past."""
         return ()
+
+    def same_change(
+        self, named: tuple[str, ...], author: str, date: str, subject: str
+    ) -> tuple[tuple[str, str], ...]:
+        """See Past."""
+        return ()
+
+    def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
+        """See Past."""
+        return {}
 
 
 class SplitOff(Struct, frozen=True):

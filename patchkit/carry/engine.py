@@ -20,6 +20,7 @@ from patchkit.carry.carried import (
 )
 from patchkit.carry.carry_file import carry_file
 from patchkit.carry.cascade import Names, ResolvedStack, edited, waiting
+from patchkit.carry.upstream_word import with_upstreams_word
 from patchkit.model.apply_changes import Applied, Blobs, apply_changes
 from patchkit.model.merging.markers import Labels
 from patchkit.model.names import short_id
@@ -145,7 +146,7 @@ class _StackCarrier(Struct):
             carry_file(context, change, doubted_as(outcome, before))
             for change, outcome, before in zip(changes, exact.files, old.files, strict=True)
         ]
-        files = kept_apart(files)
+        files = with_upstreams_word(context, patch.file.header, changes, kept_apart(files))
         outcomes = tuple(file.outcome for file in files)
         there: list[CarriedFile | Names] = [*files]
         if self.resolved is not None:

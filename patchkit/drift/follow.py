@@ -156,6 +156,16 @@ class RoutePast(Struct):
         """See `carry.Past`."""
         return ()
 
+    def same_change(
+        self, named: tuple[str, ...], author: str, date: str, subject: str
+    ) -> tuple[tuple[str, str], ...]:
+        """See `carry.Past`: trials of whole patches ask it."""
+        return ()
+
+    def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
+        """See `carry.Past`."""
+        return {}
+
 
 class _Follower(Struct):
     history: History

@@ -6,7 +6,7 @@ upstream. What drift says of the tip, and plan of the commits that it names, is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -120,6 +120,16 @@ class _FetchingPast(Struct, frozen=True):
     def changed_by(self, path: str) -> tuple[str, ...]:
         """See `carry.Past`."""
         return self.past.changed_by(path)
+
+    def same_change(
+        self, named: tuple[str, ...], author: str, date: str, subject: str
+    ) -> tuple[tuple[str, str], ...]:
+        """See `carry.Past`."""
+        return self.past.same_change(named, author, date, subject)
+
+    def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
+        """See `carry.Past`."""
+        return self.past.lines_of(commit)
 
     def _bring(self, paths: Sequence[str]) -> None:
         if not paths:

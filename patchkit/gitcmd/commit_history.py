@@ -7,15 +7,18 @@ None or nothing, never an error.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from patchkit.errors import BadInputError
 from patchkit.gitcmd.first_parent import Commit, LoggedCommit, read_log
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
+from patchkit.model.diff_parse import parse_diff
 from patchkit.model.names import short_id
 from patchkit.model.objects import decode_path, lines_of
 
@@ -196,6 +199,46 @@ _SHOWN = 3  # commits that changed a file
 _MOST = 0.5  # of a folder's files must have gone to one other folder
 
 
+_REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
+_MARK = re.compile(r"^(?:\[[^]]*\]\s*)+|\s*\((?:#\d+|!\d+)\)$")
+#: So many words make a subject that nobody else writes by chance.
+_WORDS = 3
+
+
+class _Told(Struct, frozen=True):
+    """A commit and what is written above its change; `date` is the author's, in seconds."""
+
+    id: str
+    email: str
+    date: str
+    subject: str
+
+
+def plain_subject(subject: str) -> str:
+    """A subject without what mail and forges put around it, in lower case."""
+    return " ".join(_MARK.sub("", subject.strip()).lower().split())
+
+
+def _not_reverted(blocks: Sequence[str]) -> Iterator[_Told]:
+    """The commits, newest first, that no newer one reverts; one whose revert is reverted counts."""
+    reverted: list[str] = []
+    for block in blocks:
+        fields = block.split("\n", 4)
+        if len(fields) < 4:
+            continue
+        if any(fields[0].startswith(each) for each in reverted):
+            continue
+        reverted += _REVERTS.findall(fields[4] if len(fields) > 4 else "")
+        yield _Told(*fields[:4])
+
+
+def _changed_blobs(repository: Repository, pair: tuple[str, str]) -> list[str]:
+    """The blobs on both sides of what differs between two commits."""
+    done = repository.git("diff-tree", "-r", "-z", "--no-renames", *pair, accept=_FAILS)
+    rows = (row[1:].decode().split() for row in done.out.split(b"\0") if row.startswith(b":"))
+    return [oid for row in rows for oid in row[2:4] if oid.strip("0")]
+
+
 class Between(Struct):
     """The range of commits from `old` (exclusive) to `new`; `repository` has these two."""
 
@@ -236,6 +279,10 @@ class Between(Struct):
                     new = entry.oid if entry is not None else None
                     found[path].append(Touch(commit, row.before[path], new))
         return {path: tuple(each) for path, each in found.items()}
+
+    _commits: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    _brought: set[str] = field(default_factory=set)
+    _told: tuple[_Told, ...] | None = None
 
     def renamed(self, path: str) -> str | None:
         """Where a file of the old commit is at the new one.
@@ -286,6 +333,48 @@ class Between(Struct):
     def changed_by(self, path: str) -> tuple[str, ...]:
         """The last commits that changed the file, newest first, as "ID subject"."""
         return tuple(each.name for each in self.touches(path)[:_SHOWN])
+
+    def same_change(
+        self, named: tuple[str, ...], author: str, date: str, subject: str
+    ) -> tuple[tuple[str, str], ...]:
+        """(id, subject) of commits that may have made a patch's very change; see `carry.Past`."""
+        wanted = plain_subject(subject)
+        telling = len(wanted.split()) >= _WORDS
+        return tuple(
+            (each.id, each.subject)
+            for each in self._all_commits()
+            if each.id.startswith(named or "-")
+            or (telling and plain_subject(each.subject) == wanted)
+            or (bool(date) and bool(author) and (each.email.lower(), each.date) == (author, date))
+        )
+
+    def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
+        """Path -> the lines of a commit's hunks, with marker; nothing where files are not here."""
+        past = self._with_past()
+        pair = (f"{commit}^", commit)
+        self.bring(_changed_blobs(past, pair))
+        options = ("-p", "-U3", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
+        done = past.git("diff-tree", "-r", "--full-index", *options, *pair, accept=_FAILS)
+        if done.code != 0:
+            return {}
+        try:
+            changes = parse_diff(done.out)
+        except BadInputError:  # a name that we refuse: nothing can be said of this commit
+            return {}
+        return {e.path: [row for hunk in e.hunks for row in hunk.lines] for e in changes}
+
+    def _all_commits(self) -> tuple[_Told, ...]:
+        """Every commit of the range but merges and those that were reverted, newest first."""
+        if self._told is None:
+            done = self._with_past().git(
+                *("log", "--no-merges", "--no-show-signature", "--encoding=UTF-8"),
+                *("-z", "--format=%H%n%ae%n%at%n%s%n%b"),
+                f"{self.old}..{self.new}",
+                accept=_FAILS,
+            )
+            text = done.out.decode("utf-8", "replace") if done.code == 0 else ""
+            self._told = tuple(_not_reverted(text.split("\0")))
+        return self._told
 
     def _touching(self, path: str, line: bytes) -> tuple[str, ...]:
         """The commits that put the line in or took it out, newest first."""

@@ -1,0 +1,332 @@
+"""What upstream's own history says of a patch: that a commit between the pins made this change.
+
+A line comparison of two files cannot tell a change that upstream took, and went on from, from one
+that it never had: the next commit may have rewritten its lines. The history can. A commit counts as
+the patch's own where the patch names it (`cherry picked from`, `Upstream-Status: Backport`, DEP-3's
+`Origin`), or it has the patch's author and date, or its subject; and what it adds and removes is
+compared with what the patch does, as git's patch-id compares: without white space and places.
+
+Invariant: of a change that upstream has by such a commit nothing is added again. A file all of
+whose lines the commit has is absorbed; of others the result may have none of the commit's lines
+that upstream's file lacks, or it is a conflict, which says what is left of the patch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.carry.carried import CarriedFile, CarryContext, Past, conflict
+from patchkit.model.diff_parse import split_lines
+from patchkit.model.names import short_id
+from patchkit.model.objects import TreeEntry
+from patchkit.model.outcome import FileResult, Status
+from patchkit.model.patch import FileChange, Header
+
+_ID = r"\b[0-9a-f]{7,40}\b"
+#: Lines of a message by which a patch says which commit of upstream it is.
+_NAMES = (
+    re.compile(rf"\(cherry[ -]picked from commit ({_ID})", re.IGNORECASE),
+    re.compile(rf"^(?:Applied-Upstream|Upstream-commit):.*?({_ID})", re.IGNORECASE | re.MULTILINE),
+    re.compile(rf"^Upstream-Status:[ \t]*Backport\b.*?({_ID})", re.IGNORECASE | re.MULTILINE),
+    re.compile(rf"^Origin:[ \t]*(?:upstream|backport)\b.*?({_ID})", re.IGNORECASE | re.MULTILINE),
+    re.compile(rf"^(?:\[ *)?(?:commit ({_ID}) upstream|Upstream commit ({_ID}))", re.I | re.M),
+)
+_TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
+# From here on what is left of a patch is little enough to ask whether it is worth keeping.
+MOSTLY_UPSTREAM = 0.9
+_SHOWN = 3
+#: So many telling lines are not added by two people by chance.
+_ENOUGH = 3
+
+#: Path -> the lines of a commit's hunks, with their markers.
+Lines = Mapping[str, Sequence[bytes]]
+
+
+class PatchClaim(Struct, frozen=True):
+    """By what a patch may be known upstream.
+
+    `commits` are ids that it names, in full or short; `date` is the author's, in seconds since the
+    epoch as text, "" if it names none.
+    """
+
+    commits: tuple[str, ...]
+    author: str
+    date: str
+    subject: str
+
+
+def claim_of(header: Header | None) -> PatchClaim:
+    """What a patch's header says."""
+    if header is None:
+        return PatchClaim((), "", "", "")
+    found = (match for pattern in _NAMES for match in pattern.finditer(header.message))
+    commits = tuple(dict.fromkeys(next(filter(None, each.groups())) for each in found))
+    author = header.author
+    return PatchClaim(
+        commits,
+        author.email.lower() if author is not None else "",
+        author.date.partition(" ")[0] if author is not None else "",
+        header.subject,
+    )
+
+
+class UpstreamShare(Struct, frozen=True):
+    """What a commit of upstream has of a patch: by path, which lines of the patch it lacks.
+
+    `told` is the commit as "ID subject"; `added` counts the patch's added lines that are not blank,
+    `known` those of them that the commit adds, too.
+    """
+
+    told: str
+    left: Mapping[str, tuple[bytes, ...]]
+    brought: Mapping[str, frozenset[bytes]]
+    added: int
+    known: int
+
+    @property
+    def words(self) -> str:
+        """How much is upstream, in words."""
+        return f"{self.known} of {self.added} added lines are upstream ({self.told})"
+
+
+def share_of(told: str, changes: Sequence[FileChange], commit: Lines) -> UpstreamShare:
+    """Compare a patch with a commit; a line counts wherever the commit has it.
+
+    Lines are matched within a file where the commit has the path, and in all that is left of the
+    commit for files that it knows by another name.
+    """
+    removed, added = (_Lines(commit, marker) for marker in (b"-", b"+"))
+    left: dict[str, tuple[bytes, ...]] = {}
+    total = known = 0
+    for change in changes:
+        rows = [line for hunk in change.hunks for line in hunk.lines if _bare(line[1:])]
+        missing = [
+            row
+            for row in rows
+            if row[:1] in b"-+"
+            and not (added if row[:1] == b"+" else removed).take(change.path, row[1:])
+        ]
+        come = sum(row[:1] == b"+" for row in rows)
+        total += come
+        known += come - sum(row[:1] == b"+" for row in missing)
+        left[change.path] = tuple(missing) if change.hunks else (b"what is no text",)
+    brought = {
+        path: frozenset(_bare(row[1:]) for row in rows if row[:1] == b"+")
+        for path, rows in commit.items()
+    }
+    return UpstreamShare(told, left, brought, total, known)
+
+
+class _Lines:
+    """The lines of one side of a commit, each to be taken as often as it is there."""
+
+    def __init__(self, commit: Lines, marker: bytes) -> None:
+        self._by_path = {
+            path: Counter(_bare(row[1:]) for row in rows if row[:1] == marker)
+            for path, rows in commit.items()
+        }
+        self._all = sum(self._by_path.values(), Counter[bytes]())
+
+    def take(self, path: str, line: bytes) -> bool:
+        bare = _bare(line)
+        lines = self._by_path.get(path, self._all)
+        if lines[bare] <= 0 or self._all[bare] <= 0:
+            return False
+        lines[bare] -= 1
+        if lines is not self._all:
+            self._all[bare] -= 1
+        return True
+
+
+def _bare(line: bytes) -> bytes:
+    return b"".join(line.split())
+
+
+def with_upstreams_word(
+    context: CarryContext,
+    header: Header | None,
+    changes: Sequence[FileChange],
+    files: Sequence[CarriedFile],
+) -> list[CarriedFile]:
+    """The carried files of a patch, as they are if upstream's history has a word in it.
+
+    History is asked only of a patch that names a commit, or that is not simply at its lines.
+    """
+    claim = claim_of(header)
+    if not claim.commits and all(_is_plain(each.outcome) for each in files):
+        return list(files)
+    share = _best_share(context.past, claim, changes)
+    if share is None:
+        return [_with_share(context, *each) for each in zip(changes, files, strict=True)]
+    return [_by_its_word(context, share, *each) for each in zip(changes, files, strict=True)]
+
+
+def _is_plain(outcome: FileResult) -> bool:
+    return outcome.status in (Status.UNCHANGED, Status.SHIFTED) and not outcome.review
+
+
+def _best_share(
+    past: Past, claim: PatchClaim, changes: Sequence[FileChange]
+) -> UpstreamShare | None:
+    """The commit that has most of the patch, of those that may be the patch's own."""
+    shares = (
+        share_of(f"{short_id(commit)} {subject}", changes, past.lines_of(commit))
+        for commit, subject in past.same_change(
+            claim.commits, claim.author, claim.date, claim.subject
+        )
+    )
+    # half of its lines at least: a subject such as "Fix typo" is written more than once
+    likely = [each for each in shares if each.known * 2 >= each.added]
+    if likely:
+        return min(likely, key=lambda each: sum(map(len, each.left.values())))
+    return _share_by_lines(past, changes)
+
+
+def _share_by_lines(past: Past, changes: Sequence[FileChange]) -> UpstreamShare | None:
+    """The commit that brought the patch's most telling line, if it is the patch.
+
+    Nothing but lines ties them, so the lines around count as well, as for git's patch-id: the same
+    lines in another function are another change.
+    """
+    come = [
+        (line[1:], change.path)
+        for change in changes
+        for hunk in change.hunks
+        for line in hunk.lines
+        if line[:1] == b"+" and _TELLING.search(line)
+    ]
+    if len(come) < _ENOUGH:
+        return None
+    line, path = max(come, key=lambda each: len(each[0]))
+    named = past.brought_by(path, line).partition(" ")[0]
+    for commit, subject in past.same_change((named,), "", "", "") if named else ():
+        lines = past.lines_of(commit)
+        if all(_rows(_hunk_lines(e)) == _rows(lines.get(e.path, ())) for e in changes):
+            return share_of(f"{short_id(commit)} {subject}", changes, lines)
+    return None
+
+
+def _hunk_lines(change: FileChange) -> list[bytes]:
+    return [line for hunk in change.hunks for line in hunk.lines]
+
+
+def _rows(lines: Sequence[bytes]) -> list[bytes]:
+    return [line[:1] + _bare(line[1:]) for line in lines if _bare(line[1:])]
+
+
+def _by_its_word(
+    context: CarryContext, share: UpstreamShare, change: FileChange, file: CarriedFile
+) -> CarriedFile:
+    """One file of a patch of which a commit of upstream has some or all."""
+    outcome = file.outcome
+    left = share.left[change.path] or _beside_the_text(context, change, file)
+    if not left:
+        return _taken(context, share, file)
+    if outcome.status is Status.ABSORBED:
+        return replace(file, outcome=replace(outcome, absorbed_by=share.told))
+    doubled = _doubled(context, share, change, file) if file.carried else ()
+    if file.carried and not doubled:
+        reasons = (share.words, *outcome.reasons)
+        return replace(file, outcome=replace(outcome, reasons=reasons, review=True))
+    why = f"{share.words}; left of the patch: {_shown(left)}"
+    if not file.carried:
+        return replace(file, outcome=replace(outcome, reasons=(why, *outcome.reasons)))
+    again = f"carried, it would add again what upstream has: {_shown(doubled)}"
+    refused = conflict(outcome, file.path, why, again)
+    return replace(refused, marked=file.marked, sides=file.sides, blobs=file.blobs)
+
+
+def _beside_the_text(
+    context: CarryContext, change: FileChange, file: CarriedFile
+) -> tuple[bytes, ...]:
+    """What a change does to a file's mode or path, as far as upstream has it otherwise."""
+    here = context.here.entry(file.path)
+    if change.new_path is None:
+        return ()
+    if change.old_path not in (None, change.new_path):
+        here = context.here.entry(change.new_path)
+        if here is None:
+            return (f"the new path {change.new_path}".encode("utf-8", "surrogateescape"),)
+    mode = change.new_mode
+    if here is not None and mode is not None and mode not in (change.old_mode, here.mode):
+        return (f"the mode {mode:o}".encode(),)
+    return ()
+
+
+def _taken(context: CarryContext, share: UpstreamShare, file: CarriedFile) -> CarriedFile:
+    """The file as upstream has it, whatever it made of the change since."""
+    entry: TreeEntry | None = context.here.entry(file.path)
+    outcome = replace(
+        file.outcome,
+        status=Status.ABSORBED,
+        clashes=(),
+        confidence=1.0,
+        reasons=(f"upstream made this very change ({share.told})",),
+        review=False,
+        absorbed_by=share.told,
+        carried_to=file.path if file.path != file.outcome.path else "",
+    )
+    return CarriedFile(outcome, file.path, entry)
+
+
+def _doubled(
+    context: CarryContext, share: UpstreamShare, change: FileChange, file: CarriedFile
+) -> tuple[bytes, ...]:
+    """Telling lines that the result adds to upstream's file, and that the commit had added."""
+    here = context.here.entry(file.path)
+    if file.blob is None or here is None:
+        return ()
+    before = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
+    brought = share.brought.get(change.path, frozenset())
+    found = []
+    for line in split_lines(file.blob.payload):
+        bare = _bare(line)
+        if before[bare] > 0:
+            before[bare] -= 1
+        elif bare in brought and _TELLING.search(line):
+            found.append(b"+" + line)
+    return tuple(found)
+
+
+def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) -> CarriedFile:
+    """A file in conflict, with how many of its added lines upstream has since the old base."""
+    if file.carried or (file.outcome.clashes == () and not change.hunks):
+        return file
+    before = context.before.entry(change.old_path) if change.old_path is not None else None
+    here = context.here.entry(file.path)
+    added = [ln[1:] for hunk in change.hunks for ln in hunk.lines if ln[:1] == b"+"]
+    added = [line for line in added if _bare(line)]
+    if here is None or not added or here.mode & 0o170000 != 0o100000:
+        return file
+    new = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
+    if before is not None:
+        new -= Counter(map(_bare, split_lines(context.old_blobs.contents(before.oid))))
+    known = list(_known(added, new))
+    telling = max((line for line in known if _TELLING.search(line)), key=len, default=b"")
+    if not telling or len(known) * 2 < len(added):
+        return file
+    by = context.past.brought_by(file.path, telling)
+    told = f" ({by})" if by else ""
+    words = f"{len(known)} of {len(added)} added lines are upstream{told}"
+    if len(known) >= len(added) * MOSTLY_UPSTREAM:
+        words += ": perhaps skip it"
+    return replace(file, outcome=replace(file.outcome, reasons=(words, *file.outcome.reasons)))
+
+
+def _known(lines: Iterable[bytes], there: Counter[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        bare = _bare(line)
+        if there[bare] > 0:
+            there[bare] -= 1
+            yield line
+
+
+def _shown(lines: Sequence[bytes]) -> str:
+    texts = [line.decode("utf-8", "replace").rstrip() for line in lines[:_SHOWN]]
+    more = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+    return "; ".join(texts) + more

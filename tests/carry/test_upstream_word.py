@@ -1,0 +1,199 @@
+"""What upstream's history says of a patch: taken by a commit, in part or whole; never doubled."""
+
+from __future__ import annotations
+
+import pytest
+
+from patchkit.carry import carry_stack
+from patchkit.gitcmd.commit_history import Between
+from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.repository import Repository
+from patchkit.model.mail import parse_patch
+from patchkit.model.objects import Base
+from patchkit.model.outcome import PatchResult, Status
+from patchkit.stack.build import SeriesPatch
+from tests.support.repos import Upstream, make_patch
+
+TEXT = "".join(f"line {number}\n" for number in range(1, 31))
+_SAFE = "    if length > limit:\n        raise TooLong(length)\n    count = length // size\n"
+#: What upstream's commit makes of it, what it was turned into later, and the patch's own form.
+TAKEN = TEXT.replace("line 15\n", f"line 15\n{_SAFE}")
+REWRITTEN = TEXT.replace("line 15\n", "line 15\n    check(length, limit)\n    return size\n")
+_ME = "Me Myself <me@example.com>"
+_OTHER = "Date and Subject <other@example.com>"
+
+
+def _patch(body: str = "", *, after: str = TAKEN, **header: str) -> bytes:
+    header = {"subject": "Ours", "author": _ME, **header}
+    return make_patch({"f": TEXT}, {"f": after}, body=body, **header)
+
+
+def _carry(upstream: Upstream, old: str, new: str, patch: bytes) -> PatchResult:
+    repository = Repository(upstream.path)
+    before, after = (Base(each, upstream.tree(each), "1700000000 +0000") for each in (old, new))
+    series = [SeriesPatch("x.patch", parse_patch(patch, name="x"))]
+    with reading(repository) as reader:
+        report = carry_stack(reader, before, after, series, past=Between(repository, old, new))
+    (outcome,) = report.outcomes
+    if outcome.status in (Status.ABSORBED, Status.CONFLICTED):
+        assert report.stack.tree == after.tree
+    return outcome
+
+
+@pytest.fixture
+def old(upstream: Upstream) -> str:
+    return upstream.commit({"f": TEXT, "g": TEXT})
+
+
+def _taken(upstream: Upstream, message: str = "Check the length", author: str = _OTHER) -> str:
+    return upstream.commit({"f": TAKEN}, message, author=author)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(cherry picked from commit {id})",
+        "Why.\n\n(cherry-picked from commit {id:.12})\nSigned-off-by: Me <me@example.com>",
+        "Upstream-Status: Backport [https://example.com/x/commit/{id}]",
+        "Upstream-Status: Backport [{id:.10}]",
+        "Origin: upstream, https://example.com/x/commit/?id={id}",
+        "Origin: backport, commit:{id:.9}",
+        "commit {id} upstream.\n\nWhy.",
+        "[ Upstream commit {id} ]\n\nWhy.",
+    ],
+)
+def test_a_change_that_names_its_commit_is_absorbed(
+    upstream: Upstream, old: str, body: str
+) -> None:
+    commit = _taken(upstream)
+    new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
+    outcome = _carry(upstream, old, new, _patch(body.format(id=commit)))
+    assert outcome.status is Status.ABSORBED and not outcome.review
+    assert outcome.absorbed_by == (f"{commit[:10]} Check the length",)
+    assert "this very change" in outcome.files[0].reasons[0]
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["Check the length", "[PATCH 2/3] Check the length", "check the  Length (#12)"],
+)
+def test_a_change_of_the_same_subject_is_absorbed(
+    upstream: Upstream, old: str, subject: str
+) -> None:
+    _taken(upstream)
+    new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
+    assert _carry(upstream, old, new, _patch(subject=subject)).status is Status.ABSORBED
+
+
+def test_a_change_of_the_same_author_and_date_is_absorbed(upstream: Upstream, old: str) -> None:
+    commit = _taken(upstream)
+    new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
+    when = upstream.git("log", "-1", "--format=%aD", commit).decode().strip()
+    outcome = _carry(upstream, old, new, _patch(author=_OTHER, date=when))
+    assert outcome.status is Status.ABSORBED
+
+
+def test_a_change_that_only_its_lines_tie_to_a_commit_is_absorbed(
+    upstream: Upstream, old: str
+) -> None:
+    commit = _taken(upstream)
+    new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
+    outcome = _carry(upstream, old, new, _patch())
+    assert outcome.status is Status.ABSORBED
+    assert outcome.absorbed_by == (f"{commit[:10]} Check the length",)
+    more = TAKEN.replace("    count =", "    log(length, limit)\n    count =")
+    assert _carry(upstream, old, new, _patch(after=more)).status is not Status.ABSORBED
+
+
+def test_the_same_lines_in_another_place_are_another_change(upstream: Upstream, old: str) -> None:
+    theirs = TEXT.replace("line 3\n", f"line 3\n{_SAFE}")
+    upstream.commit({"f": theirs}, "Check the length elsewhere", author=_OTHER)
+    new = upstream.commit({"f": theirs.replace("line 15\n", "line fifteen\n")}, "Spell it")
+    outcome = _carry(upstream, old, new, _patch())
+    assert outcome.review and "this very change" not in outcome.files[0].reasons[0]
+
+
+def test_white_space_makes_no_other_change(upstream: Upstream, old: str) -> None:
+    commit = _taken(upstream)
+    new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
+    tabs = TAKEN.replace("    ", "\t")
+    named = _patch(f"(cherry picked from commit {commit})", after=tabs)
+    assert _carry(upstream, old, new, named).status is Status.ABSORBED
+
+
+def test_what_was_reverted_is_not_upstream(upstream: Upstream, old: str) -> None:
+    commit = _taken(upstream)
+    words = f'Revert "Check the length"\n\nThis reverts commit {commit}.'
+    reverted = upstream.commit({"f": TEXT}, words)
+    patch = _patch(f"(cherry picked from commit {commit})")
+    assert _carry(upstream, old, reverted, patch).status is Status.UNCHANGED
+    again = f"Reapply it\n\nThis reverts commit {reverted}."
+    back = upstream.commit({"f": TAKEN}, again)
+    new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
+    assert _carry(upstream, old, back, patch).status is Status.ABSORBED
+    assert _carry(upstream, old, new, patch).status is Status.ABSORBED
+
+
+def test_what_is_left_of_a_patch_is_said(upstream: Upstream, old: str) -> None:
+    commit = _taken(upstream)
+    new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
+    ours = TAKEN.replace("    count =", "    log(length, limit)\n    count =")
+    outcome = _carry(
+        upstream, old, new, _patch(f"(cherry picked from commit {commit})", after=ours)
+    )
+    assert outcome.status is Status.CONFLICTED
+    told = outcome.files[0].reasons[0]
+    assert told.startswith(f"3 of 4 added lines are upstream ({commit[:10]} Check the length)")
+    assert told.endswith("left of the patch: +    log(length, limit)")
+
+
+def test_a_file_that_upstream_has_is_absorbed_and_the_others_carried(
+    upstream: Upstream, old: str
+) -> None:
+    commit = _taken(upstream)
+    new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
+    after = {"f": TAKEN, "g": TEXT.replace("line 3\n", "our third line\n")}
+    body = f"(cherry picked from commit {commit})"
+    patch = make_patch({"f": TEXT, "g": TEXT}, after, body=body, author=_ME)
+    outcome = _carry(upstream, old, new, patch)
+    first, second = outcome.files
+    assert (first.status, second.status) == (Status.ABSORBED, Status.UNCHANGED)
+    assert outcome.status is Status.MERGED and second.review
+    assert "3 of 4 added lines" in second.reasons[0]
+
+
+def test_nothing_is_added_again(upstream: Upstream, old: str) -> None:
+    """Upstream has moved the lines; the patch's own place is free, and one line is not theirs."""
+    moved = TEXT.replace("line 3\n", f"line 3\n{_SAFE}")
+    commit = upstream.commit({"f": moved}, "Check the length", author=_OTHER)
+    new = upstream.commit({"f": TEXT.replace("line 3\n", "line 3\ncheck(length)\n")}, "Shorter")
+    ours = TAKEN.replace("    count =", "    log(length, limit)\n    count =")
+    outcome = _carry(
+        upstream, old, new, _patch(f"(cherry picked from commit {commit})", after=ours)
+    )
+    assert outcome.status is Status.CONFLICTED
+    assert "it would add again what upstream has" in outcome.files[0].reasons[1]
+
+
+def test_the_same_words_over_another_change_say_nothing(upstream: Upstream, old: str) -> None:
+    new = upstream.commit({"g": TEXT.replace("line 3\n", "three\n")}, "Check the length")
+    assert _carry(upstream, old, new, _patch(subject="Check the length")).status is Status.UNCHANGED
+
+
+def test_a_commit_outside_of_the_range_says_nothing(upstream: Upstream, old: str) -> None:
+    aside = upstream.commit({"f": TAKEN}, "On a branch", branch="aside", parents=(old,))
+    new = upstream.commit({"g": REWRITTEN}, "Elsewhere")
+    patch = _patch(f"(cherry picked from commit {aside})")
+    assert _carry(upstream, old, new, patch).status is Status.UNCHANGED
+
+
+def test_a_conflict_says_how_much_is_upstream(upstream: Upstream, old: str) -> None:
+    """Nothing ties the patch to the commit but its lines."""
+    lines = [f"    step_{number}(one, two, three)\n" for number in range(20)]
+    theirs = TEXT.replace("line 15\n", "".join([*lines[:-1], "    other(one, two)\n"]))
+    ours = TEXT.replace("line 15\n", "".join(lines))
+    new = upstream.commit({"f": theirs}, "Take all steps")
+    outcome = _carry(upstream, old, new, _patch(after=ours))
+    assert outcome.status is Status.CONFLICTED
+    told = outcome.files[0].reasons[0]
+    assert told == f"19 of 20 added lines are upstream ({new[:10]} Take all steps): perhaps skip it"
