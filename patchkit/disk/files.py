@@ -143,7 +143,10 @@ def read_plain(path: Path, *, most: int = LARGEST_TEXT) -> bytes:
         kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
         raise OSError(kind, "is no ordinary file", str(path))
     with path.open("rb") as stream:
-        data = stream.read(most + 1)
+        # not `most` at once: that much memory would be set aside for each small file
+        data = stream.read(min(status.st_size, most) + 1)
+        if len(data) > status.st_size:  # it grew, or its size is not known
+            data += stream.read(most + 1 - len(data))
     if len(data) > most:
         raise OSError(errno.EFBIG, f"is larger than {most >> 20} MiB", str(path))
     return data

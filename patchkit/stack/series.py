@@ -8,7 +8,7 @@ before it gives up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -124,7 +124,7 @@ def load_series(
     loading = _Loading(manifest, component, store, progress, to_generate)
     patches = tuple(loading.patches())
     loading.finish()
-    return LoadedSeries(patches, _unlisted(manifest, component))
+    return LoadedSeries(patches, _unlisted(manifest, component, loading.series))
 
 
 class _Loading:
@@ -145,6 +145,8 @@ class _Loading:
         self._progress = progress
         self._errors: list[PatchkitError] = []
         self._names: dict[str, str] = {}
+        #: Path -> the series that was read there.
+        self.series: dict[str, Series] = {}
 
     def patches(self) -> Iterator[LoadedPatch]:
         """Every patch that is in order."""
@@ -165,8 +167,11 @@ class _Loading:
 
     def _of_series(self, entry: LocalSeries) -> Iterator[LoadedPatch]:
         series = self._tried(lambda: read_series(self._manifest, entry))
+        if series is None:
+            return
+        self.series[entry.path] = series
         folder = entry.path.rpartition("/")[0]
-        for line in series.entries if series is not None else ():
+        for line in series.entries:
             where = Location(Path(entry.path), line.line)
             path = f"{folder}/{line.name}" if folder else line.name
             yield from self._local(entry, path, where, line.strip)
@@ -175,18 +180,28 @@ class _Loading:
         self, entry: PatchEntry, path: str, where: Location, strip: int | None
     ) -> Iterator[LoadedPatch]:
         file = self._manifest.root / path
-        recipe = file.with_name(recipe_name(file.name))
-        to_be_made = not file.exists() and recipe.is_file()
-        if to_be_made and not self._to_generate:
-            what = f"{path} is not made yet from the recipe beside it"
-            problem = Problem(what, str(where), "patchkit refresh makes it")
-            self._errors.append(BadInputError(problem))
-            return
-        data = b"" if to_be_made else self._tried(lambda: _read(file, path, where))
+        try:
+            data: bytes | None = _read(file, path, where)
+        except BadInputError as error:
+            data = self._to_be_made(file, path, where, error)
         if data is not None:
             yield from self._parsed(
                 entry, data, name=path.rpartition("/")[2], where=path, path=file, strip=strip
             )
+
+    def _to_be_made(
+        self, file: Path, path: str, where: Location, error: BadInputError
+    ) -> bytes | None:
+        """What stands for a patch that cannot be read: nothing yet, where there is a recipe."""
+        if file.exists() or not file.with_name(recipe_name(file.name)).is_file():
+            self._errors.append(error)
+        elif self._to_generate:
+            return b""
+        else:
+            what = f"{path} is not made yet from the recipe beside it"
+            problem = Problem(what, str(where), "patchkit refresh makes it")
+            self._errors.append(BadInputError(problem))
+        return None
 
     def _pinned(self, entry: PinnedPatch) -> Iterator[LoadedPatch]:
         data = self._tried(
@@ -250,7 +265,9 @@ def _read(file: Path, path: str, where: Location) -> bytes:
         raise BadInputError(Problem(f"{path} {what}", str(where), hint)) from error
 
 
-def _unlisted(manifest: Manifest, component: Component) -> tuple[str, ...]:
+def _unlisted(
+    manifest: Manifest, component: Component, series: Mapping[str, Series]
+) -> tuple[str, ...]:
     """The files beside the component's series that neither an entry nor a comment names.
 
     They are patches, and recipes of patches that are neither listed nor there.
@@ -260,7 +277,7 @@ def _unlisted(manifest: Manifest, component: Component) -> tuple[str, ...]:
     found: list[str] = []
     for entry in entries:
         folder = entry.path.rpartition("/")[0]
-        listed |= {_beside(folder, name) for name in _named(read_series(manifest, entry))}
+        listed |= {_beside(folder, name) for name in _named(series[entry.path])}
         files = sorted((manifest.root / folder).glob("*.patch"))
         found += [_beside(folder, file.name) for file in files]
         recipes = sorted((manifest.root / folder).glob(f"*{RECIPE_ENDING}"))
