@@ -62,10 +62,10 @@ def test_a_component_without_a_series_gets_one(demo: Project) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("--remove",), "what to find is to be told once"),
-        (("--pattern", "x", "--find", "x", "--remove"), "what to find is to be told once"),
-        (("--pattern", "x"), "what to do is to be told once"),
-        (("--pattern", "x", "--fix", "y", "--remove"), "what to do is to be told once"),
+        (("--remove",), "say once what to find"),
+        (("--pattern", "x", "--find", "x", "--remove"), "say once what to find"),
+        (("--pattern", "x"), "say once what to do"),
+        (("--pattern", "x", "--fix", "y", "--remove"), "say once what to do"),
         (("--find", "x", "--remove"), "--remove is for code"),
         (("--find", "x", "--fix", "y"), "text is looked for in files that are named"),
         (("--pattern", "x", "--remove", "--language", "cobol"), "cobol is not among"),
