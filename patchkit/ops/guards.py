@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.trees import Overlay
 from patchkit.guards.syntax import parse_findings, well_formed_files
-from patchkit.manifest.values import Component, Manifest, RunStep
+from patchkit.manifest.values import Component, Manifest, Overrides, RunStep
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import Agreements
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.store import Store
+
+if TYPE_CHECKING:
+    from patchkit.guards.overrides.calls import Replacements
 
 
 class Guarded(Struct, frozen=True):
@@ -132,10 +136,13 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
         return
     from patchkit.guards.overrides.override_review import (
         TreeAt,
+        layered_findings,
+        layered_targets,
         override_findings,
         read_replacements,
         resolver_of,
         survey,
+        twice_replaced,
     )
     from patchkit.ops.stacks import built_stack
     from patchkit.stack.lockfile import Lock, load_lock
@@ -157,5 +164,28 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
             calls = read_replacements(declared, manifest.root, own)
             reviewed = lock.overrides.get((component.name, target.name), {})
             found = survey(declared, calls, resolver, reviewed)
+            layered = layered_targets(declared, found, own, there, built.stack)
+        others = _other_replacements(guarded, declared, store, progress)
+        yield from layered_findings(layered, component.name, target.name)
+        yield from twice_replaced((component.name, calls), others, declared)
         command = f"patchkit overrides {manifest.options(component.name)}"
         yield from override_findings(found, name, command)
+
+
+def _other_replacements(
+    guarded: Guarded, declared: Overrides, store: Store, progress: Progress
+) -> list[tuple[str, Replacements]]:
+    """What components after this one in the manifest replace in the same target."""
+    from patchkit.guards.overrides.override_review import TreeAt, read_replacements
+    from patchkit.ops.stacks import built_stack
+
+    manifest = guarded.manifest
+    names = [each.name for each in manifest.components]
+    found = []
+    for other in manifest.components[names.index(guarded.component.name) + 1 :]:
+        same = [each for each in other.overrides if each.target == declared.target]
+        for each in same:
+            with built_stack(manifest, other, store, progress) as built:
+                tree = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+                found.append((other.name, read_replacements(each, manifest.root, tree)))
+    return found

@@ -5,6 +5,7 @@ the note that says which manifest and upstream it was made for.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -151,6 +152,6 @@ def _make_own_folder(folder: Path) -> None:
     workspace = folder.parent
     if not workspace.exists() or not any(workspace.iterdir()):
         workspace.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError), (workspace / ".gitignore").open("x") as stream:
-            stream.write("*\n")
+        if not os.path.lexists(workspace / ".gitignore"):
+            replace_file(workspace / ".gitignore", b"*\n")
     folder.mkdir(exist_ok=True)

@@ -263,3 +263,68 @@ def test_the_target_is_judged_with_its_patches(
     assert codes(project) == [("overrides-unseen", "warning")]
     ran = project.run("overrides")
     assert (ran.code, "wider.patch does not apply" in ran.err) == (4, True)
+
+
+def _patched_core(project: Project, core: Upstream, old: str, new: str) -> None:
+    changed = {"core/ops.py": CORE["core/ops.py"].replace(old, new)}
+    patch = make_patch(CORE, {**CORE, **changed}, subject="Change ops")
+    pin = core.commit(CORE, "again")
+    project.component("core", core, pin, {"ops.patch": patch})
+
+
+def _findings(project: Project) -> list[dict[str, str]]:
+    found = project.run("check", "-c", "speed", "--json").json["components"][0]["findings"]
+    return [each for each in found if each["code"] not in ("override-new", "override-body")]
+
+
+def test_a_patched_function_that_is_replaced_is_told(
+    pair: Project, core: Upstream, golden: Golden
+) -> None:
+    _patched_core(pair, core, "return x + 1", "return x + 2")
+    golden("check-layers", pair.run("check", "-c", "speed"))
+    (found,) = _findings(pair)
+    assert (found["code"], found["severity"]) == ("override-patched", "warning")
+    assert (
+        found["what"] == "core.ops.shift is changed by ops.patch and replaced by speed, which wins"
+    )
+    assert found["where"] == "core: core/ops.py:5"
+    pair.run("overrides", "--accept").ok()
+    assert [each["severity"] for each in _findings(pair)] == ["note"]
+    pair.run("check", "--strict", "-c", "speed").ok()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return x\n", "return x  # a comment\n"),
+        ("def norm", "def other():\n    return 0\n\n\ndef norm"),
+        ("def shift(x):\n", 'def shift(x):\n    """Says what it does."""\n'),
+    ],
+)
+def test_a_patch_beside_what_is_replaced_is_no_alarm(
+    pair: Project, core: Upstream, old: str, new: str
+) -> None:
+    _patched_core(pair, core, old, new)
+    assert _findings(pair) == []
+
+
+def test_what_wraps_a_patched_function_lets_it_run(
+    pair: Project, upstream: Upstream, core: Upstream
+) -> None:
+    text = "def register(manager):\n    manager.replace('core.ops.shift',\n        shift_wrapper)\n"
+    pin = upstream.commit({"speed/features.py": text}, "wraps")
+    pair.component("speed", upstream, pin, overrides=[overriding()])
+    _patched_core(pair, core, "return x + 1", "return x + 2")
+    (found,) = _findings(pair)
+    assert (found["code"], found["severity"]) == ("override-wrapped", "note")
+
+
+def test_what_two_components_replace_is_told(pair: Project, tmp_path: Path) -> None:
+    other = Upstream.create(tmp_path / "plugin.git")
+    pin = other.commit({"speed/x.py": "m.replace('core.ops.norm', mine)\n"})
+    pair.component("plugin", other, pin, overrides=[overriding()])
+    (found,) = _findings(pair)
+    assert found["code"] == "override-twice"
+    said = "replaced by plugin, too: core.ops.norm; what is loaded last wins"
+    assert (found["severity"], found["what"]) == ("note", said)
+    assert found["hint"].endswith("and speed/x.py:1")

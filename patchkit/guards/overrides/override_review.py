@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -9,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.trees import TreeView
@@ -16,11 +18,13 @@ from patchkit.guards.overrides.calls import CallSite, Replacements, find_replace
 from patchkit.guards.overrides.definitions import Definition, definition_of
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.lint import Finding, Severity
+from patchkit.model.outcome import PatchResult
 from patchkit.model.tree import ObjectSource
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
 from patchkit.recipes.generate import read_scope
 from patchkit.recipes.recipe_file import load_recipe
+from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import Reviewed, ReviewedTarget
 
 
@@ -261,3 +265,131 @@ def _names(targets: Sequence[OverrideTarget]) -> str:
     shown = ", ".join(each.name for each in targets[:_NAMED])
     more = len(targets) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+# Two layers on one function: patches of the target edit it, and a replacement takes its place.
+
+
+class LayeredTarget(Struct, frozen=True):
+    """A target that patches change and that is replaced while the stack runs.
+
+    `place` is its definition, `patches` those that change its code, in order, `calls` what replaces
+    it. `wrapped`: by their names all of these wrap the function, which then runs still. `reviewed`:
+    the lock has it, as it is with the patches.
+    """
+
+    name: str
+    place: str
+    patches: tuple[str, ...]
+    calls: tuple[CallSite, ...]
+    wrapped: bool
+    reviewed: bool
+
+
+#: What a replacement is called that calls the function that it stands for.
+_WRAPS = re.compile(r"(?i)(?:wrapper|decorator|wrap|decorate)\b")
+
+
+def layered_targets(
+    declared: Overrides, found: Survey, own: TreeAt, target: TreeAt, stack: Stack
+) -> tuple[LayeredTarget, ...]:
+    """The targets whose code a patch of the target's `stack` changes.
+
+    A target is compared as `definitions` compares: comments, layout and docstrings do not count. So
+    a patch elsewhere in the same file is none. Only files that a patch touches are read.
+    """
+    touched = {file.path for outcome in stack.outcomes for file in outcome.files}
+    there = [
+        each
+        for each in found.targets
+        if each.now.kind.is_there and each.now.place.rpartition(":")[0] in touched
+    ]
+    if not there:
+        return ()
+    resolvers = [resolver_of(declared, replace(target, tree=stack.base.tree))]
+    steps = [each for each in stack.outcomes if each.tree is not None]
+    resolvers += [resolver_of(declared, replace(target, tree=each.tree)) for each in steps]
+    source = TreeView(own.source, own.tree)
+    return tuple(
+        LayeredTarget(
+            each.name,
+            each.now.place,
+            patches,
+            each.calls,
+            all(_wraps(source, site) for site in each.calls),
+            each.verdict is TargetVerdict.SAME,
+        )
+        for each in there
+        if (patches := _changing(each, steps, resolvers))
+    )
+
+
+def _changing(
+    target: OverrideTarget, steps: Sequence[PatchResult], resolvers: Sequence[Resolver]
+) -> tuple[str, ...]:
+    path = target.now.place.rpartition(":")[0]
+    found: list[str] = []
+    last = definition_of(resolvers[0], target.name)
+    for outcome, resolver in zip(steps, resolvers[1:], strict=True):
+        if any(file.path == path for file in outcome.files):
+            now = definition_of(resolver, target.name)
+            if (now.body, now.signature) != (last.body, last.signature):
+                found.append(outcome.name)
+            last = now
+    return tuple(found)
+
+
+def _wraps(source: TreeView, site: CallSite) -> bool:
+    """Whether what a call puts in the place is called as what wraps is.
+
+    The call's text up to its end, or five lines; the name of the target itself does not count.
+    """
+    text = b"".join(source.lines(site.path)[site.line - 1 : site.line + 4])
+    call = text.decode("utf-8", "replace").replace(site.text, "", 1)
+    depth, end = 0, len(call)
+    for at, character in enumerate(call):
+        depth += (character == "(") - (character == ")")
+        if character == ")" and depth == 0:
+            end = at
+            break
+    return _WRAPS.search(call[:end]) is not None
+
+
+def layered_findings(
+    found: Sequence[LayeredTarget], component: str, target: str
+) -> Iterator[Finding]:
+    """One finding for each function with two layers; which one wins."""
+    for each in found:
+        names, site = ", ".join(each.patches), each.calls[0].place
+        if each.wrapped:
+            what = f"{each.name} is changed by {names} and wrapped by {component}: both run"
+            hint = f"the wrapper is put at {site}"
+            yield Finding(Severity.NOTE, "override-wrapped", what, each.place, hint)
+            continue
+        what = f"{each.name} is changed by {names} and replaced by {component}, which wins"
+        hint = f"see {site}: where it is on, the patch does nothing; patch {component} instead"
+        severity = Severity.NOTE if each.reviewed else Severity.WARNING
+        yield Finding(severity, "override-patched", what, f"{target}: {each.place}", hint)
+
+
+def twice_replaced(
+    first: tuple[str, Replacements], others: Sequence[tuple[str, Replacements]], declared: Overrides
+) -> Iterator[Finding]:
+    """What other components replace, too: one finding for each of them.
+
+    A note: one that builds on the other (MindSpeed-LLM on MindSpeed) does so on purpose.
+    """
+    name, calls = first
+    mine = calls.below(declared.packages)
+    for other, theirs in others:
+        both = sorted(mine.keys() & theirs.targets.keys())
+        if both:
+            more = f" and {len(both) - _NAMED} more" if len(both) > _NAMED else ""
+            what = (
+                f"replaced by {other}, too: {', '.join(both[:_NAMED])}{more}; "
+                "what is loaded last wins"
+            )
+            places = f"{mine[both[0]][0].place} and {theirs.targets[both[0]][0].place}"
+            hint = f"the first one: {places}"
+            pair = f"{name} -> {declared.target}"
+            yield Finding(Severity.NOTE, "override-twice", what, pair, hint)
