@@ -74,10 +74,22 @@ _EXPLAINED = (
 )
 
 
-def render_bump(terminal: Terminal, report: BumpReport) -> None:
-    """Each component, and what is left to do."""
+#: Patches whose files differ in line numbers alone.
+_MOVED_ONLY = (Attention.SHIFTED, Attention.UNCHANGED)
+
+
+def render_bump(*, diff: bool = False) -> Callable[[Terminal, BumpReport], None]:
+    """A renderer of the components and what is left to do; `diff`: with each patch's change."""
+
+    def render(terminal: Terminal, report: BumpReport) -> None:
+        _render_bump(terminal, report, diff=diff)
+
+    return render
+
+
+def _render_bump(terminal: Terminal, report: BumpReport, *, diff: bool) -> None:
     for row in report.components:
-        _render_component(terminal, row, dry_run=report.dry_run)
+        _render_component(terminal, row, dry_run=report.dry_run, diff=diff)
     for name in report.untracked:
         terminal.product([word("skipped"), "  ", name, "  has no `track`"])
     for note in report.notes:
@@ -92,7 +104,10 @@ def render_bump(terminal: Terminal, report: BumpReport) -> None:
         terminal.hint(f"patchkit apply -m {report.manifest}{names}  moves the {checkouts}")
 
 
-def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool) -> None:
+def _render_component(
+    terminal: Terminal, row: BumpedComponent, *, dry_run: bool, diff: bool
+) -> None:
+    changes = {each.name: each.diff for each in row.changes} if diff else {}
     text = ("would bump" if dry_run else "bumped") if row.moved else ""
     pins = f"{row.old} -> {row.new}"
     if row.result is RefreshResult.UNCHANGED:
@@ -105,6 +120,8 @@ def _render_component(terminal: Terminal, row: BumpedComponent, *, dry_run: bool
                 print_carried_file(terminal, file)
         if patch.attention is Attention.FLAGGED and not patch.explained:
             terminal.product(["        ", Painted("its change is not the same now", Paint.FAINT)])
+        if changes.get(patch.name) and patch.attention not in _MOVED_ONLY:
+            terminal.diff(changes[patch.name])
     if row.halted is not None:
         print_halted(terminal, row.halted)
     if row.saved:

@@ -43,7 +43,7 @@ def check_writers(paths: Sequence[Path]) -> Writers[CheckReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: lambda report: check_markdown(report, notices(report)),
-        Format.HTML: lambda report: _pages().check_page(report, notices(report), _now()),
+        Format.HTML: lambda report: _pages().check_page(report, notices(report), written_now()),
     }
 
 
@@ -59,7 +59,7 @@ def drift_writers(paths: Sequence[Path]) -> Writers[DriftReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: drift_markdown,
-        Format.HTML: lambda report: _pages().drift_page(report, notices(report), _now()),
+        Format.HTML: lambda report: _pages().drift_page(report, notices(report), written_now()),
     }
 
 
@@ -104,7 +104,7 @@ def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
         Format.SARIF: lambda report: sarif_document(notices(report)),
         Format.GITHUB: lambda report: "\n".join(annotation_lines(notices(report))),
         Format.MARKDOWN: markdown,
-        Format.HTML: lambda report: _pages().ci_page(report, notices(report), _now()),
+        Format.HTML: lambda report: _pages().ci_page(report, notices(report), written_now()),
     }
 
 
@@ -115,7 +115,8 @@ def _pages() -> ModuleType:
     return html_page
 
 
-def _now() -> str:
+def written_now() -> str:
+    """When a page is written, for its foot."""
     return f"{moment():%Y-%m-%d %H:%M} UTC"
 
 

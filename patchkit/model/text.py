@@ -43,12 +43,27 @@ def _name(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&:$^=\"'])")
+# What acts in Markdown as GitHub and GitLab have it, and no more: `v1.2` and `a_file` are text. An
+# underscore or a tilde acts at the edge of a word, # before a number or a name is a reference, and
+# a list, a quotation or a heading begins a line.
+_MARKUP = re.compile(
+    r"[\\`*\[\]<>|$]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#?\w+;)|#(?=\w)"
+    r"|(?<=www)\.|:(?=//)|^[-+=#](?=[-+=#\s]|$)"
+)
+_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 
 
 def escaped(text: str) -> str:
     """One line of text that Markdown shows as it is: no link, table, heading, mention or HTML."""
     flat = " ".join(text.split())
     shown = "".join(char if char.isprintable() else "\ufffd" for char in flat)
+    text = _NUMBERED.sub(r"\1\\\2", _MARKUP.sub(_escape, shown))
     # an @ would notify somebody
-    return _MARKUP.sub(r"\\\1", shown).replace("\\<", "&lt;").replace("@", "&#64;")
+    return text.replace("@", "&#64;")
+
+
+def _escape(match: re.Match[str]) -> str:
+    found = match[0]
+    if found == "<":
+        return "&lt;"
+    return "&amp;" if found == "&" else f"\\{found}"

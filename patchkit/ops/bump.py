@@ -46,6 +46,7 @@ from patchkit.ops.refresh_report import (
     sorted_patches,
 )
 from patchkit.ops.resume import arrive, find_halt, is_written
+from patchkit.ops.undo import keep_report
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store
@@ -149,6 +150,8 @@ def bump_components(
         bumping = _Bumping(manifest, component, store, workspace, options, progress)
         try:
             rows.append(bumping.to(wanted))
+            if not options.dry_run:
+                keep_report(checkout_of(workspace, manifest, component), rows[-1])
         except PatchkitError as error:
             if len(names) == 1:
                 raise
@@ -192,6 +195,7 @@ def resume_bump(
         edit = _edit_of(manifest, component, target, waiting.old_base)
         moved = replace(component, pin=waiting.wanted)
         row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
+    row = replace(row, bases=(waiting.old_base, _cached_base(store, moved)))
     refreshed = refresh_components(
         with_component(manifest, moved),
         [moved],
@@ -204,9 +208,15 @@ def resume_bump(
         pin=edit,
     )
     row = _told(row, refreshed.components[0], edit, manifest)
-    row = replace(row, arrived=row.moved)
+    row = keep_report(checkout, replace(row, arrived=row.moved))
     notes = tuple(_stale_rendering(manifest)) if row.moved else ()
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
+
+
+def _cached_base(store: Store, component: Component) -> str:
+    """The commit of a pin that is here; "" for none."""
+    base = store.cached_base(component)
+    return base.commit if base is not None else ""
 
 
 class _Bumping(Struct, frozen=True):
@@ -240,6 +250,7 @@ class _Bumping(Struct, frozen=True):
         _require_same_files(after, moved, store, self.progress)
         edit = _edit_of(self.manifest, component, target, old.commit)
         commit = store.base(moved, self.progress).commit
+        row = replace(row, bases=(old.commit, commit))
         calls = broken_by_moving(self.manifest, component, commit, store, self.progress)
         refreshed = refresh_components(
             after,
@@ -354,6 +365,8 @@ def _told(
         result=done.result,
         exit_code=worst([done.exit_code, ExitCode.FINDING]) if given_up else done.exit_code,
         patches=sorted_patches(done),
+        series=done.series,
+        changes=done.patches,
         halted=done.halted,
         saved=done.saved,
         also_saved=done.also_saved,

@@ -21,6 +21,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, GitPin
 from patchkit.model.names import short_id
+from patchkit.model.patch import Hunk
 from patchkit.model.progress import Progress
 from patchkit.ops.conflict_report import (
     CannotGoOnError,
@@ -51,7 +52,7 @@ from patchkit.ops.refresh_input import (
     unknown_base,
     with_findings,
 )
-from patchkit.ops.refresh_report import NamedPin, RefreshedComponent, RefreshResult
+from patchkit.ops.refresh_report import NamedPin, PatchHead, RefreshedComponent, RefreshResult
 from patchkit.refresh.carry_onto import FixedPatchesError, draft_carry
 from patchkit.refresh.conflict import (
     Conflict,
@@ -62,7 +63,8 @@ from patchkit.refresh.conflict import (
     new_resolutions,
 )
 from patchkit.refresh.draft import Draft
-from patchkit.stack.build import series_paths
+from patchkit.stack.build import patch_changes, series_paths
+from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.history import History, bring_blobs, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace import CheckoutState
@@ -235,7 +237,8 @@ def carry_patches(carry: Carry) -> Carried:
         tried = _try(carry, resumed)
     except FixedPatchesError as error:
         return Carried(_fixed(found, blank, error))
-    blank = with_findings(replace(blank, carried=tried.report.outcomes), found.generator)
+    blank = replace(blank, carried=tried.report.outcomes, series=heads_of(found.series.patches))
+    blank = with_findings(blank, found.generator)
     notes = (*tried.upstream.note(), *_in_the_way(carry, resumed))
     blank = replace(_with_steps(blank, tried.decisions, resumed), notes=notes)
     if found.generator_problems:
@@ -259,6 +262,41 @@ def _in_the_way(carry: Carry, resumed: Resumed | None) -> tuple[Problem, ...]:
     if resumed is not None or found.snapshot.state in UNEDITED:
         return ()
     return ((edited_and_repinned if carry.pin is None else edited_before_bump)(found),)
+
+
+def heads_of(patches: Sequence[LoadedPatch]) -> tuple[PatchHead, ...]:
+    """What each patch of a series is and where it changes the base.
+
+    A hunk's lines are those of the stack below it. Earlier hunks on the file that stand above have
+    moved them by what they added, so that is taken off, from the last hunk to the first.
+    """
+    heads: list[PatchHead] = []
+    earlier: dict[str, list[Hunk]] = {}
+    for patch in patches:
+        changes = patch_changes(patch.series_patch)
+        places = [
+            (path, _before(first, earlier.get(path, ())), _before(last, earlier.get(path, ())))
+            for change in changes
+            if (path := change.old_path) is not None
+            for first, last in map(_span, change.hunks)
+        ]
+        for change in changes:
+            if change.old_path is not None:
+                earlier.setdefault(change.old_path, []).extend(change.hunks)
+        subject = patch.file.header.message.partition("\n")[0] if patch.file.header else ""
+        heads.append(PatchHead(patch.name, subject, patch.where, tuple(places)))
+    return tuple(heads)
+
+
+def _span(hunk: Hunk) -> tuple[int, int]:
+    return hunk.old_start, hunk.old_start + max(hunk.old_count, 1) - 1
+
+
+def _before(line: int, earlier: Sequence[Hunk]) -> int:
+    for hunk in reversed(earlier):
+        if hunk.new_start + hunk.new_count <= line:
+            line -= hunk.new_count - hunk.old_count
+    return line
 
 
 def _try(carry: Carry, resumed: Resumed | None) -> _Tried:

@@ -44,6 +44,17 @@ class RefreshedPatch(Struct, frozen=True):
     diff: bytes = b""
 
 
+class PatchHead(Struct, frozen=True):
+    """What a patch was before: its subject, and where its hunks are."""
+
+    name: str  # its file's name in the series
+    subject: str  # the first line of its message, "" for none
+    where: str  # its file, below the project's root; of a reference what the manifest says
+    #: Path and lines, first and last, of each hunk on the base; lines that earlier patches of the
+    #: series brought are counted out.
+    places: tuple[tuple[str, int, int], ...] = ()
+
+
 class Halted(Struct, frozen=True):
     """The conflict that a checkout holds now.
 
@@ -70,7 +81,8 @@ class RefreshedComponent(Struct, frozen=True):
     new files that git was not told of; they were left alone. `saved` is the ref that keeps the
     stack as it was, where patches left the series, `also_saved` are those of what only git's index
     had, or came meanwhile. `carried` are the verdicts on a new pin, or on
-    recipes that were run again; `findings` are what their runs found. `halted` is the conflict that
+    recipes that were run again, `series` the patches as they were before that; `findings` are what
+    their runs found. `halted` is the conflict that
     the checkout holds now; `left_out` are patches that a person took off the series on the way,
     `resolved` those whose conflict a person resolved. `notes` is what it had to go without.
     """
@@ -89,6 +101,7 @@ class RefreshedComponent(Struct, frozen=True):
     saved: str = ""
     also_saved: tuple[str, ...] = ()
     carried: tuple[PatchResult, ...] = ()
+    series: tuple[PatchHead, ...] = ()
     findings: tuple[Finding, ...] = ()
     halted: Halted | None = None
     left_out: tuple[str, ...] = ()
@@ -140,7 +153,8 @@ class BumpedComponent(Struct, frozen=True):
     that were written or removed (with a dry run: would be). `notes` are what nobody but the user
     can bring up to date. `result` is `unchanged` if the component is at that pin already. `halted`
     is the conflict that the checkout holds now, or it has `arrived` at the new stack; `saved` is
-    the ref of work that was in its way.
+    the ref of work that was in its way. `series` are the patches as they were, `changes` how each
+    file differs now; `bases` are the two commits, "" for none.
     """
 
     name: str
@@ -151,6 +165,9 @@ class BumpedComponent(Struct, frozen=True):
     exit_code: ExitCode = ExitCode.OK
     link: str = ""
     patches: tuple[PatchResult, ...] = ()
+    series: tuple[PatchHead, ...] = ()
+    changes: tuple[RefreshedPatch, ...] = ()
+    bases: tuple[str, str] = ("", "")
     files: tuple[str, ...] = ()
     halted: Halted | None = None
     arrived: bool = False

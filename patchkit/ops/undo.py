@@ -12,13 +12,16 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.disk.files import replace_file
 from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.model.names import can_be_a_file
 from patchkit.model.resolution import ENDING
+from patchkit.ops.refresh_report import BumpedComponent
 from patchkit.workspace import Checkout
 from patchkit.workspace.checkout import OWN_FOLDER
 
@@ -86,6 +89,33 @@ def record_path(checkout: Checkout) -> Path:
     return checkout.workspace / OWN_FOLDER / f"{checkout.name}.undo.json"
 
 
+def bump_record_path(checkout: Checkout) -> Path:
+    """Where the report of a checkout's last finished bump is, for its review."""
+    return checkout.workspace / OWN_FOLDER / f"{checkout.name}.bump.json"
+
+
+def keep_report(checkout: Checkout, row: BumpedComponent) -> BumpedComponent:
+    """Record what a bump did, in place of the one before; only of one that is finished, and
+    where there is a workspace. Returns `row`.
+    """
+    path = bump_record_path(checkout)
+    if row.moved and path.parent.is_dir():
+        kept = replace(row, halted=None, notes=(), problems=(), findings=())
+        replace_file(path, msgspec.json.encode({"version": _VERSION, "component": kept}))
+    return row
+
+
+def read_report(path: Path) -> BumpedComponent | None:
+    """The report that was kept there; None if there is none that can be read."""
+    try:
+        text = json.loads(path.read_bytes())
+        if text["version"] != _VERSION:
+            return None
+        return msgspec.convert(text["component"], BumpedComponent)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def write_undo(checkout: Checkout, undo: Undo) -> None:
     """Keep a record, in place of the one before; nothing where there is no workspace."""
     path = record_path(checkout)
@@ -117,8 +147,9 @@ def read_undo(checkout: Checkout) -> Undo | None:
 
 
 def forget_undo(checkout: Checkout) -> None:
-    """Remove the record."""
+    """Remove the record, and that of the bump's report."""
     record_path(checkout).unlink(missing_ok=True)
+    bump_record_path(checkout).unlink(missing_ok=True)
 
 
 def made_of(

@@ -405,18 +405,18 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     body = (stack.project.root / "body.md").read_text()
     headings = [line for line in body.splitlines() if line.startswith("### ")]
     assert headings == [
-        "### To review: the change itself was merged, or is another one now (1)",
-        "### Same change, at other lines (1)",
-        "### Upstream now, taken off the series (1)",
         "### Left to do",
+        "### To review: merged without certainty, or another change now (1)",
+        "### Upstream now, taken off the series (1)",
     ]
+    assert "<summary>Same change, at other lines (1)</summary>\n\n- `two.patch`" in body
     old = str(upstream.resolve("main~1"))[:10]
     assert body.startswith(f"## Bump demo from {old} to v2\n")
     assert body.endswith(
         f"Commit message:\n\n    Bump demo from {old} to v2\n\n    Merged: 1 (one.patch)\n"
         "    At other lines: 1\n    Dropped, as upstream has them: 1 (three.patch)\n"
     )
-    assert "- [ ] one\\.patch\n  - a\\.txt\\: merged, " in body
+    assert "- [ ] `one.patch` Patch one\n  - `a.txt`: merged, " in body
     assert "<b>" not in body
     assert ran.out != ""
     printed = bump(stack, "latest", "--dry-run", "--summary", "-").ok()
@@ -426,8 +426,8 @@ def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
 def test_a_summary_of_a_conflict_says_what_to_do(stack: Stacked, upstream: Upstream) -> None:
     upstream.commit({"a.txt": lines({5: "upstream was here\n"})}, "Be here (#7)")
     body = bump(stack, "latest", "--summary", "-").out
-    assert "### In conflict (1)\n\n- [ ] one\\.patch\n" in body
-    assert "### Unchanged (2)" in body
+    assert "### In conflict (1)\n\n- [ ] `one.patch` Patch one\n" in body
+    assert "<summary>Unchanged (2)</summary>" in body
     assert "### Left to do\n" in body
 
 
@@ -474,7 +474,7 @@ def test_all_components_each_to_its_track(several: Project, upstream: Upstream) 
         "## second stays where it is",
         "## third stays where it is",
     ]
-    assert "passed over: fourth" in body
+    assert "passed over: `fourth`" in body
     several.run("check", "-c", "demo").ok()
 
 

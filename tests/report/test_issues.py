@@ -166,7 +166,7 @@ def test_words_of_others_stay_words(stack: Project, upstream: Upstream) -> None:
     (row,) = _rows(_issues(stack, "--json"))
     (text,) = _texts(stack).values()
     _, _, shown = text.partition("\n")
-    assert "<b>" not in shown and "](y)" not in shown and "-->" not in shown
+    assert "<b>" not in shown and "[x](y)" not in shown and "-->" not in shown
     assert text.count("-->") == 1 and subject in row["title"]
 
 

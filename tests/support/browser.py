@@ -58,3 +58,21 @@ def _browser(folder: Path, *arguments: str) -> str:
     command += ["--no-first-run", f"--user-data-dir={folder / 'browser'}", *arguments]
     done = subprocess.run(command, capture_output=True, check=True, timeout=120)
     return done.stdout.decode("utf-8", "replace")
+
+
+_WIDTHS = """
+const wide = [...document.querySelectorAll('body *')].filter(each =>
+    each.getBoundingClientRect().right > innerWidth + 1 && !each.closest('pre, .scroll'));
+return {inner: innerWidth, scroll: document.documentElement.scrollWidth,
+    wide: wide.map(each => each.tagName + '.' + each.className)};
+"""
+
+
+def open_page(page: str, folder: Path, *, width: int) -> Any:
+    """How wide a page without a script of its own gets: `inner`, `scroll`, and what stands out."""
+    return look_at(
+        page.replace("style-src ", "script-src 'sha256-x'; style-src ", 1),
+        folder,
+        _WIDTHS,
+        width=width,
+    )

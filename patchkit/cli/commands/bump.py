@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from patchkit.manifest.values import Component
+    from patchkit.ops.refresh_report import BumpReport
+
+
+class ReviewForm(str, Enum):
+    """How a review is written."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+
 
 ToOption = Annotated[
     str | None,
@@ -34,6 +44,26 @@ SummaryOption = Annotated[
         metavar="FILE",
         help="Write Markdown for a pull request there; - prints it in place of the report.",
     ),
+]
+ReviewOption = Annotated[
+    str | None,
+    OptionSpec(
+        "--review",
+        metavar="FILE",
+        help="Write a page for a reviewer there: old patch beside new one, what upstream did, what "
+        "a check says; - prints it. Alone: of the last finished bump.",
+    ),
+]
+ReviewFormOption = Annotated[
+    ReviewForm | None,
+    OptionSpec(
+        "--format",
+        metavar="FORM",
+        help="The form of --review: html or markdown; as FILE ends (.md) without it.",
+    ),
+]
+DiffOption = Annotated[
+    bool, OptionSpec("--diff", help="Show how each patch differs from the one before.")
 ]
 ForkOption = Annotated[
     bool,
@@ -58,11 +88,12 @@ PartialOption = Annotated[
         ("patchkit bump megatron-lm --to core_v0.16.0", "pin, patches and lock in one go"),
         ("patchkit bump slime --to-track --summary body.md", "with a pull request's text"),
         ("patchkit bump --all --dry-run", "every component, to what it tracks"),
+        ("patchkit bump --review page.html", "a page to review the last bump by"),
     ],
     exits={
         ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
-        ExitCode.FINDING: "the checkout has edits, the change would break another stack, or "
-        "--partial left patches out",
+        ExitCode.FINDING: "the checkout has edits, the change would break another stack, "
+        "--partial left patches out, or there is no finished bump to review",
         ExitCode.HALTED: "a patch does not fit the new pin; the project was not changed",
         ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
@@ -79,6 +110,9 @@ def bump(
     partial: PartialOption = False,
     fork: ForkOption = False,
     summary: SummaryOption = None,
+    review: ReviewOption = None,
+    review_form: ReviewFormOption = None,
+    diff: DiffOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Move a component's pin, or all, and carry the patches there.
@@ -90,19 +124,19 @@ def bump(
     `patchkit continue`, `skip` and `abort` go on from there. With `--partial` the rest is carried
     all the same, and what does not fit leaves the series (`patchkit undo` brings it back; so
     there must be a checkout). Several components move one after the
-    other, each whole or not at all, and no checkout is touched.
+    other, each whole or not at all, and no checkout is touched. `--review` writes a page for
+    whoever reviews the bump; without `--to`, `--to-track` and `--all` it is about the last one that
+    was finished, and nothing is moved.
     """
     import time
 
     from patchkit.cli.refresh_output import render_bump
-    from patchkit.disk.files import replace_file
-    from patchkit.errors import UsageError
     from patchkit.ops.bump import bump_components
     from patchkit.ops.refresh_input import RefreshOptions
-    from patchkit.report.pull_request import bump_markdown
 
-    if session.terminal.json and summary == "-":
-        raise UsageError("--json and --summary - both want the standard output")
+    writing = Reviewing(session, review, review_form, summary)
+    if not (to or to_track or every) and (review or summary):
+        return writing.write(_last(session)).exit_code
     picked = _picked(session, every=every)
     wanted = _wanted(to, several=every or len(picked) > 1, to_track=to_track)
     with session.progress() as progress:
@@ -117,15 +151,77 @@ def bump(
             ),
             progress=progress,
         )
-    if summary == "-":
-        session.terminal.document(bump_markdown(report))
-        for row in report.components:
-            for problem in row.problems:
-                session.terminal.problem(problem)
+    writing.write(report)
+    if writing.printed:
         return report.exit_code
-    if summary is not None:
-        replace_file(Path(summary), (bump_markdown(report) + "\n").encode(), named=True)
-    return session.report("bump", report, render_bump)
+    return session.report("bump", report, render_bump(diff=diff))
+
+
+class Reviewing:
+    """What --review, --format and --summary say together; UsageError where they cannot."""
+
+    def __init__(
+        self, session: Session, review: str | None, form: ReviewForm | None, summary: str | None
+    ) -> None:
+        from patchkit.errors import UsageError
+
+        if review is None and form is not None:
+            raise UsageError("--format is the form of --review FILE")
+        files = {"--review": review, "--summary": summary}
+        wishes = [name for name, given in files.items() if given == "-"]
+        wishes += ["--json"] if session.terminal.json else []
+        if "-" in (review, summary) and len(wishes) > 1:
+            raise UsageError(f"{' and '.join(wishes)} - both want the standard output")
+        self.printed = "-" in (review, summary)
+        self._session = session
+        self._review, self._summary = review, summary
+        as_markdown = (review or "").endswith((".md", ".markdown"))
+        self._form = form or (ReviewForm.MARKDOWN if as_markdown else ReviewForm.HTML)
+
+    def write(self, report: BumpReport) -> BumpReport:
+        """Write what was asked for; problems of a report that is not printed are told."""
+        if self._review is None and self._summary is None:
+            return report
+        from patchkit.cli.session import load
+        from patchkit.ops.bump_review import review_bump
+        from patchkit.report.pull_request import review_markdown
+
+        session = self._session
+        manifest = load(session.manifest_path)
+        with session.progress() as progress:
+            checked = self._review is not None
+            found = review_bump(
+                manifest, report, store=session.store, progress=progress, checked=checked
+            )
+        if self._summary is not None:
+            self._put(self._summary, review_markdown(found))
+        if self._review is not None and self._form is ReviewForm.MARKDOWN:
+            self._put(self._review, review_markdown(found))
+        elif self._review is not None:
+            from patchkit.cli.report_forms import written_now
+            from patchkit.report.html.review_page import review_page
+
+            self._put(self._review, review_page(found, written_now()))
+        if self.printed:
+            for row in report.components:
+                for problem in row.problems:
+                    session.terminal.problem(problem)
+        return report
+
+    def _put(self, place: str, text: str) -> None:
+        from patchkit.disk.files import replace_file
+
+        if place == "-":
+            self._session.terminal.document(text)
+        else:
+            replace_file(Path(place), (text.rstrip("\n") + "\n").encode(), named=True)
+
+
+def _last(session: Session) -> BumpReport:
+    from patchkit.ops.bump_review import last_bump
+
+    rows = session.components if session.names else session.manifest.components
+    return last_bump(session.manifest, [each.name for each in rows], session.workspace)
 
 
 def _picked(session: Session, *, every: bool) -> Sequence[Component]:

@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patchkit.cli.command import command
+from patchkit.cli.commands.bump import (
+    DiffOption,
+    ReviewFormOption,
+    Reviewing,
+    ReviewOption,
+    SummaryOption,
+)
 from patchkit.cli.session import Session
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode
@@ -39,17 +46,23 @@ _BACK = {
 )
 def continue_(
     session: Session,
+    *,
+    summary: SummaryOption = None,
+    review: ReviewOption = None,
+    review_form: ReviewFormOption = None,
+    diff: DiffOption = False,
 ) -> ExitCode:
     """Go on with a bump whose conflict is resolved.
 
     What the checkout holds is what the patch does from now on. A file without conflict markers, as
     one that upstream deleted, is decided by `git add` or `git rm`. The patches after it are carried
     on top; after the last one pin, patches and lock are written together, and the checkout is at
-    the new stack.
+    the new stack. `--review` and `--summary` write the same as with `bump`.
     """
     from patchkit.ops.refresh_input import ResumeStep
 
-    return _go_on(session, "continue", ResumeStep.CONTINUE)
+    writing = Reviewing(session, review, review_form, summary)
+    return _go_on(session, "continue", ResumeStep.CONTINUE, writing, diff=diff)
 
 
 @command(
@@ -60,6 +73,11 @@ def continue_(
 )
 def skip(
     session: Session,
+    *,
+    summary: SummaryOption = None,
+    review: ReviewOption = None,
+    review_form: ReviewFormOption = None,
+    diff: DiffOption = False,
 ) -> ExitCode:
     """Go on with a bump without the patch in conflict.
 
@@ -68,7 +86,8 @@ def skip(
     """
     from patchkit.ops.refresh_input import ResumeStep
 
-    return _go_on(session, "skip", ResumeStep.SKIP)
+    writing = Reviewing(session, review, review_form, summary)
+    return _go_on(session, "skip", ResumeStep.SKIP, writing, diff=diff)
 
 
 @command(
@@ -120,7 +139,9 @@ def undo(
     return session.terminal.report("undo", report, code, _render_back)
 
 
-def _go_on(session: Session, name: str, step: ResumeStep) -> ExitCode:
+def _go_on(
+    session: Session, name: str, step: ResumeStep, writing: Reviewing, *, diff: bool
+) -> ExitCode:
     from patchkit.cli.refresh_output import render_bump
     from patchkit.ops.bump import resume_bump
 
@@ -135,7 +156,10 @@ def _go_on(session: Session, name: str, step: ResumeStep) -> ExitCode:
             when=_now(),
             progress=progress,
         )
-    return session.report(name, report, render_bump)
+    writing.write(report)
+    if writing.printed:
+        return report.exit_code
+    return session.report(name, report, render_bump(diff=diff))
 
 
 def _waiting(session: Session, *, undoing: bool = False) -> Component:

@@ -118,8 +118,24 @@ def _row(
     return Row(expects, stands, gap)
 
 
+def compared_rows(gone: Sequence[str], come: Sequence[str]) -> list[tuple[Side, Side]]:
+    """Lines that gave way to others, side by side, with the words that differ; no numbers."""
+    rows = []
+    for old, new in zip_longest(gone, come):
+        if old is None or new is None:
+            one, other = _whole(_cut(old or "")), _whole(_cut(new or ""))
+        else:
+            one, other = _compared(_cut(old), _cut(new))
+        left = Side(0, one) if old is not None else Side()
+        rows.append((left, Side(0, other) if new is not None else Side()))
+    return rows
+
+
 def _text(line: bytes) -> str:
-    text = shown(line)
+    return _cut(shown(line))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

@@ -1,0 +1,268 @@
+"""What a reviewer of a bump needs: each patch beside what it was, and what upstream did there.
+
+A review is made of a bump's report, right after the bump or later: the report of the last one of
+each checkout is kept in the workspace. It changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.drift.describe import commit_page, page_of
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
+from patchkit.gitcmd.commit_history import that_touched
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import Component, GitPin, GitSource, Manifest
+from patchkit.model.diff_parse import parse_diff
+from patchkit.model.outcome import Attention, FileResult, PatchResult
+from patchkit.model.patch import FileChange, Hunk
+from patchkit.model.progress import Progress
+from patchkit.ops.check import check_manifests
+from patchkit.ops.check_report import ComponentCheck
+from patchkit.ops.refresh_carry import UpstreamPast
+from patchkit.ops.refresh_report import BumpedComponent, BumpReport, PatchHead, RefreshResult
+from patchkit.ops.undo import bump_record_path, read_report
+from patchkit.refresh.project_files import other_uses
+from patchkit.upstream.store import Store
+from patchkit.workspace import checkout_of
+
+#: Patches of which upstream's side is shown; of the others nothing but lines moved.
+_FORCED = (Attention.CONFLICTED, Attention.RESOLVED, Attention.FLAGGED, Attention.CONTEXT)
+#: A hunk of upstream's is near when so many lines at most lie between it and one of the patch's.
+_NEAR = 3
+_COMMITS = 5
+_HUNKS = 8
+_ID = re.compile(r"[0-9a-f]{7,40}")
+
+
+class UpstreamCommit(Struct, frozen=True):
+    """A commit of upstream's: its short id, date, author and subject; `link` is "" for no page."""
+
+    commit: str
+    words: str
+    link: str = ""
+
+
+class UpstreamChange(Struct, frozen=True):
+    """What upstream did to a file where a patch changes it."""
+
+    path: str  # on the old base
+    now: str  # on the new base; "" where the file is gone
+    hunks: tuple[Hunk, ...]  # with three lines of context, those near the patch's own
+    left_out: int  # how many more hunks are near
+    commits: tuple[UpstreamCommit, ...]  # newest first; those that touched these lines
+
+
+class PatchReview(Struct, frozen=True):
+    """A patch of a bump as a reviewer sees it."""
+
+    result: PatchResult
+    subject: str  # of the patch as it was
+    file: str  # the patch file, below the project's root
+    change: bytes = b""  # old patch to new as a unified diff, ids and line numbers left out
+    upstream: tuple[UpstreamChange, ...] = ()
+    absorbed_by: tuple[UpstreamCommit, ...] = ()
+
+
+class ComponentReview(Struct, frozen=True):
+    """A component of a bump: its report, patches by attention, and what else depends on them."""
+
+    report: BumpedComponent
+    patches: tuple[PatchReview, ...]
+    sharing: tuple[str, ...] = ()  # "COMPONENT of MANIFEST.yaml" that take the same series
+    check: ComponentCheck | None = None  # of the new pin, after the bump; None: was not made
+    unknown: str = ""  # why upstream's commits are not named, "" if they are
+
+
+class BumpReview(Struct, frozen=True):
+    """A bump, one component or several."""
+
+    report: BumpReport
+    components: tuple[ComponentReview, ...]
+
+
+class NoBumpError(PatchkitError):
+    """No bump is recorded that could be reviewed."""
+
+    exit_code = ExitCode.FINDING
+
+
+def review_bump(
+    manifest: Manifest,
+    report: BumpReport,
+    *,
+    store: Store,
+    progress: Progress,
+    checked: bool = True,
+) -> BumpReview:
+    """The review of a bump; `manifest` is as it is now, after the bump unless that was a dry run.
+
+    Fetches upstream's history between the pins where it is not here, and goes without where it
+    cannot be had. `checked`: run `patchkit check` on what was written.
+    """
+    rows = []
+    for row in report.components:
+        component = manifest.component(row.name)
+        if component is None:
+            continue
+        reviewing = _Reviewing(manifest, component, row, store, progress)
+        checks = checked and row.moved and not report.dry_run
+        rows.append(reviewing.review(checked=checks))
+    return BumpReview(report, tuple(rows))
+
+
+class _Reviewing(Struct, frozen=True):
+    manifest: Manifest
+    component: Component
+    row: BumpedComponent
+    store: Store
+    progress: Progress
+
+    def review(self, *, checked: bool) -> ComponentReview:
+        old, new = self.row.bases
+        pinned = replace(self.component, pin=GitPin(new)) if self._has_history else self.component
+        past = UpstreamPast(self.store, pinned, old, self.progress)
+        patches = tuple(self._patch(each, past) for each in self.row.patches)
+        check = None
+        if checked:
+            chosen = [(self.manifest, [self.component])]
+            check = check_manifests(chosen, self.store, self.progress).components[0]
+        return ComponentReview(self.row, patches, self._sharing(), check, past.unknown)
+
+    @property
+    def _has_history(self) -> bool:
+        return isinstance(self.component.source, GitSource) and bool(self.row.bases[1])
+
+    @property
+    def _page(self) -> str | None:
+        source = self.component.source
+        return page_of(source.url) if isinstance(source, GitSource) else None
+
+    def _patch(self, result: PatchResult, past: UpstreamPast) -> PatchReview:
+        heads = {each.name: each for each in self.row.series}
+        changes = {each.name: each.diff for each in self.row.changes}
+        head = heads.get(result.name, PatchHead(result.name, "", result.name))
+        upstream: tuple[UpstreamChange, ...] = ()
+        if result.attention in _FORCED and all(self.row.bases):
+            rows = (self._upstream(file, head, past) for file in result.files)
+            upstream = tuple(each for each in rows if each is not None)
+        absorbed = dict.fromkeys(file.absorbed_by for file in result.files if file.absorbed_by)
+        return PatchReview(
+            result,
+            head.subject,
+            head.where,
+            changes.get(result.name, b""),
+            upstream,
+            tuple(map(self._commit, absorbed)),
+        )
+
+    def _upstream(
+        self, file: FileResult, head: PatchHead, past: UpstreamPast
+    ) -> UpstreamChange | None:
+        """What upstream did near the patch's hunks on a file; None for nothing."""
+        repository = self.store.repository(self.component)
+        now = file.carried_to or file.path
+        old, new = self.row.bases
+        change = _blob_change(repository, f"{old}:{file.path}", f"{new}:{now}")
+        places = [(first, last) for path, first, last in head.places if path == file.path]
+        near = [each for each in change.hunks if _is_near(each, places)] if change else []
+        if change is None and _exists(repository, f"{new}:{now}"):
+            return None
+        gone = change is None
+        if not near and not gone:
+            return None
+        commits = self._commits(file.path, near, past)
+        left_out = max(0, len(near) - _HUNKS)
+        return UpstreamChange(
+            file.path, "" if gone else now, tuple(near[:_HUNKS]), left_out, commits
+        )
+
+    def _commits(
+        self, path: str, hunks: Sequence[Hunk], past: UpstreamPast
+    ) -> tuple[UpstreamCommit, ...]:
+        history = past.history() if self._has_history else None
+        if history is None:
+            return ()
+        repository, touches = history.repository, past.past().touches(path)
+        lines = {row[1:].strip() for hunk in hunks for row in hunk.lines if row[:1] in b"+-"}
+        lines.discard(b"")
+        if lines:
+            past.bring(oid for each in touches for oid in each.blobs)
+            touches = that_touched(repository, touches, lines) or touches
+        return tuple(self._commit(each.told) for each in touches[:_COMMITS])
+
+    def _commit(self, told: str) -> UpstreamCommit:
+        """Of "ID words"; what begins with no id is all words."""
+        commit, _, words = told.partition(" ")
+        if not _ID.fullmatch(commit):
+            return UpstreamCommit("", told)
+        return UpstreamCommit(commit, words, commit_page(self._page, commit) or "")
+
+    def _sharing(self) -> tuple[str, ...]:
+        files: dict[Path, bytes | None] = {
+            self.manifest.root / each.where: None for each in self.row.series
+        }
+        if self.component.series is not None:
+            files[self.manifest.root / self.component.series.path] = None
+        return tuple(str(each) for each in other_uses(self.manifest, self.component, files))
+
+
+def _blob_change(repository: Repository, old: str, new: str) -> FileChange | None:
+    """How upstream changed a file from one commit to the other; None where one has no such file."""
+    options = ("-U3", "--no-color", "--no-ext-diff", "--diff-algorithm=histogram", "--full-index")
+    done = repository.git("diff", *options, old, new, accept=(0, 128))
+    if done.code != 0:
+        return None
+    try:
+        changes = parse_diff(done.out)
+    except BadInputError:
+        return None
+    return changes[0] if changes else None
+
+
+def _exists(repository: Repository, name: str) -> bool:
+    return repository.git("cat-file", "-e", name, accept=(0, 128)).code == 0
+
+
+def _is_near(hunk: Hunk, places: Sequence[tuple[int, int]]) -> bool:
+    """Whether lines that the hunk changes are near one of the places, on the old side."""
+    line, changed = hunk.old_start, []
+    for row in hunk.lines:
+        if row[:1] in b"+-":
+            changed.append(line)
+        if row[:1] in b"- ":
+            line += 1
+    if not changed:
+        return False
+    low, high = min(changed) - _NEAR, max(changed) + _NEAR
+    return any(first <= high and low <= last for first, last in places)
+
+
+def last_bump(manifest: Manifest, names: Sequence[str], workspace: Path) -> BumpReport:
+    """The last finished bump of one of the components, as it was reported then.
+
+    NoBumpError if there is none, or the manifest has another pin since.
+    """
+    found: list[tuple[int, BumpedComponent]] = []
+    for name in names:
+        component = manifest.component(name)
+        assert component is not None
+        path = bump_record_path(checkout_of(workspace, manifest, component))
+        row = read_report(path)
+        if row is not None and row.name == name and _is_pinned(component, row):
+            found.append((path.stat().st_mtime_ns, row))
+    if not found:
+        what = "no finished bump is recorded"
+        hint = "patchkit bump COMPONENT --to REF --review FILE  writes the page with the bump"
+        raise NoBumpError(Problem(what, ", ".join(names) or manifest.name, hint))
+    row = max(found, key=lambda each: each[0])[1]
+    return BumpReport(manifest.name, dry_run=False, components=(row,))
+
+
+def _is_pinned(component: Component, row: BumpedComponent) -> bool:
+    return row.result is RefreshResult.CARRIED and str(component.pin).startswith(row.new.pin)

@@ -1,0 +1,222 @@
+"""A bump as one HTML page: what a reviewer reads before the pull request is merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from patchkit import __version__
+from patchkit.errors import ExitCode
+from patchkit.model.outcome import Attention
+from patchkit.model.patch import Hunk
+from patchkit.model.text import clean, shown
+from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamChange
+from patchkit.ops.refresh_report import RefreshResult
+from patchkit.report.html.clashes import Row, compared_rows
+from patchkit.report.pull_request import (
+    DETAILED,
+    FOLDED,
+    HEADINGS,
+    SHORT,
+    check_words,
+    interdiff_rows,
+    problem_words,
+)
+from patchkit.templates.environments import digest_source, page_part, render_page
+
+#: So many rows of a difference are shown; the patch files have the rest.
+_ROWS = 400
+#: The colour of a state in the style sheet, and its sign.
+_KEYS = {
+    Attention.CONFLICTED: ("conflicts", "✗"),
+    Attention.WAITING: ("empty", "◦"),
+    Attention.SKIPPED: ("empty", "·"),
+    Attention.RESOLVED: ("merges", "✎"),
+    Attention.FLAGGED: ("merges", "!"),
+    Attention.CONTEXT: ("offsets", "≈"),
+    Attention.SHIFTED: ("offsets", "≈"),
+    Attention.REGENERATED: ("anew", "↻"),
+    Attention.ABSORBED: ("absorbed", "−"),  # noqa: RUF001
+    Attention.LEFT_OUT: ("absorbed", "−"),  # noqa: RUF001
+    Attention.UNCHANGED: ("applies", "✓"),
+}
+
+
+class LineView(Struct, frozen=True):
+    """A line of a diff: `kind` is "come", "gone", "same" or "place"."""
+
+    kind: str
+    text: str
+
+
+class UpstreamView(Struct, frozen=True):
+    """What upstream did to a file, as lines of a diff."""
+
+    change: UpstreamChange
+    lines: tuple[LineView, ...]
+
+
+class ReviewedPatch(Struct, frozen=True):
+    """A patch: `rows` are the old patch beside the new one, `left_out` how many are not shown."""
+
+    review: PatchReview
+    anchor: str
+    key: str
+    sign: str
+    word: str
+    rows: tuple[Row, ...]
+    left_out: int
+    upstream: tuple[UpstreamView, ...]
+
+
+class ReviewedGroup(Struct, frozen=True):
+    """The patches of which a reviewer is asked the same."""
+
+    heading: str
+    folded: bool
+    open: bool
+    patches: tuple[ReviewedPatch, ...]
+
+
+class ReviewedComponent(Struct, frozen=True):
+    """A component of a bump; `left` is what is still to do, `checked` what a check found."""
+
+    review: ComponentReview
+    anchor: str
+    title: str
+    groups: tuple[ReviewedGroup, ...]
+    left: tuple[str, ...]
+    checked: str
+    findings: tuple[tuple[str, str], ...]
+
+
+def review_page(review: BumpReview, written: str) -> str:
+    """The page; `written` says when, for its foot."""
+    report = review.report
+    components = tuple(
+        _component(each, f"component-{number}", report.manifest)
+        for number, each in enumerate(review.components, 1)
+    )
+    style = Markup(page_part("page.css") + page_part("review.css"))
+    passed = report.exit_code is ExitCode.OK and not any(each.left for each in components)
+    return render_page(
+        "review.html.j2",
+        title="patchkit bump",
+        subject=report.subject,
+        dry_run=report.dry_run,
+        passed=passed,
+        counts=tuple(_counts(components)),
+        components=components,
+        untracked=report.untracked,
+        notes=tuple(problem_words(each) for each in report.notes),
+        style=style,
+        policy=Markup(f"style-src {digest_source(style)}"),
+        written=written,
+        version=__version__,
+    )
+
+
+def _component(review: ComponentReview, anchor: str, manifest: str) -> ReviewedComponent:
+    row = review.report
+    title = row.subject if row.moved else f"{row.name} stays where it is"
+    if row.result is RefreshResult.UNCHANGED:
+        title = f"{row.name} is there already"
+    views = [_patch(each, f"{anchor}-{number}") for number, each in enumerate(review.patches, 1)]
+    groups = []
+    for attention in Attention:
+        group = tuple(each for each in views if each.review.result.attention is attention)
+        if group:
+            opened = attention in DETAILED
+            groups.append(ReviewedGroup(HEADINGS[attention], attention in FOLDED, opened, group))
+    check = review.check
+    findings: list[tuple[str, str]] = []
+    if check is not None:
+        findings += [
+            (each.severity.value, f"{each.where}: {each.what}") for each in check.all_findings
+        ]
+        findings += [("error", problem_words(each)) for each in check.problems]
+    checked = check_words(review) if check is not None else ""
+    left = tuple(_left(review, manifest))
+    return ReviewedComponent(review, anchor, title, tuple(groups), left, checked, tuple(findings))
+
+
+def _left(review: ComponentReview, manifest: str) -> Iterator[str]:
+    row = review.report
+    if row.halted is not None:
+        files = ", ".join(each.path for each in row.halted.files)
+        yield (
+            f"{row.halted.patch} is in conflict in {files}: resolve it in the checkout, then"
+            f" patchkit continue -m {manifest} -c {row.name}; or leave the patch out:"
+            f" patchkit skip -m {manifest} -c {row.name}"
+        )
+    else:
+        yield from (problem_words(each) for each in row.problems)
+    yield from (problem_words(each) for each in row.notes)
+
+
+def _patch(review: PatchReview, anchor: str) -> ReviewedPatch:
+    attention = review.result.attention or Attention.UNCHANGED
+    key, sign = _KEYS[attention]
+    rows = tuple(beside(review.change)) if attention not in FOLDED else ()
+    upstream = tuple(UpstreamView(each, tuple(_diff(each.hunks))) for each in review.upstream)
+    left_out = max(0, len(rows) - _ROWS)
+    return ReviewedPatch(
+        review, anchor, key, sign, attention.value, rows[:_ROWS], left_out, upstream
+    )
+
+
+def beside(change: bytes) -> Iterator[Row]:
+    """The rows of a diff of two patch files: lines of the old one beside those of the new one.
+
+    Lines that go and lines that come in their place are paired in order, and compared word by word.
+    """
+    gone: list[str] = []
+    come: list[str] = []
+    gap = False
+    for raw in interdiff_rows(change):
+        mark, text = raw[:1], clean(shown(raw[1:]))
+        if mark == b"-":
+            gone.append(text)
+        elif mark == b"+":
+            come.append(text)
+        else:
+            yield from _paired(gone, come, gap=gap)
+            gap = gap and not (gone or come)
+            gone, come = [], []
+            if not raw:
+                gap = True
+                continue
+            side = compared_rows([text], [text])[0]
+            yield Row(side[0], side[1], gap)
+            gap = False
+    yield from _paired(gone, come, gap=gap)
+
+
+def _paired(gone: Sequence[str], come: Sequence[str], *, gap: bool) -> Iterator[Row]:
+    for number, (one, other) in enumerate(compared_rows(gone, come)):
+        yield Row(one, other, gap and number == 0)
+
+
+def _diff(hunks: Sequence[Hunk]) -> Iterator[LineView]:
+    kinds = {b"+": "come", b"-": "gone"}
+    for hunk in hunks:
+        yield LineView("place", f"line {hunk.old_start}")
+        for line in hunk.lines:
+            yield LineView(kinds.get(line[:1], "same"), clean(shown(line)))
+
+
+def _counts(components: Sequence[ReviewedComponent]) -> Iterator[str]:
+    """How many patches there are of each kind, most urgent first."""
+    states = [
+        each.review.result.attention
+        for component in components
+        for group in component.groups
+        for each in group.patches
+    ]
+    if not states:
+        yield "No patch is carried."
+    for attention in Attention:
+        if attention in states:
+            yield f"{SHORT[attention]}: {states.count(attention)}."

@@ -1,0 +1,163 @@
+"""The review of a bump: old patch beside new one, what upstream did, what is left to do."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from patchkit.report.html.review_page import beside
+from tests.support.browser import open_page
+from tests.support.projects import Project
+from tests.support.repos import Upstream, git_in, make_patch
+
+_BASE = "".join(f"line {number}\n" for number in range(1, 41))
+_NASTY = "</style><script>alert(1)</script><img src=x> `a` @team #12 | {{ 7*7 }}"
+
+
+def _with(**lines: str) -> str:
+    text = _BASE
+    for name, new in lines.items():
+        text = text.replace(f"line {name[1:]}\n", f"{new}\n")
+    return text
+
+
+class _Page(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def bumping(project: Project, upstream: Upstream) -> tuple[Project, str, str]:
+    """Three patches: one is merged, one absorbed, one moves; and a commit that breaks the first."""
+    start = upstream.commit({"a": _BASE, "b": _BASE, "c": _BASE})
+    patches = {
+        "merged.patch": make_patch({"a": _BASE}, {"a": _with(l10="ten")}, subject="Say ten"),
+        "absorbed.patch": make_patch({"b": _BASE}, {"b": _with(l5="five")}, subject="Say five"),
+        "moved.patch": make_patch({"c": _BASE}, {"c": _with(l30="thirty")}, subject="Say thirty"),
+    }
+    project.component("demo", upstream, start, patches)
+    project.run("apply").ok()
+    upstream.commit({"b": _with(l5="five")}, "Take five (#5)")
+    new = upstream.commit(
+        {"a": _with(l11="line eleven"), "c": f"first\n{_BASE}"}, f"Eleven {_NASTY}"
+    )
+    broken = upstream.commit({"a": _with(l10="zehn", l11="line eleven")}, "Zehn")
+    return project, new, broken
+
+
+def test_a_page_has_all_that_a_reviewer_needs(bumping: tuple[Project, str, str]) -> None:
+    project, new, _ = bumping
+    project.run("bump", "demo", "--to", new, "--review", "page.html").ok()
+    text = (project.root / "page.html").read_text()
+    page = _Page(text)
+    for words in ("merged.patch", "Say ten", "confidence", "Old patch", "New patch"):
+        assert words in page.text
+    assert "line eleven" in page.text, "upstream's hunk"
+    assert f"{new[:10]} 2023-11-14 Ann Author: Eleven {_NASTY}" in " ".join(page.text.split())
+    assert re.search(r"absorbed by\s+[0-9a-f]{10} Take five \(#5\)", page.text)
+    assert "Check: 2 patches" in page.text
+    assert not [tag for tag, _ in page.tags if tag in ("script", "img", "link")]
+    assert not [names for _, names in page.tags if {"src", "style", "onclick"} & names.keys()]
+    assert str(project.root) not in text
+    opened = [names.get("id") for tag, names in page.tags if tag == "details" and "open" in names]
+    assert len(opened) == 1, "of the rest nobody need read a line"
+
+
+def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> None:
+    project, new, _ = bumping
+    assert project.run("bump", "--review", "-").code == 1
+    project.run("bump", "demo", "--to", new).ok()
+    before = project.files()
+    text = project.run("bump", "--review", "-", "--format", "markdown").ok().out
+    assert "- [ ] `merged.patch` Say ten\n  - `a`: merged, confidence" in text
+    assert f"- upstream, `a`: `{new[:10]}` 2023-11-14 Ann Author: Eleven" in text
+    assert "<details><summary>Same change, at other lines (1)</summary>" in text
+    assert project.files() == before
+    project.run("undo").ok()
+    assert project.run("bump", "--review", "-").code == 1
+
+
+def test_what_is_left_to_do_names_no_path_of_this_machine(
+    bumping: tuple[Project, str, str],
+) -> None:
+    project, _, broken = bumping
+    ran = project.run("bump", "demo", "--to", broken, "--summary", "-")
+    assert ran.code == 3
+    assert "### Left to do\n\n- [ ] resolve `merged.patch` in `a`: " in ran.out
+    assert "Say five" in ran.out, "subjects are known without a new patch"
+    assert str(project.root) not in ran.out
+    (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
+    done = project.run("continue", "--review", "page.md", "--summary", "body.md").ok()
+    page, body = ((project.root / name).read_text() for name in ("page.md", "body.md"))
+    assert "### Resolved by hand (1)\n\n- [ ] `merged.patch` Say ten" in body
+    assert "Left to do" not in body
+    assert "### Check: 2 patches" in page
+    assert "resolved" in done.out
+
+
+def test_a_dry_run_shows_what_a_confidence_stands_for(bumping: tuple[Project, str, str]) -> None:
+    project, new, _ = bumping
+    ran = project.run("bump", "demo", "--to", new, "--dry-run", "--diff", "--review", "page.html")
+    assert "- line 11\n+ line eleven\n" in ran.ok().out.replace("\x1b", "")
+    assert "moved.patch\n---" not in ran.out, "line numbers are no difference to read"
+    page = (project.root / "page.html").read_text()
+    assert "a dry run: nothing was written" in page
+    assert "Check:" not in page
+
+
+def test_who_shares_the_series_is_named(
+    bumping: tuple[Project, str, str], upstream: Upstream
+) -> None:
+    project, new, _ = bumping
+    pin = upstream.git("rev-list", "--max-parents=0", "main").decode().strip()
+    series = [{"series": "patches/demo/series"}]
+    project.component("demo", upstream, pin, series, manifest="other")
+    project.run("apply", "-m", "other", "--workspace", "elsewhere").ok()
+    ran = project.run("bump", "demo", "-m", "demo", "--to", new, "--dry-run", "--summary", "-")
+    assert "The series is also that of demo of other.yaml." in ran.out
+
+
+def test_options_that_exclude_each_other(bumping: tuple[Project, str, str]) -> None:
+    project, new, _ = bumping
+    for options in (
+        ("--review", "-", "--summary", "-"),
+        ("--review", "-", "--json"),
+        ("--format", "html"),
+    ):
+        ran = project.run("bump", "demo", "--to", new, *options)
+        assert ran.code == 2, options
+    assert git_in(project.checkout("demo"), "status", "--porcelain") == b""
+
+
+def test_lines_that_give_way_stand_beside_those_that_come() -> None:
+    change = b"--- old/p\n+++ new/p\n@@ -1,3 +1,4 @@\n one\n-two\n+zwei\n+drei\n@@ -9 +9 @@\n ten\n"
+    rows = list(beside(change))
+    words = [
+        tuple("".join(part.text for part in side.parts) for side in (row.expects, row.stands))
+        for row in rows
+    ]
+    assert words == [("one", "one"), ("two", "zwei"), ("", "drei"), ("ten", "ten")]
+    assert [row.gap for row in rows] == [False, False, False, True]
+    assert rows[2].expects.number is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 820, 1500])
+def test_it_fits_every_width(bumping: tuple[Project, str, str], tmp_path: Path, width: int) -> None:
+    project, new, _ = bumping
+    project.run("bump", "demo", "--to", new, "--review", "page.html").ok()
+    dom = open_page((project.root / "page.html").read_text(), tmp_path, width=width)
+    assert dom["scroll"] <= dom["inner"] + 1, dom
+    assert dom["wide"] == []
