@@ -258,6 +258,8 @@ class Between(Struct):
     _touches: dict[str, tuple[Touch, ...]] = field(default_factory=dict)
     #: The versions of one file, the last that was asked about.
     _read: tuple[str, dict[str, bytes] | None] = ("", None)
+    #: All commits of the range, as far as `same_change` asks of them.
+    _told: tuple[_Told, ...] | None = None
 
     def touches(self, path: str) -> tuple[Touch, ...]:
         """The commits that changed a file, newest first; none where that history is not here."""
@@ -279,10 +281,6 @@ class Between(Struct):
                     new = entry.oid if entry is not None else None
                     found[path].append(Touch(commit, row.before[path], new))
         return {path: tuple(each) for path, each in found.items()}
-
-    _commits: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
-    _brought: set[str] = field(default_factory=set)
-    _told: tuple[_Told, ...] | None = None
 
     def renamed(self, path: str) -> str | None:
         """Where a file of the old commit is at the new one.
