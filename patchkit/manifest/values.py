@@ -296,23 +296,23 @@ class Launch(Struct, frozen=True):
 
 
 class Component(Struct, frozen=True):
-    """An upstream in a manifest.
-
-    `strip` leading folders are taken off a patch's paths, then `subdirectory` ("" for the root)
-    is put before them. `layout` maps folders of the upstream to those that they are installed as,
-    {} for what is found. `track` is the branch or tag pattern that bumps and drift look at.
-    `pin_where` is where the pin's own characters stand.
-    """
+    """An upstream in a manifest."""
 
     name: str
     source: Source
     pin: Pin
+    #: Its name in the manifest, and the characters of its pin.
     where: Location
     pin_where: Location
+    #: The branch or pattern of tags that bumps and drift look at.
     track: str | None = None
+    #: Its folder in the workspace, "" for one of its name.
     checkout: str = ""
+    #: How many leading folders go from a patch's paths,
     strip: int = 1
+    #: and the folder that is put before them then, "" for the root.
     subdirectory: str = ""
+    #: Folders of the upstream -> those that they are installed as; {} for what is found.
     layout: Mapping[str, str] = field(default_factory=dict)
     patches: tuple[PatchEntry, ...] = ()
     install: tuple[InstallStep, ...] = ()
@@ -335,15 +335,14 @@ class Component(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """A whole manifest, `extends` resolved; components in the order written.
-
-    `root` is the project's folder: the parent of `manifests/` if the file is in a folder of that
-    name, else the file's own folder. `name` is the file's name without its ending.
-    """
+    """A whole manifest, `extends` resolved."""
 
     path: Path
+    #: The project: the parent of `manifests/` if the file is in such a folder, else its own folder.
     root: Path
+    #: The file's name without its ending.
     name: str
+    #: In the order written.
     components: tuple[Component, ...]
     environment: Environment = field(default_factory=Environment)
     description: str = ""

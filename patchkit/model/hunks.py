@@ -28,26 +28,23 @@ _REMEMBERED = 512
 
 
 class HunkMismatch(Struct, frozen=True):
-    """A hunk that has no place.
+    """A hunk that fails."""
 
-    `number` is its 1-based place among the hunks, `found` the lines of the file that stand where
-    it should go, from line `found_at` on (1-based), moved as far as the hunk before it was.
-    """
-
+    #: Its place among the hunks of its file, from 1.
     number: int
     hunk: Hunk
+    #: The lines of the file where it should go, moved as far as the hunk before it was.
     found: tuple[bytes, ...]
+    #: The first of these lines, from 1.
     found_at: int
 
 
 class Placement(Struct, frozen=True):
-    """What came of placing hunks.
+    """What came of placing hunks."""
 
-    `data` is the new contents, None if a hunk has no place. `offsets` has one entry per hunk that
-    has one: how many lines from its recorded place it was found.
-    """
-
+    #: The new contents; None if a hunk fails.
     data: bytes | None
+    #: Of each hunk that fits, how many lines from its recorded place.
     offsets: tuple[int, ...] = ()
     misfits: tuple[HunkMismatch, ...] = ()
 

@@ -41,16 +41,14 @@ class VersionEdit(Struct, frozen=True):
 
 
 class EditNeighbours(Struct, frozen=True):
-    """What an edit of the last version meets; versions, 0 for lines of the base.
+    """What an edit of the last version meets, as versions: 0 for lines of the base."""
 
-    `replaced`: where the lines that it removes or changes came from. `before` and `after`: where
-    the neighbouring lines came from, None at an end of the file. `struck`: versions that removed
-    something at this very place.
-    """
-
+    #: Where the lines that it removes or changes came from.
     replaced: frozenset[int]
+    #: Where the neighbouring lines came from; None at an end of the file.
     before: int | None
     after: int | None
+    #: Versions that removed something at this very place.
     struck: frozenset[int]
 
 

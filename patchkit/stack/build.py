@@ -53,16 +53,15 @@ class SeriesPatch(Struct, frozen=True):
 
 
 class Stack(Struct, frozen=True):
-    """A series applied on a base.
-
-    `commit` and `tree` are those after the last patch that applies. `objects` are all that the
-    base's repository does not have yet, blobs and trees before the commits that need them.
-    """
+    """A series applied on a base."""
 
     base: Base
+    #: What became of each patch, in order.
     outcomes: tuple[PatchResult, ...]
+    #: After the last patch that applies.
     commit: str
     tree: str
+    #: All that the base's repository does not have yet, blobs and trees before their commits.
     objects: tuple[GitObject, ...]
 
     @property

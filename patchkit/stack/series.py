@@ -41,20 +41,22 @@ _MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
 
 
 class LoadedPatch(Struct, frozen=True):
-    """One patch of a component.
+    """One patch of a component."""
 
-    `origin` is the manifest entry that brought it; `path` is the file in the project, None for one
-    of another repository. `where` is for messages: the path relative to the project's root, or what
-    the manifest says. `strip` and `subdirectory` are the ones in force.
-    """
-
+    #: The name of its file.
     name: str
+    #: The bytes of the file, and what they say.
     data: bytes
     file: PatchFile
+    #: The manifest's entry that brought it.
     origin: PatchEntry
+    #: The file in the project; None for a patch of another repository.
     path: Path | None
+    #: For messages: the path relative to the project's root, or what the manifest says.
     where: str
+    #: How many leading folders go from its paths, after whatever its series says.
     strip: int
+    #: The folder that its paths are below, "" for the root.
     subdirectory: str
 
     @property
@@ -83,13 +85,12 @@ class LoadedPatch(Struct, frozen=True):
 
 
 class LoadedSeries(Struct, frozen=True):
-    """A component's patches in the order in which they apply.
+    """A component's patches."""
 
-    `unlisted` are patches beside a series file that it neither lists nor names in a comment, and
-    recipes from which no patch is made, as paths relative to the project's root.
-    """
-
+    #: In the order in which they apply.
     patches: tuple[LoadedPatch, ...]
+    #: Patches beside a series file that it neither lists nor names in a comment, and recipes from
+    #: which no patch is made: paths relative to the project's root.
     unlisted: tuple[str, ...] = ()
 
     @property
