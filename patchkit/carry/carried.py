@@ -161,6 +161,8 @@ class CarryReport(Struct, frozen=True):
     carried: Mapping[str, PartialResult] = field(default_factory=dict)
     marked: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
     conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
+    #: Patches that were left out, each with the tree that it does not fit.
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> tuple[PatchResult, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -53,6 +53,7 @@ def carry_stack(
     careful: bool = False,
     remembered: Mapping[str, Resolution] | None = None,
     patch_first: bool = False,
+    leave_out: Collection[str] = (),
 ) -> CarryReport:
     """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
 
@@ -61,6 +62,8 @@ def carry_stack(
     upstream between the bases; without it renamed files are not followed. `careful`: what would be
     flagged for review is a conflict. `remembered` are resolutions of conflicts by their keys;
     BadInputError if one comes to another result now. `patch_first`: see CarryContext.
+    Of the patches in `leave_out` those that conflict are left out for good, up to the first
+    conflict of another one: later ones are carried as if they had never been there.
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
     objects = Overlay(source, before.objects)
@@ -76,17 +79,17 @@ def carry_stack(
         Blobs(objects),
     )
     carrying.builder.preload(patches)
-    outcomes = []
-    for patch, old in zip(patches, before.outcomes, strict=True):
-        generated = generate(carrying.builder, patch) if generate is not None else None
-        outcome = carrying.carry(patch, old) if generated is None else generated
-        if generated is not None:
-            carrying.put_resolved(patch, generated)
-        outcomes.append(as_on_old_base(outcome, old))
-        carrying.passed(old)
+    pairs = zip(patches, before.outcomes, strict=True)
+    outcomes = [carrying.put(patch, old, generate, leave_out) for patch, old in pairs]
     stack = carrying.builder.finish(outcomes)
     return CarryReport(
-        old_base, new_base, stack, carrying.carried, carrying.marked, carrying.conflicts
+        old_base,
+        new_base,
+        stack,
+        carrying.carried,
+        carrying.marked,
+        carrying.conflicts,
+        carrying.left_out,
     )
 
 
@@ -115,6 +118,34 @@ class _StackCarrier(Struct):
     marked: dict[str, dict[str, bytes]] = field(default_factory=dict)
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
     resolved: ResolvedStack | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def put(
+        self,
+        patch: SeriesPatch,
+        old: PatchResult,
+        generate: Generate | None,
+        leave_out: Collection[str],
+    ) -> PatchResult:
+        """Put the next patch onto the stack, and be one further in the old one."""
+        first = self.resolved is None  # no earlier one has failed
+        generated = generate(self.builder, patch) if generate is not None else None
+        outcome = self.carry(patch, old) if generated is None else generated
+        if generated is not None:
+            self.put_resolved(patch, generated)
+        outcome = as_on_old_base(outcome, old)
+        if first and outcome.status is Status.CONFLICTED and patch.name in leave_out:
+            outcome = self.without(patch)
+        self.passed(old)
+        return outcome
+
+    def without(self, patch: SeriesPatch) -> PatchResult:
+        """Leave out the first patch in conflict: nothing of it has landed, none waits for it."""
+        self.resolved = None
+        for kept in (self.carried, self.marked, self.conflicts):
+            kept.pop(patch.name, None)
+        self.left_out[patch.name] = self.builder.tree_id
+        return PatchResult(patch.name, Status.ABSORBED)
 
     def passed(self, old: PatchResult) -> None:
         """The old stack is one patch further."""

@@ -46,7 +46,7 @@ from patchkit.upstream.store import Store, home_of
 # Of a patch from another repository: the commit there that changed it so that it fits no more.
 
 
-class Met(Struct, frozen=True):
+class PatchedTree(Struct, frozen=True):
     """The tree that a patch meets, and where its objects are."""
 
     source: ObjectSource
@@ -54,7 +54,7 @@ class Met(Struct, frozen=True):
 
 
 def edit_of(
-    manifest: Manifest, component: Component, patch: LoadedPatch, met: Met, store: Store
+    manifest: Manifest, component: Component, patch: LoadedPatch, met: PatchedTree, store: Store
 ) -> PatchEdit | None:
     """The commit that changed the patch's file; None where its repository's history is not here.
 
@@ -237,7 +237,9 @@ def _check_patches(
         explanation = explanations.get(patch.name)
         if explanation is not None:
             origin = tools.missing(explanation.origin, earlier)
-            edit = edit_of(task.manifest, task.component, patch, Met(overlay, tree), tools.store)
+            edit = edit_of(
+                task.manifest, task.component, patch, PatchedTree(overlay, tree), tools.store
+            )
             explanation = replace(explanation, origin=origin, edit=edit)
             check = _explained(check, explanation, patch, task, stack.base.commit)
         checks.append(check)

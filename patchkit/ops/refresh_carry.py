@@ -300,41 +300,41 @@ def _before(line: int, earlier: Sequence[Hunk]) -> int:
 
 
 def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
-    """Carry everything with the decisions so far; with --partial, what does not fit is one more."""
+    """Carry everything with the decisions so far; with --partial, what does not fit is left out."""
     found, options = carry.found, carry.options
     decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
     sources = [carry.cache, *([found.checkout.repository] if resumed is not None else [])]
     # a patch is left out only where `undo` can bring it back: it knows by the checkout
     may_leave_out = options.partial and (options.dry_run or can_stop_in(found.snapshot, resumed))
     home, patches = found.project.home, found.series.patches
+    ours = [each.name for each in patches if each.path is not None] if may_leave_out else []
     paths = series_paths([each.series_patch for each in patches])
     upstream = UpstreamPast(carry.store, carry.component, carry.old, carry.progress, paths)
     past = upstream.past()
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old), found.base)
         remembered = load_resolutions(home)
-        while True:
-            draft, report = draft_carry(
-                trial,
-                reader,
-                bases,
-                patches,
-                home,
-                generator=found.generator,
-                careful=options.careful,
-                past=past,
-                decisions=decisions,
-                remembered=remembered,
-            )
-            if draft is not None:
-                files = new_resolutions(trial, reader, home, decisions)
-                return _Tried(report, decisions, upstream, draft, resolutions=files)
-            conflict = None
-            if not found.generator_problems:
-                conflict = first_conflict(reader, report, patches)
-            if conflict is None or not may_leave_out:
-                return _Tried(report, decisions, upstream, conflict=conflict)
-            decisions[conflict.patch.name] = Decision(conflict.onto, None)
+        draft, report = draft_carry(
+            trial,
+            reader,
+            bases,
+            patches,
+            home,
+            generator=found.generator,
+            careful=options.careful,
+            past=past,
+            decisions=decisions,
+            remembered=remembered,
+            leave_out=ours,
+        )
+        decisions |= {name: Decision(onto, None) for name, onto in report.left_out.items()}
+        if draft is not None:
+            files = new_resolutions(trial, reader, home, decisions)
+            return _Tried(report, decisions, upstream, draft, resolutions=files)
+        conflict = None
+        if not found.generator_problems:
+            conflict = first_conflict(reader, report, patches)
+        return _Tried(report, decisions, upstream, conflict=conflict)
 
 
 def _resumed(carry: Carry) -> Resumed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from patchkit.carry import CarryReport, carry_stack
@@ -60,6 +60,7 @@ def draft_carry(
     past: Past | None = None,
     decisions: Mapping[str, Decision] | None = None,
     remembered: Mapping[str, Resolution] | None = None,
+    leave_out: Collection[str] = (),
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
@@ -68,7 +69,7 @@ def draft_carry(
     `past` is what is known of upstream between the bases. Raises
     FixedPatchesError where a patch that is no file of the series would have to change.
     `decisions` are a person's about single patches; `repository` has their trees. `remembered`
-    are resolutions of conflicts, by their keys.
+    are resolutions of conflicts, by their keys. `leave_out`: see carry_stack.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
@@ -83,10 +84,11 @@ def draft_carry(
         past=past,
         careful=careful,
         remembered=remembered,
+        leave_out=leave_out,
     )
     if not report.clean:
         return None, report
-    _require_rewritable(report, patches, deciding.left_out)
+    _require_rewritable(report, patches, deciding.left_out | report.left_out.keys())
     before = build_stack(reader, old_base, series, stop_at_conflict=False)
     write_objects(repository, (*before.objects, *report.stack.objects))
     # what a recipe makes is always written in canonical form, whatever the file said before

@@ -125,7 +125,7 @@ def test_lines_at_one_other_place_where_merging_gives_up(upstream: Upstream) -> 
     old, new = upstream.commit({"f": TEXT}), upstream.commit({"f": moved})
     report = carry(upstream, old, new, make_patch({"f": TEXT}, {"f": TEXT.replace(block, own)}))
     file = only_file(report)
-    assert file.reasons[0] == "its lines stand at one other place"
+    assert file.reasons[0] == "its lines are at one other place"
     assert (file.status, file.confidence, file.review) == (Status.SHIFTED, 0.7, True)
     write_objects(Repository(upstream.path), report.stack.objects)
     assert upstream.files(report.stack.commit)["f"] == moved.replace(block, own).encode()
