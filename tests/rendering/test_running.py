@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from patchkit import __version__
 from tests.rendering.machines import MANIFEST, VALUES, Machine, make_project
 from tests.support.commands import run
 from tests.support.projects import Project
@@ -259,7 +261,20 @@ def test_the_dockerfile_has_no_instruction_but_its_own(tmp_path: Path, machine: 
     lines = (rendered(root) / "Dockerfile").read_text().splitlines()
     instructions = [each.split()[0] for each in lines if re.match(r"[A-Z]+ ", each)]
     assert instructions == [
-        *("FROM", "SHELL", "RUN", "ARG", "RUN", "WORKDIR", "COPY", "COPY", "COPY", "RUN"),
+        *(
+            "FROM",
+            "SHELL",
+            "RUN",
+            "ARG",
+            "ARG",
+            "COPY",
+            "RUN",
+            "WORKDIR",
+            "COPY",
+            "COPY",
+            "COPY",
+            "RUN",
+        ),
         *("ENTRYPOINT", "CMD"),
     ]
     start = json.loads(next(line for line in lines if line.startswith("ENTRYPOINT"))[11:])
@@ -280,3 +295,75 @@ def test_shellcheck_has_nothing_to_say(root: Path) -> None:
         ["shellcheck", *map(str, scripts)], capture_output=True, text=True, check=False
     )
     assert done.stdout == ""
+
+
+# -- the image: its file's steps done in a folder, as a machine without Docker can ---------------
+
+
+def _image_steps(dockerfile: str) -> list[tuple[str, str]]:
+    """(instruction, rest) of each, continued lines joined."""
+    text = re.sub(r"(?m)^#.*\n", "", dockerfile).replace("\\\n", " ")
+    return [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in text.splitlines() if line]
+
+
+def _build(root: Path, machine: Machine, image: Path) -> list[str]:
+    """Do what the Dockerfile says, below `image` for the root; the programs are stubs.
+
+    What an image builder does with COPY is done here: sources are patterns, of which one must
+    match something, and folders give their contents.
+    """
+    arguments: dict[str, str] = {}
+    folder = image
+    for word, rest in _image_steps((rendered(root) / "Dockerfile").read_text()):
+        if word == "ARG" and "=" in rest:
+            name, _, value = rest.partition("=")
+            arguments[name] = value
+        elif word == "WORKDIR":
+            folder = image / rest.lstrip("/")
+            folder.mkdir(parents=True, exist_ok=True)
+        elif word == "COPY":
+            *sources, place = json.loads(rest) if rest.startswith("[") else shlex.split(rest)
+            target = image / place.lstrip("/") if place.startswith("/") else folder / place
+            found = [path for each in sources for path in root.glob(each.rstrip("/"))]
+            assert found, rest
+            for path in found:
+                if path.is_dir():
+                    shutil.copytree(path, target, dirs_exist_ok=True)
+                else:
+                    target.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(path, target)
+        elif word == "RUN":
+            script = rest.replace("/tmp/", f"{image}/tmp/").replace("/var/", f"{image}/var/")
+            given = "".join(f"{name}={shlex.quote(each)}; " for name, each in arguments.items())
+            done = machine.run(f"set -euo pipefail; cd {shlex.quote(str(folder))}; {given}{script}")
+            assert done.returncode == 0, (rest, done.stderr)
+    return called(machine)
+
+
+@pytest.fixture
+def image(tmp_path: Path, machine: Machine) -> Path:
+    stub = (machine.folder / "bin" / "python3").read_text()
+    (machine.folder / "bin" / "apt-get").write_text(stub)
+    (machine.folder / "bin" / "apt-get").chmod(0o755)
+    (tmp_path / "image/var/lib/apt/lists").mkdir(parents=True)
+    for checkout in ("Core", "trainer/examples"):  # what a real patchkit would have made
+        (tmp_path / "image/opt/demo/workspace" / checkout).mkdir(parents=True)
+    return tmp_path / "image"
+
+
+def test_the_image_takes_patchkit_from_the_index(root: Path, machine: Machine, image: Path) -> None:
+    ran = _build(root, machine, image)
+    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [patchkit-cli=={__version__}]" in ran
+    assert ran[-1].startswith("patchkit [doctor]")
+    assert not (image / "tmp/patchkit").exists()
+    assert (image / "opt/demo/manifests/demo.yaml").is_file()
+    assert (image / "opt/demo/patches/core/series").is_file()
+
+
+def test_the_image_takes_the_wheel_that_is_there(root: Path, machine: Machine, image: Path) -> None:
+    (root / "dist").mkdir()
+    (root / "dist/patchkit_cli-9.9-py3-none-any.whl").write_bytes(b"wheel")
+    ran = _build(root, machine, image)
+    wheel = f"{image}/tmp/patchkit/patchkit_cli-9.9-py3-none-any.whl"
+    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{wheel}]" in ran
+    assert not [line for line in ran if "patchkit-cli==" in line]
