@@ -1,8 +1,8 @@
 """Every console block in the documentation is run, and prints what the documentation shows.
 
-Blocks of one file run in order in one shell, in a folder of their own; what an HTML comment
-`<!-- setup ... -->` holds runs before them, unseen. `pytest --update-golden`
-writes what the commands print into the files; read the difference before committing it.
+Blocks of one file run in order in one shell, in an empty folder, after the scripts of examples/
+that the page names first, as a reader would do it. `pytest --update-golden` writes what the
+commands print into the files; read the difference before committing it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WITH_INDEX = ["README.md"]
 PROSE = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md"]
 
 _BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
-_SETUP = re.compile(r"(?ms)^<!-- setup\n(.*?)^-->$")
+_SETUP = re.compile(r"(?m)^(\.|sh) ~/patchkit/(examples/[a-z.-]+)$")
 _MARK = "=====patchkit-docs====="
 #: Plain progress lines: on a terminal these are bars, which are gone when the command has ended.
 _PROGRESS = re.compile(
@@ -73,7 +73,7 @@ def run_steps(steps: list[Step], folder: Path, setup: str = "") -> list[Step]:
     after = f"\ncode=$?\necho; echo {_MARK}\n(exit $code)\n"
     script = "".join(step.command + after for step in steps)
     done = subprocess.run(
-        ["sh", "-c", f"exec 2>&1\n(set -e\n{setup}) >../setup 2>&1 || exec cat ../setup\n{script}"],
+        ["sh", "-c", f"exec 2>&1\n{setup}\n{script}"],
         cwd=folder,
         env=os.environ | {"PATH": f"{_commands(folder.parent)}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
@@ -124,7 +124,12 @@ def check_document(path: Path, folder: Path, *, update: bool) -> None:
     text = path.read_text(encoding="utf-8")
     blocks = [steps_of(match[1]) for match in _BLOCK.finditer(text)]
     assert blocks, f"{path.name} shows no command"
-    setup = "".join(match[1] for match in _SETUP.finditer(text))
+    setup = "".join(
+        f". '{ROOT / match[2]}'\n"
+        if match[1] == "."
+        else f"sh '{ROOT / match[2]}' >../setup 2>&1 || exec cat ../setup\n"
+        for match in _SETUP.finditer(text)
+    )
     ran = run_steps([step for block in blocks for step in block], folder, setup)
     shown = [step for block in blocks for step in block]
     if update:
@@ -175,6 +180,16 @@ def test_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (path.parent / link).exists()] == []
+
+
+def test_every_example_is_of_a_page() -> None:
+    scripts = {path.stem for path in (ROOT / "examples").glob("*.sh")} - {"shell"}
+    named = {
+        match[2].removeprefix("examples/").removesuffix(".sh")
+        for name in RUNNABLE
+        for match in _SETUP.finditer((DOCS / name).read_text(encoding="utf-8"))
+    }
+    assert named - {"shell"} == scripts
 
 
 def test_the_index_has_every_page() -> None:
