@@ -174,7 +174,8 @@ def test_a_bump_becomes_a_pull_request(pinned: Project, tmp_path: Path) -> None:
     done = _run(_script(step), pinned.root, environment)
     assert done.returncode == 0, done.stderr
     branch = "patchkit/bump-demo-demo"
-    listed, created = (tmp_path / "log").read_text().splitlines()
+    listed, created, ready = (tmp_path / "log").read_text().splitlines()
+    assert ready == "pr ready https://example.com/pull/1"
     assert listed.startswith(f"pr list --head {branch} --state open")
     assert created == (
         f"pr create --head {branch} --base main --title Bump demo of demo --body-file"
@@ -188,14 +189,19 @@ def test_a_bump_becomes_a_pull_request(pinned: Project, tmp_path: Path) -> None:
     assert "after.txt" in pushed
     again = _run(_script(step), pinned.root, environment)  # there is nothing more to move
     assert again.returncode == 0, again.stderr
-    assert len((tmp_path / "log").read_text().splitlines()) == 2
+    assert len((tmp_path / "log").read_text().splitlines()) == 3
 
 
-def test_a_bump_that_does_not_fit_is_red(
-    pinned: Project, upstream: Upstream, tmp_path: Path
+def test_a_branch_with_commits_of_somebody_else_is_left_alone(
+    pinned: Project, tmp_path: Path
 ) -> None:
-    upstream.commit({"a.py": numbered(l6="theirs")}, "The same line")
     (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
+    branch = "patchkit/bump-demo-demo"
+    git_in(pinned.root, "switch", "-q", "-c", branch)
+    git_in(pinned.root, "commit", "-q", "--allow-empty", "-m", "A reviewer's own")
+    git_in(pinned.root, "push", "-q", "origin", branch)
+    git_in(pinned.root, "switch", "-q", "main")
+    before = git_in(tmp_path / "origin.git", "rev-parse", branch)
     environment = _around(tmp_path, {"python": "exit 0", "gh": 'echo "$*" >> "$LOG"'}) | {
         "ACTION": ".",
         "MANIFEST": "demo",
@@ -203,10 +209,39 @@ def test_a_bump_that_does_not_fit_is_red(
         "AFTER": "",
         "BODY": str(tmp_path / "body.md"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_REF_NAME": "main",
+    }
+    done = _run(_script(step), pinned.root, environment)
+    assert done.returncode == 0, done.stderr
+    assert "commits of somebody else" in done.stdout
+    assert git_in(tmp_path / "origin.git", "rev-parse", branch) == before
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_bump_that_does_not_fit_is_red_and_a_draft(
+    pinned: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.commit({"a.py": numbered(l6="theirs")}, "The same line")
+    (step,) = [each for each in _load("ci/bump/action.yml")["runs"]["steps"] if "run" in each]
+    gh = 'echo "$*" >> "$LOG"; case "$2" in create) echo https://example.com/pull/1;; esac'
+    environment = _around(tmp_path, {"python": "exit 0", "gh": gh}) | {
+        "ACTION": ".",
+        "MANIFEST": "demo",
+        "COMPONENT": "demo",
+        "AFTER": "",
+        "BODY": str(tmp_path / "body.md"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_REF_NAME": "main",
     }
     assert _run(_script(step), pinned.root, environment).returncode == 3
     assert "ours" in (tmp_path / "summary").read_text()
-    assert not (tmp_path / "log").exists()
+    assert "### Left to do" in (tmp_path / "body.md").read_text()
+    _, created, ready = (tmp_path / "log").read_text().splitlines()
+    assert created.endswith(" --draft")
+    assert ready.endswith("--undo")
+    git_in(tmp_path / "origin.git", "rev-parse", "--verify", "patchkit/bump-demo-demo")
 
 
 def test_a_bump_becomes_a_merge_request(pinned: Project, tmp_path: Path) -> None:
