@@ -78,9 +78,10 @@ class Sandbox:
             folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, name: str) -> None:
-        """Keep the place as it is now as a template."""
+        """Keep the place as it is now as a template, instead of one of that name."""
         self.templates[name] = self.root / "templates" / name
         self.templates[name].parent.mkdir(exist_ok=True)
+        shutil.rmtree(self.templates[name], ignore_errors=True)
         self.work.rename(self.templates[name])
 
     def restore(self, name: str) -> None:
@@ -93,6 +94,7 @@ class Sandbox:
 
         def work() -> int:
             os.chdir(self.project.root)
+            sys.dont_write_bytecode = True  # the command writes no modules of Python's own
             for place, target in zip(self.outputs, (1, 2), strict=True):
                 os.dup2(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
             sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
