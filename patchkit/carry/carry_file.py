@@ -2,7 +2,7 @@
 it will be. `_decide` is the whole decision, `_merge_texts` that of contents that both sides change.
 
 What a rule made is checked and weighed; one that is not sure enough is flagged for review, or with
-`--careful` is a conflict. A conflict that a resolution of the project settles is none.
+`--no-fuzz` is a conflict. A conflict that a resolution of the project settles is none.
 """
 
 from __future__ import annotations

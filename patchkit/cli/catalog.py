@@ -78,6 +78,22 @@ COMMANDS: dict[str, str] = {
 }
 
 
+#: Names that options had, and what to say for them: understood for a release, and not listed.
+RENAMED_OPTIONS: dict[str, list[str]] = {
+    "--careful": ["--no-fuzz"],
+    "--partial": ["--skip-conflicts"],
+    "--fork": ["--copy-series"],
+    "--to-track": ["--to", "latest"],
+}
+
+
+def with_new_names(words: list[str]) -> list[str]:
+    """A command line whose options have the names of today; what follows `--` stays."""
+    end = words.index("--") if "--" in words else len(words)
+    changed = [new for word in words[:end] for new in RENAMED_OPTIONS.get(word, [word])]
+    return [*changed, *words[end:]]
+
+
 def split_command(words: list[str]) -> tuple[str, list[str]] | None:
     """(command, its arguments) of a command line; None if it does not start with a command."""
     for length in (2, 1):

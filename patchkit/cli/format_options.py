@@ -50,7 +50,7 @@ OutputOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the report to this file, and to the terminal what it says in short.",
+        help="Write the report to this file, and to the terminal only problems and a summary.",
     ),
 ]
 
@@ -79,18 +79,21 @@ def deliver(
     result: _Result,
     wanted: ReportRequest,
     writers: Callable[[], Writers[_Result]],
-    show: Callable[[Terminal, _Result], None],
+    show: Callable[[Terminal, _Result, bool], None],
 ) -> ExitCode:
-    """Write a result in the form asked for, to stdout or to a file; hands its exit code back."""
+    """Write a result in the form asked for, to stdout or to a file; hands its exit code back.
+
+    `show` prints it for people: in short, problems and a summary, if it went to a file.
+    """
     if wanted.form is not Format.TEXT:
         text = writers()[wanted.form](result)
         if wanted.output is None:
             terminal.document(text)
             return result.exit_code
         write_text(wanted.output, text)
-        terminal.say(f"{wanted.output} written")
+        terminal.say(f"wrote {wanted.output}")
     if not (terminal.quiet and result.exit_code is ExitCode.OK):
-        show(terminal, result)
+        show(terminal, result, wanted.output is not None)
     return result.exit_code
 
 

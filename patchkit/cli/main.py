@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from patchkit import __version__
-from patchkit.cli.catalog import split_command
+from patchkit.cli.catalog import split_command, with_new_names
 
 # Nobody reads our output any more; what the shell reports for a process that SIGPIPE ended.
 _BROKEN_PIPE = 141
@@ -55,7 +55,7 @@ def _open_streams() -> None:
 def run(argv: list[str]) -> int:
     """Run a command line; returns the exit code, never raises."""
     try:
-        argv = _changed_folder(argv)
+        argv = with_new_names(_changed_folder(argv))
         found = split_command(argv)
         if (asked := _help_asked(argv)) or found is None:
             code = _answer(argv, asked)

@@ -5,6 +5,7 @@ All are called from the threads of several components at once.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-# A command that is through by then shows no bars (and does not pay for loading rich).
+# A command that is done by then shows no bars (and does not pay for loading rich).
 _PATIENCE = 0.4
 
 
@@ -38,7 +39,7 @@ def showing_progress(terminal: Terminal) -> Iterator[Progress]:
 
 
 class _Lines:
-    """A line when a component starts to wait for somebody, and one when it is through."""
+    """A line when a component starts to wait for a server, and one when it is done."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -61,7 +62,12 @@ class _Lines:
                 self._say(component, what)
 
     def _say(self, component: str, what: str) -> None:
-        self._terminal.say([Painted(component, Paint.STRONG), ": ", what])
+        self._terminal.say([Painted(component, Paint.STRONG), ": ", _short_ids(what)])
+
+
+def _short_ids(text: str) -> str:
+    """The text with whole commit ids cut to the length that reports have."""
+    return re.sub(r"\b[0-9a-f]{40}\b", lambda found: found[0][:10], text)
 
 
 class _Bars:
@@ -98,7 +104,7 @@ class _Bars:
 
     def _open(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn
         from rich.progress import Progress as RichProgress
 
         with self._lock:
@@ -108,7 +114,7 @@ class _Bars:
                 SpinnerColumn(),
                 TextColumn("{task.fields[component]}", markup=False),
                 BarColumn(bar_width=20),
-                TaskProgressColumn(),
+                TextColumn("{task.fields[figures]}"),
                 TextColumn("{task.description}", markup=False),
                 console=Console(stderr=True, highlight=False, markup=False),
                 transient=True,
@@ -127,7 +133,15 @@ class _Bars:
             return
         if component not in self._tasks:
             name = clean(component)
-            self._tasks[component] = self._display.add_task("", total=None, component=name)
-        # update() takes a total of None for "as before"; here it means that nobody knows
+            self._tasks[component] = self._display.add_task(
+                "", total=None, component=name, figures=""
+            )
+        # update() takes a total of None for "as before"; here it means that it is not known
         self._display.tasks[self._tasks[component]].total = total
-        self._display.update(self._tasks[component], description=clean(what), completed=done)
+        figures = f"{done} of {total}" if total and total > 1 else ""
+        self._display.update(
+            self._tasks[component],
+            description=clean(_short_ids(what)),
+            completed=done,
+            figures=figures,
+        )

@@ -114,6 +114,8 @@ def _render_component(
         pins = f"is at {row.new} already"
     terminal.product([word(row.result, text), "  ", row.name, "  ", pins])
     for patch in row.patches:
+        if patch.name in row.earlier:
+            continue
         terminal.product(["  ", word(patch.attention or ""), "  ", patch.name])
         if patch.attention in _EXPLAINED:
             for file in patch.files:
@@ -122,6 +124,9 @@ def _render_component(
             terminal.product(["        ", Painted("its change is not the same now", Paint.FAINT)])
         if changes.get(patch.name) and patch.attention not in _MOVED_ONLY:
             terminal.diff(changes[patch.name])
+    if row.earlier:
+        earlier = counted(len(row.earlier), "earlier patch", "earlier patches")
+        terminal.product(["  ", Painted(f"· {earlier} as reported before", Paint.FAINT)])
     if row.halted is not None:
         print_halted(terminal, row.halted)
     if row.saved:
@@ -138,7 +143,8 @@ def _render_component(
 def print_halted(terminal: Terminal, halted: Halted) -> None:
     """The conflict that a checkout holds: what the patch is for, where it is, what comes later."""
     terminal.product("")
-    terminal.product([Painted(halted.patch, Paint.STRONG), f": {halted.subject}"])
+    place = f"patch {halted.number} of {halted.total}: " * bool(halted.number)
+    terminal.product([place, Painted(halted.patch, Paint.STRONG), f": {halted.subject}"])
     for line in lines_of(halted.reason):
         terminal.product(["  ", line])
     for file in halted.files:

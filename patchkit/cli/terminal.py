@@ -8,6 +8,7 @@ and errors are not. `--quiet` leaves out everything but warnings, errors and rep
 from __future__ import annotations
 
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -85,6 +86,30 @@ def columns(rows: Iterable[Sequence[Line]], *, indent: int = 0, gap: int = 2) ->
                 line.append(" " * (widths[index] - width(cell) + gap))
         lines.append(line)
     return lines
+
+
+def fold(line: Line, room: int, hang: int) -> list[list[Piece]]:
+    """The line in as many as it takes to fit `room` columns; broken at spaces only, so that names
+    and commands stay whole, with `hang` columns before each that follows.
+    """
+    lines: list[list[Piece]] = [[]]
+    used = 0
+    for piece in pieces(line):
+        text = clean(_text(piece))
+        for part in re.findall(r" +|[^ ]+", text):
+            taken = sum(map(_columns, part))
+            if used + taken > room and part[0] != " " and used > hang:
+                _strip_end(lines[-1])
+                lines.append([" " * hang])
+                used = hang
+            lines[-1].append(Painted(part, piece.paint) if isinstance(piece, Painted) else part)
+            used += taken
+    return lines
+
+
+def _strip_end(line: list[Piece]) -> None:
+    while line and not _text(line[-1]).strip():
+        line.pop()
 
 
 def cut(text: str, room: int) -> str:
@@ -173,16 +198,21 @@ class Terminal:
             self._only_kept = False
         return code
 
-    def product(self, line: Line = "") -> None:
-        """One line on stdout."""
+    def product(self, line: Line = "", *, hang: int | None = None) -> None:
+        """One line on stdout; on a terminal it is folded, below column `hang` if it is given."""
         if self._only_kept:
             return
-        self._write(self._out, render(line, colour=self._colour_out))
+        for each in self._folded(self._out, line, hang):
+            self._write(self._out, render(each, colour=self._colour_out))
 
     def table(self, rows: Iterable[Sequence[Line]], *, indent: int = 0) -> None:
         """Rows of cells on stdout, in aligned columns; put what may be long last."""
-        for line in columns(rows, indent=indent):
-            self.product(line)
+        rows = list(rows)
+        lines = columns(rows, indent=indent)
+        heads = columns([row[:-1] for row in rows if len(row) > 1], indent=indent)
+        hang = max(map(width, heads), default=0) + 2
+        for line in lines:
+            self.product(line, hang=hang)
 
     def folded(self, rows: Sequence[Sequence[Line]], *, indent: int = 0) -> None:
         """A table whose last cells go below the others where it is wider than the terminal."""
@@ -198,7 +228,7 @@ class Terminal:
         """A patch or diff on stdout: its very bytes, or cleaned and coloured on a terminal."""
         if self._colour_out or self._out.isatty():
             for line in data.split(b"\n")[: -1 if data.endswith(b"\n") else None]:
-                self.product(_diff_line(line))
+                self._write(self._out, render(_diff_line(line), colour=self._colour_out))
         else:
             self.raw(data)
 
@@ -269,7 +299,20 @@ class Terminal:
     def _tell(self, line: Line) -> None:
         # in a pipe stdout is held back, and what is said about the product would overtake it
         self._out.flush()
-        self._write(self._err, render(line, colour=self._colour_err))
+        for each in self._folded(self._err, line, None):
+            self._write(self._err, render(each, colour=self._colour_err))
+
+    def _folded(self, stream: TextIO, line: Line, hang: int | None) -> Iterable[Line]:
+        """The line as the terminal has room for it; as it is in a pipe or file."""
+        if not stream.isatty():
+            return [line]
+        room = max(_NARROW, get_terminal_size().columns)
+        if width(line) <= room:
+            return [line]
+        text = "".join(_text(piece) for piece in pieces(line))
+        if hang is None or hang > room // 2:
+            hang = len(text) - len(text.lstrip()) + 4
+        return fold(line, room, hang)
 
     def _write(self, stream: TextIO, text: str) -> None:
         if not (stream.encoding or "").lower().replace("-", "").startswith("utf"):

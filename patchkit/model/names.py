@@ -8,11 +8,12 @@ case-insensitive file system treats specially. Patch names end in `.patch`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from patchkit.errors import UsageError
 from patchkit.model.objects import SYMLINK_MODE
 
 COMPONENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
@@ -25,6 +26,33 @@ _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 #: Device names that Windows reserves: a series must be checked out there, too.
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+
+
+def pick_patch(word: str, names: Sequence[str]) -> str:
+    """The patch of a series that `word` means: a file name with or without its ending, a number
+    from 1 on, or the start of one name only.
+
+    Raises UsageError with what may be meant.
+    """
+    if word in names or f"{word}.patch" in names:
+        return word if word in names else f"{word}.patch"
+    if word.isascii() and word.isdigit() and 1 <= int(word) <= len(names):
+        return names[int(word) - 1]
+    base = word.rpartition("/")[2]  # a path from a shell's completion
+    fitting = (
+        [base] if base in names else [name for name in names if base and name.startswith(base)]
+    )
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise UsageError(f"{word}: several patches start so", hint=", ".join(fitting))
+    from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
+
+    stems = {name.removesuffix(".patch"): name for name in names}
+    close = [stems[each] for each in get_close_matches(base.removesuffix(".patch"), stems, n=2)]
+    have = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "no patch"
+    hint = f"did you mean {' or '.join(close)}?" if close else f"the series has {have}"
+    raise UsageError(f"{word}: no such patch in the series", hint=hint)
 
 
 def is_component_name(text: str) -> bool:

@@ -208,7 +208,10 @@ def resume_bump(
         pin=edit,
     )
     row = _told(row, refreshed.components[0], edit, manifest)
-    row = keep_report(checkout, replace(row, arrived=row.moved))
+    names = [each.name for each in refreshed.components[0].carried]
+    at = names.index(waiting.patch) if waiting.patch in names else 0
+    row = replace(row, arrived=row.moved, earlier=tuple(names[:at]))
+    row = keep_report(checkout, row)
     notes = tuple(_stale_rendering(manifest)) if row.moved else ()
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
 
@@ -378,7 +381,7 @@ def _told(
 
 
 def _given_up(done: RefreshedComponent) -> Iterator[Problem]:
-    """The patches that --partial left out: a bump that lost some is none that went well."""
+    """The patches that --skip-conflicts left out: a bump that lost some is none that went well."""
     if done.left_out:
         what = f"left out, as they do not fit the new pin: {', '.join(done.left_out)}"
         yield Problem(what, done.name, "git has them; or patchkit undo, and resolve the conflicts")

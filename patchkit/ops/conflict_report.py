@@ -198,6 +198,7 @@ def halted_report(stop: NewConflict) -> Halted:
     conflict, checkout = stop.conflict, stop.found.checkout
     header = conflict.patch.file.header
     subject, _, reason = (header.message if header is not None else "").partition("\n")
+    names = [each.name for each in stop.found.series.patches]
     return Halted(
         conflict.patch.name,
         subject,
@@ -206,6 +207,8 @@ def halted_report(stop: NewConflict) -> Halted:
         conflict.files,
         conflict.later,
         conflict.unknown,
+        names.index(conflict.patch.name) + 1 if conflict.patch.name in names else 0,
+        len(names),
     )
 
 

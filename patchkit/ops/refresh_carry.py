@@ -300,7 +300,7 @@ def _before(line: int, earlier: Sequence[Hunk]) -> int:
 
 
 def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
-    """Carry everything with the decisions so far; with --partial, what does not fit is left out."""
+    """Carry everything with the decisions so far; what does not fit may be left out."""
     found, options = carry.found, carry.options
     decisions = dict(resumed.waiting.decisions) if resumed is not None else {}
     sources = [carry.cache, *([found.checkout.repository] if resumed is not None else [])]
@@ -391,7 +391,7 @@ def _way_out(carry: Carry) -> str:
         if options.dry_run:
             return "without --dry-run, the checkout gets the conflict, to be resolved there"
         if not options.stop:
-            bump = f"patchkit bump {name} -m {manifest} --to-track"
+            bump = f"patchkit bump {name} -m {manifest} --to latest"
             return f"nothing was written; {bump}  puts it into the checkout"
     if carry.pin is not None:
         return carry.pin.way_out

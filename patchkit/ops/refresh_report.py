@@ -69,6 +69,8 @@ class Halted(Struct, frozen=True):
     files: tuple[ConflictedFile, ...]
     later: tuple[str, ...] = ()
     unknown: str = ""
+    number: int = 0  # the patch's place in the series, from 1 on
+    total: int = 0  # how many patches the series has
 
 
 class RefreshedComponent(Struct, frozen=True):
@@ -171,6 +173,7 @@ class BumpedComponent(Struct, frozen=True):
     files: tuple[str, ...] = ()
     halted: Halted | None = None
     arrived: bool = False
+    earlier: tuple[str, ...] = ()  # after a continue or skip: patches that were reported before
     saved: str = ""
     also_saved: tuple[str, ...] = ()
     notes: tuple[Problem, ...] = ()

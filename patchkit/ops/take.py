@@ -22,6 +22,7 @@ from patchkit.manifest.values import (
     PinnedPatch,
 )
 from patchkit.model.mail import parse_patch, subject_from, with_trailer
+from patchkit.model.names import pick_patch
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
 from patchkit.refresh.project_files import Project, files_of, patch_names_in
@@ -97,6 +98,8 @@ def take_patches(
 
 def _chosen(series: LoadedSeries, component: Component, names: Sequence[str]) -> list[LoadedPatch]:
     referred = [each for each in series.patches if isinstance(each.origin, PinnedPatch)]
+    listed = [each.name for each in series.patches]
+    names = [pick_patch(name, listed) for name in names]
     strangers = set(names) - {each.name for each in referred}
     if strangers:
         known = ", ".join(each.name for each in referred) or "none is"

@@ -14,7 +14,7 @@ from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
 from patchkit.model.diff_parse import parse_diff
-from patchkit.model.names import is_patch_name, new_name, slug
+from patchkit.model.names import is_patch_name, new_name, pick_patch, slug
 from patchkit.model.objects import Base
 from patchkit.model.patch import FileChange, Identity
 from patchkit.refresh.assign import EditedPiece, StackTrees, fold, read_changes
@@ -416,15 +416,11 @@ def _route(
 
 
 def _number_of(name: str, matching: CommitMatching, fixed: Collection[str]) -> int:
-    wanted = full_name(name)
+    wanted = pick_patch(name, matching.names)
     if wanted in fixed:
         raise UsageError(
             f"{wanted} belongs to another repository and cannot be rewritten",
             hint="make a new patch: --new NAME",
-        )
-    if wanted not in matching.names:
-        raise UsageError(
-            f"{wanted}: no such patch in the stack", hint=f"it has {', '.join(matching.names)}"
         )
     return matching.names.index(wanted) + 1
 

@@ -251,7 +251,7 @@ def _tried(
             Problem(
                 "uses the same patches, and its upstream is not here to try them",
                 str(use),
-                f"patchkit fetch {use.manifest.options()}, or --fork",
+                f"patchkit fetch {use.manifest.options()}, or --copy-series",
             )
         )
     series = load_series(use.manifest, use.component, store, progress)
@@ -264,7 +264,7 @@ def _tried(
                 Problem(
                     f"{outcome.name} would not apply there any more",
                     str(use),
-                    "--fork gives this component patch files of its own",
+                    "--copy-series gives this component patch files of its own",
                 )
             )
     return lock_component(stack, after)
@@ -313,7 +313,7 @@ def _with_change(
             Problem(
                 f"would lose {patch.name}, which goes away",
                 str(use),
-                "--fork gives this component patch files of its own",
+                "--copy-series gives this component patch files of its own",
             )
         )
     return replace(patch, data=data, file=parse_patch(data, name=patch.where, strip=patch.strip))

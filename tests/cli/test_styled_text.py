@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.cli.terminal import Line, Paint, Painted, columns, render, width
+from patchkit.cli.terminal import Line, Paint, Painted, columns, fold, render, width
 from patchkit.model.text import clean, shown
 
 
@@ -54,3 +54,12 @@ def test_columns_count_what_is_seen() -> None:
         "",
     ]
     assert width("漢e\u0301\x1b") == 5
+
+
+def test_a_line_is_folded_between_words() -> None:
+    name = Painted("patchkit", Paint.STRONG)
+    line: Line = ["  hint: ", name, " refresh -m qwen3-vl-npu -c megatron-lm"]
+    folded = [render(each, colour=False) for each in fold(line, 24, 6)]
+    assert folded == ["  hint: patchkit refresh", "      -m qwen3-vl-npu -c", "      megatron-lm"]
+    long = "a-name-that-is-longer-than-the-terminal"
+    assert [width(each) for each in fold(f"see {long} there", 20, 4)] == [4 + len(long), 9]

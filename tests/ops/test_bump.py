@@ -335,9 +335,9 @@ def test_a_stack_that_shares_the_series_is_asked(stack: Stacked, upstream: Upstr
     upstream.commit({"a.txt": lines({4: "line 4, upstream\n"})}, "Say more")
     before = on_disk(stack.project)
     ran = stack.run("bump", "-m", "demo", "demo", "--to", "main")
-    assert (ran.code, "--fork" in ran.err) == (1, True)
+    assert (ran.code, "--copy-series" in ran.err) == (1, True)
     assert on_disk(stack.project) == before
-    stack.run("bump", "-m", "demo", "demo", "--to", "main", "--fork").ok()
+    stack.run("bump", "-m", "demo", "demo", "--to", "main", "--copy-series").ok()
     stack.run("check", "-m", "demo").ok()
     stack.run("check", "-m", "other").ok()
 
@@ -500,7 +500,6 @@ def test_one_component_to_its_track(several: Project, upstream: Upstream) -> Non
         ("--to", "main"),
         ("demo", "--all"),
         ("--all", "--to", "main"),
-        ("demo", "--to", "main", "--to-track"),
     ],
 )
 def test_what_does_not_go_together(several: Project, argv: tuple[str, ...]) -> None:

@@ -171,7 +171,7 @@ def test_new_makes_a_patch_of_what_is_ambiguous(stack: Stacked) -> None:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (("--patch", "nobody"), "nobody.patch: no such patch"),
+        (("--patch", "nobody"), "nobody: no such patch"),
         (("--new", "one"), "one.patch is there already"),
         (("--new", "ONE.patch"), "ONE.patch is there already"),
         (("--new", "no good"), "is no patch name"),

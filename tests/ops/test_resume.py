@@ -244,7 +244,8 @@ def test_a_skipped_patch_leaves_the_series(stack: Bumping) -> None:
     assert saved[0] in ran.out + ran.err
     assert "my own five" in stack.git("show", f"{saved[0]}:a.txt")
     ran = stack.run("skip").ok()
-    assert "left out  one.patch" in ran.out
+    assert "2 earlier patches as reported before" in ran.out
+    assert "left out  three.patch" in ran.out
     assert stack.series == ["two.patch"]
     assert not (stack.project.root / "patches/demo/one.patch").exists()
     stack.settled()

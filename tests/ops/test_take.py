@@ -120,7 +120,7 @@ def test_what_cannot_be_taken(project: Project, upstream: Upstream, trainer: Pub
     pin = upstream.commit(STATES[0])
     project.component("demo", upstream, pin, [reference(trainer, "one.patch")])
     ran = project.run("take", "other.patch")
-    assert (ran.code, "hint: by reference: one.patch" in ran.err) == (2, True)
+    assert (ran.code, "the series has 1 one.patch" in ran.err) == (2, True)
     project.write({"manifests/heir.yaml": "version: 1\nextends: [demo.yaml]\n"})
     ran = project.run("take", "-m", "heir")
     assert (ran.code, "one.patch is inherited from here" in ran.err) == (4, True)

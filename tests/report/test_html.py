@@ -229,7 +229,7 @@ def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     assert "<b>zwei</b>" in drift.text
     assert drift.data["components"]["component-1"]["runs"] == [[[0, 1], [1, 7, ["a.py"]]]]
     checked = project.run("check", "--format", "html", "--output", "out/check.html").ok()
-    assert "out/check.html written" in checked.err
+    assert "wrote out/check.html" in checked.err
     page = _Page((project.root / "out" / "check.html").read_text(encoding="utf-8"))
     assert "The patch does apply to the pins." in page.text
     both = _Page(project.run("ci", "--format", "html").out)

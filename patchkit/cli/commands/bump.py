@@ -36,7 +36,6 @@ ToOption = Annotated[
 AllOption = Annotated[
     bool, OptionSpec("--all", help="Every component that has a `track`, each to that.")
 ]
-ToTrackOption = Annotated[bool, OptionSpec("--to-track", help="The same as --to latest.")]
 SummaryOption = Annotated[
     str | None,
     OptionSpec(
@@ -68,16 +67,17 @@ DiffOption = Annotated[
 ForkOption = Annotated[
     bool,
     OptionSpec(
-        "--fork", help="Where other stacks use the series too, give this one a copy of its own."
+        "--copy-series",
+        help="Where other stacks use the series too, give this one its own copy.",
     ),
 ]
 CarefulOption = Annotated[
     bool,
-    OptionSpec("--careful", help="Leave in conflict what a person would have to check."),
+    OptionSpec("--no-fuzz", help="Leave in conflict what a person would have to check."),
 ]
 PartialOption = Annotated[
     bool,
-    OptionSpec("--partial", help="Leave out the patches that do not fit, as `skip` does."),
+    OptionSpec("--skip-conflicts", help="Leave out the patches that do not fit, as `skip` does."),
 ]
 
 
@@ -86,14 +86,14 @@ PartialOption = Annotated[
     examples=[
         ("patchkit bump megatron-lm --to latest --dry-run", "what would become of the patches?"),
         ("patchkit bump megatron-lm --to core_v0.16.0", "pin, patches and lock in one go"),
-        ("patchkit bump slime --to-track --summary body.md", "with a pull request's text"),
+        ("patchkit bump slime --to latest --summary body.md", "with a pull request's text"),
         ("patchkit bump --all --dry-run", "every component, to what it tracks"),
         ("patchkit bump --review page.html", "a page to review the last bump by"),
     ],
     exits={
         ExitCode.OK: "the pin is moved and every patch carried, or it was there already",
         ExitCode.FINDING: "the checkout has edits, the change would break another stack, "
-        "--partial left patches out, or there is no finished bump to review",
+        "--skip-conflicts left patches out, or there is no finished bump to review",
         ExitCode.HALTED: "a patch does not fit the new pin; the project was not changed",
         ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",
         ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
@@ -105,7 +105,6 @@ def bump(
     *,
     every: AllOption = False,
     to: ToOption = None,
-    to_track: ToTrackOption = False,
     careful: CarefulOption = False,
     partial: PartialOption = False,
     fork: ForkOption = False,
@@ -121,11 +120,11 @@ def bump(
     an edit by hand, and pin, patches and lock are written together; of the manifest only the pin's
     characters change. The checkout stays where it is: `patchkit apply` moves it. If one patch does
     not fit, nothing is written, and the conflict goes into a checkout that is at its stack:
-    `patchkit continue`, `skip` and `abort` go on from there. With `--partial` the rest is carried
+    `patchkit continue`, `skip` and `abort` go on from there. With `--skip-conflicts` the rest is carried
     all the same, and what does not fit leaves the series (`patchkit undo` brings it back; so
     there must be a checkout). Several components move one after the
     other, each whole or not at all, and no checkout is touched. `--review` writes a page for
-    whoever reviews the bump; without `--to`, `--to-track` and `--all` it is about the last one that
+    whoever reviews the bump; without `--to` and `--all` it is about the last one that
     was finished, and nothing is moved.
     """
     import time
@@ -135,10 +134,10 @@ def bump(
     from patchkit.ops.refresh_input import RefreshOptions
 
     writing = Reviewing(session, review, review_form, summary)
-    if not (to or to_track or every) and (review or summary):
+    if not (to or every) and (review or summary):
         return writing.write(_last(session)).exit_code
     picked = _picked(session, every=every)
-    wanted = _wanted(to, several=every or len(picked) > 1, to_track=to_track)
+    wanted = _wanted(to, several=every or len(picked) > 1)
     with session.progress() as progress:
         report = bump_components(
             session.manifest,
@@ -236,14 +235,13 @@ def _picked(session: Session, *, every: bool) -> Sequence[Component]:
     return session.components if session.names else [session.component]
 
 
-def _wanted(to: str | None, *, several: bool, to_track: bool) -> str:
-    """What --to and --to-track say together."""
+def _wanted(to: str | None, *, several: bool) -> str:
+    """What --to says; without it, what the manifest tracks of each of several components."""
     from patchkit.errors import UsageError
     from patchkit.upstream.git import LATEST
 
-    if to not in (None, LATEST) and (to_track or several):
-        other = "--to-track" if to_track else "several components"
-        raise UsageError(f"--to {to} and {other} exclude each other")
-    if to is None and not (to_track or several):
+    if to not in (None, LATEST) and several:
+        raise UsageError(f"--to {to} is for one component", hint="several: --to latest")
+    if to is None and not several:
         raise UsageError("say where to: --to REF, or --to latest for what the manifest tracks")
     return to or LATEST

@@ -97,20 +97,26 @@ def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:
     return check_writers(paths)
 
 
-def print_check(terminal: Terminal, report: CheckReport) -> None:
-    """The whole report."""
-    for name, components in _by_manifest(report.components):
-        terminal.product(Painted(name, Paint.STRONG))
-        terminal.table([_row(each, report) for each in components], indent=2)
-    _print_failures(terminal, report)
-    _print_findings(terminal, report)
-    _print_shared(terminal, report.shared)
+#: So many places of one cause are named in a terminal; --json has all.
+_PLACES = 6
+
+
+def print_check(terminal: Terminal, report: CheckReport, brief: bool = False) -> None:
+    """The whole report; in `brief` its problems and a summary."""
+    if not brief:
+        for name, components in _by_manifest(report.components):
+            terminal.product(Painted(name, Paint.STRONG))
+            terminal.table([_row(each, report) for each in components], indent=2)
+        _print_failures(terminal, report)
+        _print_findings(terminal, report)
+        _print_shared(terminal, report.shared)
     problems = [problem for each in report.broken for problem in each.problems]
     problems += [problem for each in report.components for problem in each.problems]
     # one dead host is one problem, however many components want something from it
     for problem in dict.fromkeys(problems):
         terminal.problem(problem)
-    terminal.product()
+    if not brief:
+        terminal.product()
     terminal.product(_summary(report))
 
 
@@ -187,17 +193,38 @@ def _print_findings(terminal: Terminal, report: CheckReport) -> None:
         if chosen:
             terminal.product()
             terminal.product(Painted(f"{component.manifest}: {component.name}", Paint.STRONG))
-        for finding in chosen:
-            _print_finding(terminal, finding, shown[finding.severity])
-            _print_origin(terminal, component, finding)
+        for group in _of_one_cause(chosen):
+            _print_findings_of_one_cause(terminal, group, shown[group[0].severity])
+            for finding in group:
+                _print_origin(terminal, component, finding)
 
 
-def _print_finding(terminal: Terminal, finding: Finding, status: str) -> None:
-    terminal.product(["  ", word(status), "  ", finding.where])
-    for line in wrap(finding.what, 74, break_long_words=False):
+def _of_one_cause(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings that say the same of different places, together."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for each in findings:
+        alone = each.where if each.code == "another-base" else ""
+        key = (each.severity.value, each.code, each.what, each.hint, alone)
+        groups.setdefault(key, []).append(each)
+    return list(groups.values())
+
+
+def _print_findings_of_one_cause(
+    terminal: Terminal, findings: Sequence[Finding], status: str
+) -> None:
+    first = findings[0]
+    if len(findings) == 1:
+        terminal.product(["  ", word(status), "  ", first.where])
+    else:
+        terminal.product(["  ", word(status), f"  {len(findings)} places:"])
+        for each in findings[:_PLACES]:
+            terminal.product(["      ", each.where])
+        if len(findings) > _PLACES:
+            terminal.product(f"      and {len(findings) - _PLACES} more")
+    for line in wrap(first.what, 74, break_long_words=False):
         terminal.product(["    ", line])
-    if finding.hint:
-        terminal.product(["    ", Painted("hint:", Paint.PLACE), f" {finding.hint}"])
+    if first.hint:
+        terminal.product(["    ", Painted("hint:", Paint.PLACE), f" {first.hint}"])
 
 
 def _print_origin(terminal: Terminal, component: ComponentCheck, finding: Finding) -> None:

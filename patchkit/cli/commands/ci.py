@@ -101,15 +101,16 @@ def _writers(paths: Sequence[Path]) -> Writers[CiReport]:
     return ci_writers(paths)
 
 
-def print_ci(terminal: Terminal, report: CiReport) -> None:
-    """What both say."""
+def print_ci(terminal: Terminal, report: CiReport, brief: bool = False) -> None:
+    """What both say; in `brief` their problems and summaries."""
     from patchkit.cli.commands.check import print_check
     from patchkit.cli.commands.drift import print_drift
 
-    print_check(terminal, report.check)
+    print_check(terminal, report.check, brief)
     if report.drift.components:
-        terminal.product()
-        print_drift(terminal, report.drift, allowed=report.drift_allowed)
+        if not brief:
+            terminal.product()
+        print_drift(terminal, report.drift, brief, allowed=report.drift_allowed)
 
 
 # Results of other runs, read from the files that they wrote.
@@ -315,7 +316,7 @@ def merge(
     asked = wanted(form, output, json=session.terminal.json)
     expected = read_expected(expect) if expect is not None else ()
     report = merge_reports(read_shares(files), expected)
-    return deliver(session.terminal, report, asked, _merge_writers, _render_merged)
+    return deliver(session.terminal, report, asked, _merge_writers, print_ci)
 
 
 def _merge_writers() -> Writers[CiReport]:
@@ -334,12 +335,6 @@ def _shipped() -> Sequence[Path]:
 
     folder = Path(FOLDER)
     return manifests_in(folder) if folder.is_dir() else ()
-
-
-def _render_merged(terminal: Terminal, report: CiReport) -> None:
-    from patchkit.cli.commands.ci import print_ci
-
-    print_ci(terminal, report)
 
 
 IntoOption = Annotated[

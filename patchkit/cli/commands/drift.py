@@ -117,19 +117,13 @@ def drift(
         )
     place = RecordPlace(record, session.store.cache / "reports")
     report = note_report(report, place, moment(), since_last=since_last)
-    return deliver(session.terminal, report, asked, lambda: _writers(paths), _render)
+    return deliver(session.terminal, report, asked, lambda: _writers(paths), print_drift)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:
     from patchkit.cli.report_forms import drift_writers
 
     return drift_writers(paths)
-
-
-def _render(terminal: Terminal, report: DriftReport) -> None:
-    from patchkit.cli.commands.drift import print_drift
-
-    print_drift(terminal, report)
 
 
 # Drift as a person reads it: for each patch since when it is broken, by whom, and what clashes.
@@ -268,9 +262,11 @@ _SINCE = {
 }
 
 
-def print_drift(terminal: Terminal, report: DriftReport, *, allowed: bool = False) -> None:
-    """The whole report; `allowed`: what the branches broke fails nothing."""
-    for component in report.components:
+def print_drift(
+    terminal: Terminal, report: DriftReport, brief: bool = False, *, allowed: bool = False
+) -> None:
+    """The whole report, in `brief` its problems and a summary; `allowed`: drift fails nothing."""
+    for component in () if brief else report.components:
         _print_component(terminal, component)
     problems = [problem for each in report.broken for problem in each.problems]
     problems += [problem for each in report.components for problem in each.problems]

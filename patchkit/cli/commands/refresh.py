@@ -30,7 +30,8 @@ MessageOption = Annotated[
 ForkOption = Annotated[
     bool,
     OptionSpec(
-        "--fork", help="Where other stacks use the series too, give this one a copy of its own."
+        "--copy-series",
+        help="Where other stacks use the series too, give this one its own copy.",
     ),
 ]
 CanonicalOption = Annotated[
@@ -47,7 +48,7 @@ DiffOption = Annotated[
 CarefulOption = Annotated[
     bool,
     OptionSpec(
-        "--careful", help="With a new pin: leave in conflict what a person would have to check."
+        "--no-fuzz", help="With a new pin: leave in conflict what a person would have to check."
     ),
 ]
 
