@@ -27,7 +27,7 @@ PatchesArgument = Annotated[list[str], ArgumentSpec(metavar="PATCH", help=_HOW)]
 ForkOption = Annotated[
     bool,
     OptionSpec(
-        "--fork", help="Where other stacks use the series too, give this one a copy of its own."
+        "--copy-series", help="Where other stacks use the series too, give this one its own copy."
     ),
 ]
 
