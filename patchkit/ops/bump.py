@@ -208,10 +208,8 @@ def resume_bump(
         pin=edit,
     )
     row = _told(row, refreshed.components[0], edit, manifest)
-    names = [each.name for each in refreshed.components[0].carried]
-    at = names.index(waiting.patch) if waiting.patch in names else 0
-    row = replace(row, arrived=row.moved, earlier=tuple(names[:at]))
-    row = keep_report(checkout, row)
+    earlier = _before(waiting.patch, refreshed.components[0])
+    row = keep_report(checkout, replace(row, arrived=row.moved, earlier=earlier))
     notes = tuple(_stale_rendering(manifest)) if row.moved else ()
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
 
@@ -220,6 +218,12 @@ def _cached_base(store: Store, component: Component) -> str:
     """The commit of a pin that is here; "" for none."""
     base = store.cached_base(component)
     return base.commit if base is not None else ""
+
+
+def _before(patch: str, done: RefreshedComponent) -> tuple[str, ...]:
+    """The patches of the series before one; none where it is not in the report."""
+    names = [each.name for each in done.carried]
+    return tuple(names[: names.index(patch)]) if patch in names else ()
 
 
 class _Bumping(Struct, frozen=True):

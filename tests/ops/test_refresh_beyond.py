@@ -166,7 +166,7 @@ def test_patches_are_made_anew_for_a_pin_that_they_fit(
     _repin(stack, _pin(stack), moved)
     ran = stack.run("refresh").ok()
     assert "carried" in ran.out
-    assert "offsets    one.patch, two.patch" in ran.out
+    assert "shifted    one.patch, two.patch" in ran.out
     assert stack.changed(before) == ["one.patch", "two.patch"]
     assert "@@ -3,8 +3,8 @@" in stack.patch("one.patch").decode()
     assert "moved" in stack.run("apply").ok().out
