@@ -124,6 +124,10 @@ def _render_component(
             terminal.product(["        ", Painted("its change is not the same now", Paint.FAINT)])
         if changes.get(patch.name) and patch.attention not in _MOVED_ONLY:
             terminal.diff(changes[patch.name])
+    _render_notes(terminal, row)
+
+
+def _render_notes(terminal: Terminal, row: BumpedComponent) -> None:
     if row.earlier:
         earlier = counted(len(row.earlier), "earlier patch", "earlier patches")
         terminal.product(["  ", Painted(f"· {earlier} as reported before", Paint.FAINT)])

@@ -173,19 +173,13 @@ def resume_bump(
     """Go on from the conflict that the component's checkout holds.
 
     On disk: either the next conflict in the checkout; or pin, patches and lock, and the checkout at
-    the new stack. CannotGoOnError, with nothing changed, if there is no conflict, or it still
-    stands.
+    the new stack. CannotGoOnError, with nothing changed, if there is none, or it is not resolved.
     """
     checkout = checkout_of(workspace, manifest, component)
     halt = find_halt(checkout, manifest, component)
     waiting = waiting_of(halt)
-    row = BumpedComponent(
-        component.name,
-        waiting.old,
-        waiting.new,
-        component.pin_where.below(manifest.root),
-        RefreshResult.CARRIED,
-    )
+    where = component.pin_where.below(manifest.root)
+    row = BumpedComponent(component.name, waiting.old, waiting.new, where, RefreshResult.CARRIED)
     if is_written(manifest, component, halt):
         saved = arrive(checkout, manifest, component, store=store, when=when, progress=progress)
         return BumpReport(manifest.name, False, (replace(row, arrived=True, saved=saved),))
@@ -196,20 +190,21 @@ def resume_bump(
         moved = replace(component, pin=waiting.wanted)
         row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
     row = replace(row, bases=(waiting.old_base, _cached_base(store, moved)))
+    options = RefreshOptions(
+        when=when, fork=waiting.fork, careful=waiting.careful, stop=True, step=step
+    )
     refreshed = refresh_components(
         with_component(manifest, moved),
         [moved],
         store=store,
         workspace=workspace,
-        options=RefreshOptions(
-            when=when, fork=waiting.fork, careful=waiting.careful, stop=True, step=step
-        ),
+        options=options,
         progress=progress,
         pin=edit,
     )
     row = _told(row, refreshed.components[0], edit, manifest)
-    earlier = _before(waiting.patch, refreshed.components[0])
-    row = keep_report(checkout, replace(row, arrived=row.moved, earlier=earlier))
+    row = replace(row, earlier=_before(waiting.patch, refreshed.components[0]))
+    row = keep_report(checkout, replace(row, arrived=row.moved))
     notes = tuple(_stale_rendering(manifest)) if row.moved else ()
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
 

@@ -53,7 +53,7 @@ def test_a_change_that_the_other_cannot_bear_is_refused(
     ran = _refresh(stack)
     assert ran.code == 1
     assert "demo of other.yaml: two.patch would not apply there any more" in ran.err
-    assert "--fork" in ran.err
+    assert "--copy-series" in ran.err
     assert before == (project.files(), project.files("manifests"))
 
 
@@ -142,7 +142,7 @@ def test_a_commit_before_a_published_patch_has_no_place_in_the_series(pinned: St
     pinned.git("cherry-pick", three, one, two)
     ran = pinned.run("refresh")
     assert ran.code == 4
-    assert "three.patch stands on the wrong side of one.patch" in ran.err
+    assert "three.patch is on the wrong side of one.patch" in ran.err
 
 
 # -- a pin that was edited by hand -----------------------------------------------------------
@@ -211,7 +211,7 @@ def test_a_patch_that_must_be_merged_is_flagged_for_review(
     assert careful.code == 3
     assert stack.everything() == before
     ran = stack.run("refresh").ok()
-    assert "~ merged  one.patch  review" in ran.out
+    assert "~ merged  one.patch  flagged" in ran.out
     assert "line 4: upstream changed the lines next to it" in ran.out
     assert "moved" in stack.run("apply").ok().out
     assert "line 4, upstream\nfive\n" in project.checkout("demo").joinpath("a.txt").read_text()
