@@ -41,7 +41,11 @@ from patchkit.model.progress import Silent
 from patchkit.model.series_file import parse_series
 from patchkit.ops.apply_into import reverse_into
 from patchkit.ops.attest import attest
+from patchkit.ops.check_report import CheckReport
+from patchkit.ops.ci import CiReport
+from patchkit.ops.drift import DriftReport
 from patchkit.recipes.recipe_file import parse_recipe
+from patchkit.report.issues import plan_issues
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.importing import ImportedPatch, _readable
 from patchkit.stack.lockfile import load_lock
@@ -59,6 +63,10 @@ from tests.support.repos import Symlink
 _ROOT = Path(__file__).parent.parent.parent
 _MANIFESTS = tuple(
     path.read_bytes() for path in sorted(_ROOT.glob("tests/data/manifests/*/*.yaml"))
+)
+_ISSUE = (
+    b'<!-- patchkit {"id": "pk-0123456789ab", "state": "open", "rule": "broken-upstream", '
+    b'"level": "error", "look": "drift", "of": ["demo: demo"], "title": "x"} -->\n# x\n\nA body.\n'
 )
 #: Python that calls from one component into another: our test's own.
 _PYTHON = tuple(text.encode() for text in (*LIB.values(), *CALLS))
@@ -299,6 +307,18 @@ def small_files(random: Random) -> None:
         assert (Path(name) / "kept").read_bytes() == b"kept"
 
 
+def issues(random: Random) -> None:
+    """A damaged issue is read, kept to its file's name, or refused."""
+    name = "pk-0123456789ab.md"
+    data = damaged(random, _ISSUE, (*_JSON, b"-->", b"closed", b"drift"), (_ISSUE,))
+    report = CiReport(
+        CheckReport(strict=False, components=(), shared=(), broken=()), DriftReport(components=())
+    )
+    with suppress(BadInputError):
+        for each in plan_issues(report, {}, {name: data.decode("utf-8", "replace")}):
+            assert f"{each.issue.id}.md" == name  # nobody chooses where we write
+
+
 def contracts(random: Random) -> None:
     """Two components of odd Python are looked at to the end, and twice with one answer."""
     files = {
@@ -375,7 +395,7 @@ TARGETS: dict[str, Callable[[Random], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
         *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, contracts, carry, archive),
-        *(recipe, text_rule, metadata, records, installed),
+        *(recipe, text_rule, metadata, records, installed, issues),
     )
 }
 
