@@ -109,6 +109,7 @@ def _describe(hint: Any) -> str:
 
 
 def _simple(hint: Any) -> str:
+    hint = getattr(hint, "__supertype__", hint)  # an id is a text
     if hint in _SCALARS:
         return _SCALARS[hint]
     if issubclass(hint, PurePath):

@@ -24,7 +24,7 @@ from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.stack.build import SeriesPatch
 
@@ -64,7 +64,11 @@ class _Clone:
         """A commit as a base."""
         commit = self.text("rev-parse", f"{name}^{{commit}}")
         tree = self.text("rev-parse", f"{commit}^{{tree}}")
-        return Base(commit, tree, self.text("log", "-1", "--format=%cd", "--date=raw", commit))
+        return Base(
+            CommitId(commit),
+            TreeId(tree),
+            self.text("log", "-1", "--format=%cd", "--date=raw", commit),
+        )
 
     def picked(self, commit: str, onto: Base, known_by: str) -> bytes | None:
         """A commit as a patch for `onto`; None where it does not apply there, or does nothing."""

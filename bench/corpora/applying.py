@@ -13,6 +13,7 @@ from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import PatchResult, Preimage
 from patchkit.stack.build import Base, SeriesPatch, build_stack
 
@@ -129,7 +130,7 @@ class Bench:
         """A commit as a base."""
         tree = self.repository.tree(commit)
         assert tree is not None
-        return Base(commit, tree, "0 +0000")
+        return Base(CommitId(commit), tree, "0 +0000")
 
     def _tree(self) -> str:
         done = self.repository.git("write-tree", "--missing-ok", index=self._index)

@@ -8,6 +8,7 @@ import yaml
 
 from bench.faults.project_scenes import PROJECT_SCENES
 from bench.faults.sandbox import Sandbox, Scene
+from patchkit.model.objects import CommitId
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.archives import digest, make_tar
 from tests.support.projects import Project
@@ -45,7 +46,8 @@ def _moving(box: Sandbox) -> tuple[Project, Upstream, str]:
     if upstream.resolve("refs/heads/old") is None:
         old = upstream.commit(_OLD, "old", branch="old")
         upstream.commit(_NEW, "new", branch="new", parents=(old,))
-    old, new = str(upstream.resolve("refs/heads/old")), str(upstream.resolve("refs/heads/new"))
+    old = CommitId(str(upstream.resolve("refs/heads/old")))
+    new = str(upstream.resolve("refs/heads/new"))
     patches = {"one.patch": make_patch(_OLD, _PATCH, subject="Patch one")}
     project.component("demo", upstream, old, patches)
     project.run("apply").ok()
@@ -121,9 +123,9 @@ def _to_bump(box: Sandbox) -> None:
     upstream = box.upstream("bumped")
     if upstream.resolve("refs/heads/main") is None:
         upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}, branch="old")
-        old = str(upstream.resolve("refs/heads/old"))
+        old = CommitId(str(upstream.resolve("refs/heads/old")))
         upstream.commit({"a.txt": "a new first line\n" + lines()}, parents=(old,))
-    old = str(upstream.resolve("refs/heads/old"))
+    old = CommitId(str(upstream.resolve("refs/heads/old")))
     box.project.component("demo", upstream, old, small_patches(), track="main")
     box.project.run("apply").ok()
     (box.project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
@@ -136,7 +138,7 @@ def _conflicting(box: Sandbox) -> Project:
         base = {"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}
         old = upstream.commit(base, branch="old")
         upstream.commit({"a.txt": lines({5: "upstream five\n"})}, parents=(old,))
-    old = str(upstream.resolve("refs/heads/old"))
+    old = CommitId(str(upstream.resolve("refs/heads/old")))
     project.component("demo", upstream, old, small_patches(), track="main")
     project.run("apply").ok()
     (project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
@@ -160,7 +162,7 @@ def _halted_twice(box: Sandbox) -> None:
         old = upstream.commit(base, branch="old")
         there = {"a.txt": lines({5: "upstream five\n"}), "b.txt": lines({10: "X\n"})}
         upstream.commit(there, parents=(old,))
-    old = str(upstream.resolve("refs/heads/old"))
+    old = CommitId(str(upstream.resolve("refs/heads/old")))
     project.component("demo", upstream, old, small_patches(), track="main")
     project.run("apply").ok()
     (project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])

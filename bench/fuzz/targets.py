@@ -35,7 +35,7 @@ from patchkit.manifest.load import load_manifest
 from patchkit.model.header import clean_message, format_header
 from patchkit.model.lint import lint_patch
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import FILE_MODE, Base
+from patchkit.model.objects import FILE_MODE, Base, CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Silent
 from patchkit.model.series_file import parse_series
@@ -340,7 +340,10 @@ def carry(random: Random) -> None:
     patches = _series(old, patched, _plain(some_edits(random, patched)))
     objects = Objects()
     trees = objects.tree(old), objects.tree(new)
-    bases = [Base(digit * 40, tree, "0 +0000") for digit, tree in zip("12", trees, strict=True)]
+    bases = [
+        Base(CommitId(digit * 40), TreeId(tree), "0 +0000")
+        for digit, tree in zip("12", trees, strict=True)
+    ]
     same = carry_stack(objects, bases[0], bases[0], patches)
     assert {each.status for each in same.outcomes} <= {Status.UNCHANGED}
     for careful in (False, True):

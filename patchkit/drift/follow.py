@@ -23,7 +23,7 @@ from patchkit.gitcmd.first_parent import (
 )
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import SUBMODULE_MODE, TreeEntry
+from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeEntry
 from patchkit.upstream.history import Bring, History
 
 # So much of a file must be the same for it to be the same file, renamed: as `find_rename` asks git.
@@ -221,7 +221,7 @@ class _Follower(Struct):
         self._landings[position] = replace(landing, touches=touches)
 
     def _moved(
-        self, position: int, commit: str, gone: Sequence[str], since: str | None = None
+        self, position: int, commit: CommitId, gone: Sequence[str], since: str | None = None
     ) -> set[str]:
         removed, added = removed_and_added(self.history.repository, commit, since)
         fresh = set()

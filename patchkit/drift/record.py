@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from patchkit.disk.files import replace_file
 from patchkit.errors import SurroundingsError
-from patchkit.model.objects import lines_of
+from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.outcome import Status
 
 #: So many reports of one component along one branch are kept; the file may hold twice that.
@@ -192,7 +192,7 @@ def _seen(facts: Mapping[str, Any]) -> Seen:
     }
     at, manifest, component, ref, pin, tip = (str(facts[key]) for key in _TEXTS)
     notes = tuple(map(str, facts["notes"]))
-    return Seen(at, manifest, component, ref, pin, tip, patches, notes)
+    return Seen(at, manifest, component, ref, pin, CommitId(tip), patches, notes)
 
 
 # News: what changed from one report on a component to the next.

@@ -41,7 +41,7 @@ from patchkit.guards.residual_sites import Fingerprint, fingerprint, scan_files
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry, TreeId
 from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.python.modules import FunctionNode, Modules, parse_python
@@ -307,7 +307,7 @@ class _TargetSearch(Struct, frozen=True):
         files = TreeView(reader, tree).files()
         inside = [entry for path, entry in files.items() if self._is_inside(path)]
         self.along.contents(inside)
-        return resolver_of(self.declared, TreeAt(reader, tree, commit))
+        return resolver_of(self.declared, TreeAt(reader, TreeId(tree), commit))
 
     def _is_inside(self, path: str) -> bool:
         root = f"{self.declared.root}/" if self.declared.root else ""

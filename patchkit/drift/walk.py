@@ -19,6 +19,7 @@ from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import HunkFault, State
 from patchkit.drift.recipe_scope import ScopeWatch
 from patchkit.gitcmd.first_parent import Commit, Landing, entries_at, landings_inside
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
 from patchkit.recipes.rule import Recipe
@@ -86,7 +87,7 @@ class Walk(Struct, frozen=True):
     """
 
     start: str
-    tip: str
+    tip: CommitId
     length: int
     touches: tuple[TouchingCommit, ...]
     at_pin: tuple[Status, ...]
@@ -301,7 +302,9 @@ def _walk(walker: Walker, changes: Sequence[Sequence[Transition]]) -> Walk:
     )
     told = tuple(tuple(_opened(walker, patch, row)) for patch, row in enumerate(changes))
     tip = line.commits[-1] if line.commits else line.start
-    return Walk(line.start, tip, len(line.commits), touches, walker.forecaster.at_pin, told)
+    return Walk(
+        line.start, CommitId(tip), len(line.commits), touches, walker.forecaster.at_pin, told
+    )
 
 
 def _opened(walker: Walker, patch: int, changes: Sequence[Transition]) -> Iterator[Transition]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.similarity import SimilarLines
 
@@ -126,7 +127,7 @@ class Origin(Struct, frozen=True):
 
     known: int
     others: tuple[OtherBlob, ...]
-    commit: str | None = None
+    commit: CommitId | None = None
     commit_subject: str = ""
     commit_matches: int = 0
     made_by: tuple[str, ...] = ()
@@ -139,7 +140,7 @@ class PatchEdit(Struct, frozen=True):
     Before it stands, at `fits_at`, the newest version of the file that fits; `fits_sha256` is its.
     """
 
-    commit: str
+    commit: CommitId
     date: str
     author: str
     subject: str

@@ -20,7 +20,7 @@ from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.gitcmd.scratch import shallow_commits
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.names import short_id
-from patchkit.model.objects import decode_path, lines_of
+from patchkit.model.objects import CommitId, decode_path, lines_of
 
 # Commits that touch the paths asked for; further back nobody made a patch for today's pin.
 _COMMITS = "4000"
@@ -32,14 +32,14 @@ _STEPS = 5
 class Rename(Struct, frozen=True):
     """The commit that moved a file, and where to."""
 
-    commit: str
+    commit: CommitId
     path: str
 
 
 class Match(Struct, frozen=True):
     """The commit at which `matches` of the wanted blobs stand at their paths."""
 
-    commit: str
+    commit: CommitId
     subject: str
     matches: int
 
@@ -68,7 +68,7 @@ def _chained(
         home = renames_in(commit).get(name) if commit else None
         if home is None or (found is not None and commit == found.commit):
             break
-        found = Rename(commit, home)
+        found = Rename(CommitId(commit), home)
     return found
 
 
@@ -89,7 +89,7 @@ def best_match(
     if best is None:
         return None
     subject = repository.git("log", "-1", "--format=%s", best[1], accept=_FAILS).out
-    return Match(best[1], subject.decode("utf-8", "replace").strip(), best[0])
+    return Match(CommitId(best[1]), subject.decode("utf-8", "replace").strip(), best[0])
 
 
 def _renames_in(repository: Repository, commit: str) -> dict[str, str]:

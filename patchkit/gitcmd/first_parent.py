@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from msgspec import Struct
 
 from patchkit.gitcmd.repository import ZERO, Repository
-from patchkit.model.objects import TreeEntry, decode_path, lines_of
+from patchkit.model.objects import CommitId, TreeEntry, decode_path, lines_of
 
 #: Path -> what stands there; a path that is not in it holds nothing.
 Entries = Mapping[str, TreeEntry]
@@ -27,7 +27,7 @@ _FORM = "%x00/%H%x00%P%x00%ct%x00 %an%x00 %s%x00"
 class Commit(Struct, frozen=True):
     """A commit of the line; `date` is when it landed (the committer's), in UTC, ISO 8601."""
 
-    id: str
+    id: CommitId
     date: str
     author: str
     subject: str
@@ -41,7 +41,7 @@ class Landing(Struct, frozen=True):
     """
 
     commit: Commit
-    parent: str
+    parent: CommitId
     touches: Mapping[str, TreeEntry | None]
     merges: bool = False
 
@@ -49,7 +49,7 @@ class Landing(Struct, frozen=True):
 class Line(Struct, frozen=True):
     """First-parent commits, oldest first, after the commit `start`."""
 
-    start: str
+    start: CommitId
     commits: tuple[str, ...]
 
 
@@ -58,9 +58,9 @@ def first_parents(repository: Repository, since: str, tip: str) -> Line:
     arguments = ["rev-list", "--first-parent", "--reverse", "--parents", tip, f"^{since}"]
     rows = [row.split() for row in lines_of(repository.git(*arguments).out.decode())]
     if not rows:
-        return Line(tip, ())
+        return Line(CommitId(tip), ())
     start = rows[0][1] if len(rows[0]) > 1 else since
-    return Line(start, tuple(row[0] for row in rows))
+    return Line(CommitId(start), tuple(row[0] for row in rows))
 
 
 def merge_base(repository: Repository, one: str, other: str) -> str | None:
@@ -105,8 +105,8 @@ def walk_line(
     )
     rows = _rows(done.out)[::-1]
     if not rows:
-        return Line(tip, ()), ()
-    line = Line(_parse(rows[0]).parent or since, tuple(row[:40].decode() for row in rows))
+        return Line(CommitId(tip), ()), ()
+    line = Line(CommitId(_parse(rows[0]).parent or since), tuple(row[:40].decode() for row in rows))
     return line, tuple(_landing(_parse(row)) for row in rows if b"\0:" in row or b"\n:" in row)
 
 
@@ -193,9 +193,9 @@ def missing_blobs(repository: Repository, blobs: Iterable[str]) -> frozenset[str
 class LoggedCommit(Struct, frozen=True):
     """A commit of git's log, with what it does to the paths that were asked for."""
 
-    id: str
+    id: CommitId
     #: The first parent, "" for none.
-    parent: str
+    parent: CommitId
     #: Date, author and subject as git has them.
     facts: Sequence[bytes]
     #: What stands at each path afterwards, None for nothing.
@@ -250,8 +250,8 @@ def _parse(row: bytes) -> LoggedCommit:
             touches[path] = None if new == ZERO else TreeEntry(int(mode, 8), new)
             before[path] = None if old == ZERO else old
     return LoggedCommit(
-        name.decode(),
-        parents[:40].decode(),
+        CommitId(name.decode()),
+        CommitId(parents[:40].decode()),
         (date, author[1:], subject[1:]),
         touches,
         before,

@@ -13,7 +13,12 @@ from typing import IO
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.process import sealed_command, sealed_environment
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import GitObject, TreeEntry, make_pack, parse_tree
+from patchkit.model.objects import (
+    GitObject,
+    TreeEntry,
+    make_pack,
+    parse_tree,
+)
 
 # How many requests may be in the pipe unanswered: each is 41 bytes, and a pipe holds 64 KiB.
 _IN_FLIGHT = 512

@@ -17,7 +17,7 @@ from pathlib import Path
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.remote import RemoteError, Trouble
 from patchkit.gitcmd.repository import RefChange, Repository
-from patchkit.model.objects import Base, decode_path, lines_of
+from patchkit.model.objects import Base, CommitId, TreeId, decode_path, lines_of
 
 # Repositories from which blobs are left out on purpose, and how to get exactly those.
 #
@@ -161,7 +161,7 @@ def read_base(repository: Repository, commit: str) -> Base:
     form = "--format=%T%n%cd"
     out = repository.git("log", "-1", "--no-show-signature", "--date=raw", form, commit).out
     tree, date = lines_of(out.decode("ascii"))
-    return Base(commit, tree, date)
+    return Base(CommitId(commit), TreeId(tree), date)
 
 
 def is_damaged(repository: Repository, ref: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.gitcmd.process import Finished, require_git, run_sealed
-from patchkit.model.objects import lines_of
+from patchkit.model.objects import CommitId, TreeId, lines_of
 
 ZERO = "0" * 40
 
@@ -32,8 +32,8 @@ class RefChange(Struct, frozen=True):
 class CommitRef(Struct, frozen=True):
     """What a ref names: a commit and its tree."""
 
-    commit: str
-    tree: str
+    commit: CommitId
+    tree: TreeId
 
 
 class Repository(Struct, frozen=True):
@@ -80,13 +80,15 @@ class Repository(Struct, frozen=True):
         done = self.git(*arguments, accept=accept)
         return done.out.decode().strip() or None if done.code == 0 else None
 
-    def commit(self, revision: str) -> str | None:
+    def commit(self, revision: str) -> CommitId | None:
         """The id of the commit that `revision` leads to, None if it is not here."""
-        return self.resolve(revision + "^{commit}")
+        found = self.resolve(revision + "^{commit}")
+        return CommitId(found) if found is not None else None
 
-    def tree(self, revision: str) -> str | None:
+    def tree(self, revision: str) -> TreeId | None:
         """The id of the tree that `revision` leads to, None if it is not here."""
-        return self.resolve(revision + "^{tree}")
+        found = self.resolve(revision + "^{tree}")
+        return TreeId(found) if found is not None else None
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Ref name -> object id of all refs below `prefix` ("refs/patchkit/")."""
@@ -99,7 +101,7 @@ class Repository(Struct, frozen=True):
         layout = "--format=%(objectname) %(tree) %(refname)"
         out = self.git("for-each-ref", layout, prefix).out.decode("utf-8", "surrogateescape")
         rows = (row.split(" ", 2) for row in lines_of(out))
-        return {name: CommitRef(oid, tree) for oid, tree, name in rows if tree}
+        return {name: CommitRef(CommitId(oid), TreeId(tree)) for oid, tree, name in rows if tree}
 
     def update_refs(self, changes: Iterable[RefChange], *, reason: str) -> None:
         """Change all refs in one transaction, or none: GitFailureError if an old value differs."""

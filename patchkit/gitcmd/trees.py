@@ -21,6 +21,7 @@ from patchkit.model.objects import (
     SYMLINK_MODE,
     TREE_MODE,
     TreeEntry,
+    TreeId,
     encode_path,
     parse_tree,
 )
@@ -188,7 +189,7 @@ def git_folder(folder: Path) -> Path | None:
     return Path(done.out.decode("utf-8", "surrogateescape").rstrip("\n"))
 
 
-def tracked_tree(repository: Repository, trial: Repository) -> str:
+def tracked_tree(repository: Repository, trial: Repository) -> TreeId:
     """The tree of the tracked files as they are on disk; all that is written goes to `trial`."""
     return write_tracked(repository, trial.git_dir / "index", objects=trial.git_dir / "objects")
 
@@ -199,7 +200,7 @@ def write_tracked(
     *,
     objects: Path | None = None,
     through: Repository | None = None,
-) -> str:
+) -> TreeId:
     """Write the tracked files as they are on disk, whatever the own index says of them.
 
     Makes `index` a new index of them, and returns their tree; new objects go to the folder
@@ -216,7 +217,7 @@ def write_tracked(
         git("update-index", "--skip-worktree", "-z", "--stdin", stdin=b"".join(absent))
     git("add", "--update", "--", ".")
     # blobs that nobody has are in the tree all the same
-    return git("write-tree", "--missing-ok").decode().strip()
+    return TreeId(git("write-tree", "--missing-ok").decode().strip())
 
 
 def add_all(repository: Repository, index: Path, through: Repository) -> None:

@@ -30,7 +30,7 @@ from patchkit.manifest.values import Location
 from patchkit.manifest.write import flow_mapping
 from patchkit.manifest.yaml_nodes import Items, Table, decode, parse
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeId
 from patchkit.model.text import counted
 from patchkit.recipes.generate import recipe_of
 from patchkit.recipes.recipe_file import load_recipe
@@ -82,7 +82,7 @@ def lint_rules(
     return tuple(ids.values())
 
 
-def scan_tree(source: Overlay, tree: str, rules: Sequence[Rule]) -> Scan:
+def scan_tree(source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree; binary files are passed over."""
     return scan_files(_files(source, tree, rules), rules)
 
@@ -119,7 +119,9 @@ def _everywhere(rule: Rule) -> Rule:
     return replace(rule, scope=Scope(tuple(sorted(f"**/{name}" for name in names))))
 
 
-def _files(source: Overlay, tree: str, rules: Sequence[Rule]) -> Iterator[tuple[str, bytes | None]]:
+def _files(
+    source: Overlay, tree: TreeId, rules: Sequence[Rule]
+) -> Iterator[tuple[str, bytes | None]]:
     """Path and contents of the ordinary files that a rule looks at, in order."""
     terrain = TreeView(source, tree)
     wanted = {
@@ -143,7 +145,7 @@ def _files(source: Overlay, tree: str, rules: Sequence[Rule]) -> Iterator[tuple[
 _FORM = 1
 
 
-def scan_once(cache: Path, source: Overlay, tree: str, rules: Sequence[Rule]) -> Scan:
+def scan_once(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree, as `scan_tree` finds them; kept below the cache folder."""
     path = memory_path(
         cache, "scans", [_FORM, version("ast-grep-py"), tree, [repr(rule) for rule in rules]]

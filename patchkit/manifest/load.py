@@ -69,6 +69,7 @@ from patchkit.manifest.yaml_nodes import (
     decode,
     parse,
 )
+from patchkit.model.objects import CommitId
 
 # `extends`: lay one file's nodes over those of the parts that it shares.
 #
@@ -237,7 +238,7 @@ def _source(table: Table, root: Path) -> Source:
 
 def _pin(node: Node) -> Pin:
     if isinstance(node, Scalar):
-        return GitPin(node.text)
+        return GitPin(CommitId(node.text))
     assert isinstance(node, Table)
     if node.get("version") is None:
         return ArchivePin(_text(node, "sha256"))

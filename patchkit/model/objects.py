@@ -10,11 +10,16 @@ import struct
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha1
-from typing import AnyStr
+from typing import AnyStr, NewType
 
 from msgspec import Struct, field
 
 from patchkit.model.patch import Identity
+
+#: Ids of git objects, by kind: 40 lower-case hex digits. The type says which kind is meant.
+CommitId = NewType("CommitId", str)
+TreeId = NewType("TreeId", str)
+BlobId = NewType("BlobId", str)
 
 TREE_MODE = 0o040000
 FILE_MODE = 0o100644
@@ -22,7 +27,7 @@ EXECUTABLE_MODE = 0o100755
 SYMLINK_MODE = 0o120000
 SUBMODULE_MODE = 0o160000
 
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
 #: Where git writes an id and there is no object.
 NO_OBJECT = "0" * 40
@@ -308,6 +313,6 @@ def _common_suffix(one: bytes, other: bytes) -> int:
 class Base(Struct, frozen=True):
     """A base commit; `date` is its committer's in git's raw form ("1700000000 +0100")."""
 
-    commit: str
-    tree: str
+    commit: CommitId
+    tree: TreeId
     date: str

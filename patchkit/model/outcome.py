@@ -6,6 +6,8 @@ from enum import Enum
 
 from msgspec import Struct
 
+from patchkit.model.objects import CommitId, TreeId
+
 
 class Status(str, Enum):
     """The verdict on a patch or on one of its files, from best to worst."""
@@ -112,8 +114,8 @@ class PatchResult(Struct, frozen=True):
     name: str  # its file's name in the series
     status: Status  # the verdict on the whole patch
     files: tuple[FileResult, ...] = ()  # one for each file change, in the patch's order
-    commit: str | None = None  # its commit in the new stack; None unless it applies
-    tree: str | None = None  # the tree after it; None unless it applies
+    commit: CommitId | None = None  # its commit in the new stack; None unless it applies
+    tree: TreeId | None = None  # the tree after it; None unless it applies
     attention: Attention | None = None  # what a bump asks of a reviewer; None of anything else
 
     @property

@@ -19,6 +19,7 @@ from patchkit.model.objects import (
     SYMLINK_MODE,
     GitObject,
     TreeEntry,
+    TreeId,
     decode_path,
     encode_path,
     make_object,
@@ -119,9 +120,9 @@ class Tree:
         parts = encode_path(path).split(b"/")
         return self._with(self._remove(self._root, parts, 0) or _Folder({}, {}, EMPTY_TREE))
 
-    def write(self, written: list[GitObject]) -> str:
+    def write(self, written: list[GitObject]) -> TreeId:
         """The tree's id; the objects that are new since it was read are appended to `written`."""
-        return _write(self._root, written)
+        return TreeId(_write(self._root, written))
 
     def _with(self, root: _Folder) -> Tree:
         tree = object.__new__(Tree)
@@ -312,7 +313,7 @@ class FewFiles(Tree):
         rest = {each: entry for each, entry in self._files.items() if each != path}
         return FewFiles(self._source, rest)
 
-    def write(self, written: list[GitObject]) -> str:
+    def write(self, written: list[GitObject]) -> TreeId:
         """See Tree; this is the time for folders."""
         tree = Tree(self._source, EMPTY_TREE)
         for path, entry in self._files.items():

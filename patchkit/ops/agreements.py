@@ -12,6 +12,7 @@ from patchkit.errors import BadInputError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.manifest.values import Component, GitPin, Manifest, whole_environment
 from patchkit.model.names import short_id
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
 from patchkit.upstream.store import Store
@@ -56,7 +57,7 @@ class Agreements:
 
 
 def broken_by_moving(
-    manifest: Manifest, component: Component, commit: str, store: Store, progress: Progress
+    manifest: Manifest, component: Component, commit: CommitId, store: Store, progress: Progress
 ) -> tuple[Problem, ...]:
     """The calls between components that fit at the component's pin, and not at a commit of it.
 

@@ -18,6 +18,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError,
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.object_reader import ObjectReader, reading
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
@@ -110,9 +111,9 @@ class AppliedComponent(Struct, frozen=True):
     checkout: Path
     result: ApplyResult
     exit_code: ExitCode = ExitCode.OK
-    base: str | None = None
-    tip: str | None = None
-    tree: str | None = None
+    base: CommitId | None = None
+    tip: CommitId | None = None
+    tree: TreeId | None = None
     patches: tuple[PatchResult, ...] = ()
     failures: tuple[Failure, ...] = ()
     changed: int | None = None

@@ -27,6 +27,7 @@ from patchkit.installed.placement import FolderView, find_placement, put_layer, 
 from patchkit.installed.wheel_record import Distribution, distributions
 from patchkit.machine.ascend import ask_python
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.apply_into import layer_of, lock_digest
 from patchkit.ops.stacks import built_stack, require_clean
@@ -52,7 +53,7 @@ class AttestedComponent(Struct, frozen=True):
     live: bool
     package: str
     receipt: bool
-    base: str
+    base: CommitId
     lock: str
     expected: bool | None
     patches: tuple[AttestedPatch, ...]
@@ -171,7 +172,7 @@ def _told(
         live=found.live,
         package="" if owner is None else owner.title,
         receipt=layer.title in with_receipt,
-        base=layer.base,
+        base=CommitId(layer.base),
         lock=layer.digest,
         expected=same,
         patches=found.patches,

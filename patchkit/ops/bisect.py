@@ -26,6 +26,7 @@ from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.machine.user_command import run_command
 from patchkit.manifest.values import Component, GitPin, Manifest
 from patchkit.model.names import short_id
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.model.resolution import Resolution
 from patchkit.ops.stacks import BuiltStack, built_stack, require_clean
@@ -238,7 +239,9 @@ class _Patches(Struct, frozen=True):
     def make(self, number: int) -> Stacked | str:
         stack = self.built.stack
         repository = self.store.repository(self.built.component)
-        return Stacked(stack.base.commit, self.states[number].id, stack.objects, repository)
+        return Stacked(
+            stack.base.commit, CommitId(self.states[number].id), stack.objects, repository
+        )
 
 
 class _Carrying(Struct, frozen=True):
@@ -255,7 +258,7 @@ class _Carrying(Struct, frozen=True):
         """The carried stack, or why it cannot be carried there."""
         component, commit = self.built.component, self.states[number].id
         series, old = self.built.series, self.built.stack.base
-        moved = replace(component, pin=GitPin(commit))
+        moved = replace(component, pin=GitPin(CommitId(commit)))
         try:
             base = self.store.base(moved, self.progress)
             repository = self.store.repository(component)
@@ -280,7 +283,7 @@ class _Carrying(Struct, frozen=True):
             names = [each.name for each in report.outcomes if each.status.fails]
             return f"{names[0]} does not carry to it"
         stack = report.stack
-        return Stacked(commit, stack.commit, stack.objects, repository)
+        return Stacked(CommitId(commit), stack.commit, stack.objects, repository)
 
     @property
     def _remembered(self) -> Mapping[str, Resolution]:

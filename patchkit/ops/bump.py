@@ -30,7 +30,7 @@ from patchkit.manifest.values import (
     Pin,
     Source,
 )
-from patchkit.model.objects import lines_of
+from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import broken_by_moving
 from patchkit.ops.conflict_report import waiting_of
@@ -297,7 +297,7 @@ def _edit_of(manifest: Manifest, component: Component, target: BumpTarget, old: 
         "nothing was written. To have the conflict in the checkout, and go on from there:\n"
         f"patchkit apply {names}, then bump again"
     )
-    return PinEdit(file, before, after, target.pin, old, target.old, target.new, way_out)
+    return PinEdit(file, before, after, target.pin, CommitId(old), target.old, target.new, way_out)
 
 
 def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str]:

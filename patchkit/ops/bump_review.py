@@ -19,6 +19,7 @@ from patchkit.gitcmd.commit_history import that_touched
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, GitPin, GitSource, Manifest
 from patchkit.model.diff_parse import parse_diff
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Attention, FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.progress import Progress
@@ -43,7 +44,7 @@ _ID = re.compile(r"[0-9a-f]{7,40}")
 class UpstreamCommit(Struct, frozen=True):
     """A commit of upstream's: its short id, date, author and subject; `link` is "" for no page."""
 
-    commit: str
+    commit: CommitId
     words: str
     link: str = ""
 
@@ -125,7 +126,11 @@ class _Reviewing(Struct, frozen=True):
 
     def review(self, *, checked: bool) -> ComponentReview:
         old, new = self.row.bases
-        pinned = replace(self.component, pin=GitPin(new)) if self._has_history else self.component
+        pinned = (
+            replace(self.component, pin=GitPin(CommitId(new)))
+            if self._has_history
+            else self.component
+        )
         past = UpstreamPast(self.store, pinned, old, self.progress)
         patches = tuple(self._patch(each, past) for each in self.row.patches)
         check = None
@@ -200,8 +205,8 @@ class _Reviewing(Struct, frozen=True):
         """Of "ID words"; what begins with no id is all words."""
         commit, _, words = told.partition(" ")
         if not _ID.fullmatch(commit):
-            return UpstreamCommit("", told)
-        return UpstreamCommit(commit, words, commit_page(self._page, commit) or "")
+            return UpstreamCommit(CommitId(""), told)
+        return UpstreamCommit(CommitId(commit), words, commit_page(self._page, commit) or "")
 
     def _sharing(self) -> tuple[str, ...]:
         files: dict[Path, bytes | None] = {

@@ -30,7 +30,7 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import git_folder
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import unsafe_path
-from patchkit.model.objects import Base, encode_path
+from patchkit.model.objects import Base, CommitId, TreeId, encode_path
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Identity
 from patchkit.model.series_file import parse_series
@@ -47,9 +47,9 @@ from patchkit.stack.patch_files import (
 class PlainCarryReport(Struct, frozen=True):
     """A carry between two commits of one repository."""
 
-    old_base: str  # the commit that the patches are for
-    new_base: str  # the commit to which they were carried
-    tree: str  # what the carried patches give on the new base
+    old_base: CommitId  # the commit that the patches are for
+    new_base: CommitId  # the commit to which they were carried
+    tree: TreeId  # what the carried patches give on the new base
     patches: tuple[PatchResult, ...]  # in the order of the series
     conflicts: tuple[str, ...]  # the paths in conflict, sorted
     written: Mapping[str, Path]  # patch -> its file for the new base, where one was written

@@ -23,6 +23,7 @@ from patchkit.manifest.values import Component, Manifest, PinnedPatch
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.lint import Finding, Severity, lint_patch
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.progress import Progress, Silent
 from patchkit.model.tree import ObjectSource, Tree
@@ -50,7 +51,7 @@ class PatchedTree(Struct, frozen=True):
     """The tree that a patch meets, and where its objects are."""
 
     source: ObjectSource
-    tree: str
+    tree: TreeId
 
 
 def edit_of(
@@ -268,7 +269,7 @@ def _generated(  # noqa: PLR0917
     patch: LoadedPatch,
     outcome: PatchResult,
     overlay: Overlay,
-    tree: str,
+    tree: TreeId,
     history: Repository,
     stack: Stack,
 ) -> tuple[Finding, ...]:
@@ -282,7 +283,11 @@ def _generated(  # noqa: PLR0917
 
 
 def _explained(
-    check: PatchCheck, explanation: PatchExplanation, patch: LoadedPatch, task: _Task, base: str
+    check: PatchCheck,
+    explanation: PatchExplanation,
+    patch: LoadedPatch,
+    task: _Task,
+    base: CommitId,
 ) -> PatchCheck:
     from patchkit.explain.advice import next_steps  # noqa: PLC0415
 
@@ -295,7 +300,7 @@ def _explained(
     return replace(check, explanation=explanation, next_steps=steps)
 
 
-def _is_repinned(task: _Task, base: str) -> bool:
+def _is_repinned(task: _Task, base: CommitId) -> bool:
     """Whether the lock was made for another base."""
     recorded = recorded_in(load_lock(task.manifest.lock_path), task.component.name)
     return recorded is not None and recorded.commit != base
@@ -304,7 +309,7 @@ def _is_repinned(task: _Task, base: str) -> bool:
 def _origin(
     terrain: TreeView,
     patch: LoadedPatch,
-    base: str,
+    base: CommitId,
     history: Repository,
     results: Results,
 ) -> Origin:

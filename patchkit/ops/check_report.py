@@ -11,6 +11,7 @@ from msgspec import Struct
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.model.lint import Finding
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 
 # Shared patches: one that several components take must fit every pin that it is put on.
@@ -87,8 +88,8 @@ class ComponentCheck(Struct, frozen=True):
     name: str
     pin: str
     exit_code: ExitCode
-    base: str | None = None
-    tree: str | None = None
+    base: CommitId | None = None
+    tree: TreeId | None = None
     patches: tuple[PatchCheck, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()

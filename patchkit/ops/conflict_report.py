@@ -19,6 +19,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import GitPin, IndexPin, Manifest, Pin, path_below
 from patchkit.model.names import short_id
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import FileResult
 from patchkit.model.text import counted
 from patchkit.ops.refresh_input import RefreshInput, ResumeStep
@@ -48,14 +49,14 @@ class Waiting(Struct, frozen=True):
 
     manifest: str
     component: str
-    old_base: str
+    old_base: CommitId
     old: NamedPin
     new: NamedPin
     pin: Mapping[str, str] | None
     careful: bool
     fork: bool
     patch: str
-    onto: str
+    onto: TreeId
     marked: tuple[str, ...]
     seen: Mapping[str, str]
     keys: Mapping[str, str]
@@ -67,7 +68,9 @@ class Waiting(Struct, frozen=True):
         """The pin to write."""
         if self.pin is None:
             return None
-        return GitPin(self.pin["commit"]) if "commit" in self.pin else IndexPin(**self.pin)
+        return (
+            GitPin(CommitId(self.pin["commit"])) if "commit" in self.pin else IndexPin(**self.pin)
+        )
 
 
 class Resumed(Struct, frozen=True):

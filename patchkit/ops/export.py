@@ -20,6 +20,7 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.header import format_header
 from patchkit.model.mailinfo import format_author
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
 from patchkit.model.progress import Progress
 from patchkit.refresh.patch_plan import commit_changes
@@ -54,8 +55,8 @@ class ExportReport(Struct, frozen=True):
     component: str
     form: Form
     target: Path
-    base: str
-    tree: str
+    base: CommitId
+    tree: TreeId
     patches: tuple[str, ...]
     skipped: tuple[str, ...] = ()
     unsendable: tuple[str, ...] = ()

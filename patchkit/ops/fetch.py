@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.progress import Progress
 from patchkit.upstream.store import JOBS, Store, cached_whole, fetch_all
 
@@ -35,8 +35,8 @@ class FetchedComponent(Struct, frozen=True):
     name: str
     pin: str
     status: FetchStatus
-    commit: str | None = None
-    tree: str | None = None
+    commit: CommitId | None = None
+    tree: TreeId | None = None
     files: int = 0
     absent: tuple[str, ...] = ()
     damaged: bool = False

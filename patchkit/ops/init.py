@@ -42,6 +42,7 @@ from patchkit.manifest.values import (
 from patchkit.manifest.write import component_data
 from patchkit.manifest.yaml_nodes import parse
 from patchkit.model.names import is_component_name
+from patchkit.model.objects import CommitId
 from patchkit.templates.environments import render_template
 from patchkit.upstream.git import LATEST, NamedCommit, Refs, find_ref, is_pattern, list_refs
 from patchkit.upstream.index import sdist_hash
@@ -153,7 +154,7 @@ def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
     name = component_name_of(url)
     if options.commit is not None:
         commit = require("--commit", options.commit, check_commit)
-        return NewUpstream(name, GitSource(url), GitPin(commit))
+        return NewUpstream(name, GitSource(url), GitPin(CommitId(commit)))
     ref = require("--ref", str(options.ref), check_track)
     if ref == LATEST:
         hint = "name a branch or tag; one that is called so is refs/heads/latest, refs/tags/latest"

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, worst
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
@@ -34,7 +35,7 @@ class LoggedPatch(Struct, frozen=True):
     author: str
     status: Status
     checkout: str
-    commit: str | None
+    commit: CommitId | None
     files: int
     added: int
     removed: int
@@ -43,7 +44,7 @@ class LoggedPatch(Struct, frozen=True):
 class OwnCommit(Struct, frozen=True):
     """A commit of the checkout that no patch file has."""
 
-    commit: str
+    commit: CommitId
     subject: str
 
 
@@ -52,7 +53,7 @@ class ComponentLog(Struct, frozen=True):
 
     component: str
     pin: str
-    base: str | None = None
+    base: CommitId | None = None
     patches: tuple[LoggedPatch, ...] = ()
     commits: tuple[OwnCommit, ...] = ()
     problems: tuple[Problem, ...] = ()

@@ -29,6 +29,7 @@ from patchkit.guards.overrides.override_review import (
 )
 from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, Overrides
 from patchkit.model.names import COMMIT_ID
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import built_stack, require_clean
 from patchkit.python.resolve import Resolver
@@ -72,7 +73,7 @@ class ComponentOverrides(Struct, frozen=True):
 
     component: str
     target: str
-    commit: str
+    commit: CommitId
     since: str
     counts: Mapping[TargetVerdict, int]
     targets: tuple[OverrideTarget, ...]
@@ -157,7 +158,7 @@ class _Reviewing(Struct, frozen=True):
         result = ComponentOverrides(
             component=name,
             target=target.name,
-            commit=now.commit,
+            commit=CommitId(now.commit),
             since=options.since,
             counts=count_verdicts(found.targets),
             targets=asked,

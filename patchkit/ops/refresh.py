@@ -23,6 +23,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import tracked_tree
 from patchkit.manifest.values import Component, Manifest, path_below
+from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.revision import interdiff
 from patchkit.ops.conflict_report import CannotGoOnError, still_waits, waits
@@ -289,7 +290,7 @@ class _Refreshing:
                 patches=found.series.patches,
                 stack=stack,
                 commits=read_stack(repository, found.base.commit, head),
-                worktree=tree,
+                worktree=TreeId(tree),
                 taken=patch_names_in(found.project.home.folder),
             )
             draft = draft_refresh(start, found.project.home, self._options.request)

@@ -21,6 +21,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.manifest.values import Component, GitPin
 from patchkit.model.names import short_id
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.patch import Hunk
 from patchkit.model.progress import Progress
 from patchkit.ops.conflict_report import (
@@ -112,7 +113,7 @@ class UpstreamPast(Struct):
             return self._history
         self._asked = True
         try:
-            at_old = replace(self.component, pin=GitPin(self.old))
+            at_old = replace(self.component, pin=GitPin(CommitId(self.old)))
             self._history = open_history(self.store, at_old, pin.commit, self.progress)
         except PatchkitError as error:
             self._note(error)
@@ -327,7 +328,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
             remembered=remembered,
             leave_out=ours,
         )
-        decisions |= {name: Decision(onto, None) for name, onto in report.left_out.items()}
+        decisions |= {name: Decision(TreeId(onto), None) for name, onto in report.left_out.items()}
         if draft is not None:
             files = new_resolutions(trial, reader, home, decisions)
             return _Tried(report, decisions, upstream, draft, resolutions=files)
@@ -367,7 +368,7 @@ def _waiting(carry: Carry, conflict: Conflict, resumed: Resumed | None) -> Waiti
     return Waiting(
         manifest=found.project.manifest.name,
         component=carry.component.name,
-        old_base=carry.old,
+        old_base=CommitId(carry.old),
         old=pin.old if pin is not None else NamedPin(carry.old),
         new=pin.new if pin is not None else NamedPin(found.base.commit),
         pin=pin_text(pin.pin) if pin is not None else None,

@@ -14,7 +14,7 @@ from patchkit.errors import ExitCode, Problem
 from patchkit.manifest.values import Pin
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId
 from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh_report import Halted, NamedPin, RefreshedComponent, RefreshResult
@@ -344,7 +344,7 @@ class PinEdit(Struct, frozen=True):
     before: bytes
     after: bytes
     pin: Pin
-    old_base: str
+    old_base: CommitId
     old: NamedPin
     new: NamedPin
     way_out: str

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.manifest.values import Component, Manifest
-from patchkit.model.objects import GitObject, make_commit
+from patchkit.model.objects import CommitId, GitObject, TreeId, make_commit
 from patchkit.model.patch import Identity
 from patchkit.model.progress import Progress
 from patchkit.ops.conflict_report import CannotGoOnError, Waiting, nothing_waits, waiting_of
@@ -275,7 +275,9 @@ def _move_back(
     there = (snapshot.base, snapshot.head) == after
     if there and snapshot.state is CheckoutState.EDITED and _same_files(checkout, before, after):
         # the edits are for either stack
-        return "", settle(checkout, snapshot, MoveTarget(*before), when=when).saved
+        return "", settle(
+            checkout, snapshot, MoveTarget(CommitId(before[0]), CommitId(before[1])), when=when
+        ).saved
     if not there or not snapshot.state.movable:
         return f"the checkout is {snapshot.state.value}, and stays as it is", ()
     if checkout.repository.resolve(f"{before[1]}^{{commit}}", strict=True) is None:
@@ -320,4 +322,4 @@ def _stack_place(checkout: Checkout, stack: tuple[str, str]) -> CheckoutSnapshot
     if tree is None:
         what = f"the old stack, {stack[1]}, is not in the checkout any more"
         raise SurroundingsError(Problem(what, str(checkout.path), "patchkit apply makes a new one"))
-    return CheckoutSnapshot(stack[0], stack[1], tree)
+    return CheckoutSnapshot(CommitId(stack[0]), CommitId(stack[1]), TreeId(tree))

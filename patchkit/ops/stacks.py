@@ -13,7 +13,12 @@ from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import Component, Manifest
 from patchkit.model.line_history import Attribution, PatchDependency
-from patchkit.model.objects import FILE_MODE, GitObject, TreeEntry, make_object
+from patchkit.model.objects import (
+    FILE_MODE,
+    GitObject,
+    TreeEntry,
+    make_object,
+)
 from patchkit.model.progress import Progress
 from patchkit.model.tree import Tree
 from patchkit.stack.build import Stack, build_stack, patch_changes

@@ -29,6 +29,7 @@ from patchkit.model.objects import (
     FILE_MODE,
     GitObject,
     TreeEntry,
+    TreeId,
     make_object,
 )
 from patchkit.model.outcome import PatchResult, Status
@@ -54,7 +55,7 @@ class Rewritten(Struct, frozen=True):
 
     run: RecipeRun
     tree: Tree
-    tree_id: str
+    tree_id: TreeId
     objects: tuple[GitObject, ...]
 
 
@@ -68,7 +69,7 @@ def read_matching(source: ObjectSource, tree: str, scope: Scope) -> dict[str, by
     return _read(source, tree, scope.covers)
 
 
-def read_paths(source: ObjectSource, tree: str, paths: Collection[str]) -> dict[str, bytes]:
+def read_paths(source: ObjectSource, tree: TreeId, paths: Collection[str]) -> dict[str, bytes]:
     """Path -> contents of those of the files that are there."""
     return _read(source, tree, lambda path: path in paths)
 

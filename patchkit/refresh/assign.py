@@ -32,6 +32,7 @@ from patchkit.model.objects import (
     TREE_MODE,
     GitObject,
     TreeEntry,
+    TreeId,
     make_object,
 )
 from patchkit.model.patch import FileChange, Hunk, Kind
@@ -239,7 +240,7 @@ class EditedPiece(Struct, frozen=True):
         return self.edit.start + 1 if self.edit is not None else 0
 
 
-def read_changes(ground: StackTrees, worktree: str) -> tuple[EditedPiece, ...]:
+def read_changes(ground: StackTrees, worktree: TreeId) -> tuple[EditedPiece, ...]:
     """What differs between the stack's last tree and `worktree`, piece by piece, with owners."""
     (diff,) = diff_trees(ground.repository, [(ground.trees[-1], worktree)], "-U0", "--no-renames")
     by_path: dict[str, list[FileChange]] = {}

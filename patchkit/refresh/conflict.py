@@ -12,7 +12,14 @@ from msgspec import Struct, field
 
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import GitObject, TreeEntry, lines_of, make_object
+from patchkit.model.objects import (
+    CommitId,
+    GitObject,
+    TreeEntry,
+    TreeId,
+    lines_of,
+    make_object,
+)
 from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.resolution import ENDING, Resolution, format_resolution, parse_resolution
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
@@ -51,9 +58,9 @@ class Conflict(Struct, frozen=True):
     """
 
     patch: LoadedPatch
-    tip: str
-    onto: str
-    worktree: str
+    tip: CommitId
+    onto: TreeId
+    worktree: TreeId
     index: Mapping[str, tuple[str, ...]]
     files: tuple[ConflictedFile, ...]
     later: tuple[str, ...]
@@ -80,9 +87,9 @@ def first_conflict(
     paths = {path for each in outcome.files for path in (each.path, each.carried_to) if path}
     return Conflict(
         patch,
-        tip,
-        onto,
-        worktree,
+        CommitId(tip),
+        TreeId(onto),
+        TreeId(worktree),
         {each.path: _stages(each) for each in files if not each.carried},
         _shown_files(outcome, files),
         tuple(each.name for each in patches[at + 1 :] if paths & _paths(each)),
@@ -182,7 +189,7 @@ class Decision(Struct, frozen=True):
     """
 
     onto: str
-    tree: str | None
+    tree: TreeId | None
     offered: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
     flagged: tuple[FileResult, ...] = ()

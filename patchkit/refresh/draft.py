@@ -15,7 +15,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.names import is_patch_name, new_name, pick_patch, slug
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, TreeId
 from patchkit.model.patch import FileChange, Identity
 from patchkit.refresh.assign import EditedPiece, StackTrees, fold, read_changes
 from patchkit.refresh.patch_plan import (
@@ -254,7 +254,7 @@ class RefreshStart(Struct, frozen=True):
     patches: tuple[LoadedPatch, ...]
     stack: Stack
     commits: tuple[StackCommit, ...]
-    worktree: str
+    worktree: TreeId
     taken: frozenset[str] = frozenset()
 
 

@@ -145,6 +145,7 @@ def read_result(kind: type[Result], data: object, name: str) -> Result:
 
 
 def _read(kind: Any, data: Any, place: str) -> Any:
+    kind = getattr(kind, "__supertype__", kind)  # an id is a text
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _either(kind, data, place)

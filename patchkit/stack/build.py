@@ -17,7 +17,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import add_patch_trailer, split_patch_trailer
-from patchkit.model.objects import Base, GitObject, lines_of, make_commit
+from patchkit.model.objects import Base, CommitId, GitObject, TreeId, lines_of, make_commit
 from patchkit.model.outcome import FileResult, PatchResult, Status
 from patchkit.model.patch import FileChange, Header, Identity, PatchFile
 from patchkit.model.tree import ObjectSource, Tree
@@ -59,8 +59,8 @@ class Stack(Struct, frozen=True):
     #: What became of each patch, in order.
     outcomes: tuple[PatchResult, ...]
     #: After the last patch that applies.
-    commit: str
-    tree: str
+    commit: CommitId
+    tree: TreeId
     #: All that the base's repository does not have yet, blobs and trees before their commits.
     objects: tuple[GitObject, ...]
 
@@ -73,9 +73,9 @@ class Stack(Struct, frozen=True):
 class StackCommit(Struct, frozen=True):
     """A commit of a stack; `message` is without our trailer, which gave `patch` (or None)."""
 
-    id: str
-    tree: str
-    parent: str
+    id: CommitId
+    tree: TreeId
+    parent: CommitId
     author: Identity
     message: str
     patch: str | None
@@ -191,7 +191,7 @@ class StackBuilder:
         return PatchResult(patch.name, status, files, self.commit, self._tree_id)
 
     @property
-    def tree_id(self) -> str:
+    def tree_id(self) -> TreeId:
         """The id of `tree`."""
         return self._tree_id
 
@@ -208,7 +208,7 @@ class StackBuilder:
         self._tree_id = tree.write(written)
         self.tree = tree
         written.append(self._commit(patch))
-        self.commit = written[-1].oid
+        self.commit = CommitId(written[-1].oid)
         self._objects.update((each.oid, each) for each in written)
 
     def _commit(self, patch: SeriesPatch) -> GitObject:
@@ -276,7 +276,7 @@ def parse_commit(oid: str, payload: bytes) -> StackCommit:
     charset = fields.get(b"encoding", b"utf-8").decode("ascii", "replace")
     message, patch = split_patch_trailer(_decode(body, charset))
     return StackCommit(
-        id=oid,
+        id=CommitId(oid),
         tree=fields[b"tree"].decode(),
         parent=fields[b"parent"].decode(),
         author=_identity(_decode(fields[b"author"], charset)),

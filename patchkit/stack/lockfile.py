@@ -29,6 +29,7 @@ from msgspec import Struct, field
 from patchkit.disk.files import read_plain, replace_file
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.names import COMMIT_ID, SHA256, short_id
+from patchkit.model.objects import CommitId, TreeId
 
 if TYPE_CHECKING:
     from patchkit.stack.build import Stack
@@ -281,8 +282,8 @@ def _component(name: str, document: object) -> LockedComponent:
     if not isinstance(patches, list):
         raise _ShapeError(f"{name}.patches is not an array")
     return LockedComponent(
-        commit=_hex(base["commit"], f"{name}.base.commit", 40),
-        tree=_hex(base["tree"], f"{name}.base.tree", 40),
+        commit=CommitId(_hex(base["commit"], f"{name}.base.commit", 40)),
+        tree=TreeId(_hex(base["tree"], f"{name}.base.tree", 40)),
         patches=tuple(_patch(f"{name}.patches[{i}]", each) for i, each in enumerate(patches)),
         result=_hex(fields["tree"], f"{name}.tree", 40),
     )
@@ -294,7 +295,7 @@ def _patch(where: str, document: object) -> LockedPatch:
     if not isinstance(name, str):
         raise _ShapeError(f"{where}.name is not a string")
     sha256 = _hex(fields["sha256"], f"{where}.sha256", 64)
-    return LockedPatch(name, sha256, _hex(fields["tree"], f"{where}.tree", 40))
+    return LockedPatch(name, sha256, TreeId(_hex(fields["tree"], f"{where}.tree", 40)))
 
 
 def _object(document: object, where: str, keys: set[str]) -> dict[str, object]:

@@ -36,6 +36,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import adopt, staging
 from patchkit.manifest.values import GitSource
 from patchkit.model.names import COMMIT_ID, short_id
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Stop
 from patchkit.upstream.fetching import Fetching
 
@@ -77,7 +78,7 @@ class NamedCommit(Struct, frozen=True):
     """What a name means: a commit, and the full name of its ref, "" if it was named by its id."""
 
     ref: str
-    commit: str
+    commit: CommitId
 
     @property
     def branch(self) -> str:
@@ -121,18 +122,18 @@ def find_ref(
     several at different commits (a branch and a tag, a tag that looks like a short id), with all.
     """
     if COMMIT_ID.fullmatch(wanted):
-        return NamedCommit("", wanted)
+        return NamedCommit("", CommitId(wanted))
     if is_pattern(wanted):
         return _newest(refs, wanted)
     found = [
-        NamedCommit(place, refs.commits[place])
+        NamedCommit(place, CommitId(refs.commits[place]))
         for place in _places(wanted)
         if place in refs.commits
     ]
     if is_short_id(wanted):
         commits = {oid for oid in refs.commits.values() if oid.startswith(wanted)}
         commits |= {oid for oid in [known(wanted) if known else None] if oid is not None}
-        found += [NamedCommit("", oid) for oid in sorted(commits)]
+        found += [NamedCommit("", CommitId(oid)) for oid in sorted(commits)]
     if not found:
         raise _missing(refs, wanted)
     if len({each.commit for each in found}) > 1:
@@ -179,7 +180,7 @@ def _newest(refs: Refs, pattern: str) -> NamedCommit:
     if not matching:
         raise _missing(refs, pattern)
     name = max(matching, key=version_order)
-    return NamedCommit(name, refs.commits[name])
+    return NamedCommit(name, CommitId(refs.commits[name]))
 
 
 def _commits(listing: bytes) -> dict[str, str]:

@@ -24,7 +24,7 @@ from patchkit.gitcmd.repository import RefChange, Repository, init_repository
 from patchkit.gitcmd.scratch import adopt, staging
 from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID
-from patchkit.model.objects import SUBMODULE_MODE, Base, TreeEntry
+from patchkit.model.objects import SUBMODULE_MODE, Base, CommitId, TreeEntry
 from patchkit.model.progress import Progress
 from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching, about, upstream_key
@@ -107,7 +107,7 @@ def _bring_commits(server: Server, tip: NamedCommit, lacking: Collection[str]) -
     options = [] if whole else ["--filter=blob:none"]
     remote = None if whole else make_partial(server.stage, server.url)
     # a server that gives no commit by its id still gives the branch
-    names = {tip.commit: tip.ref} if tip.ref else {}
+    names: dict[str, str] = {tip.commit: tip.ref} if tip.ref else {}
     wanted = [f"+{names.get(each, each)}:refs/fetched/{each}" for each in lacking]
     try:
         server.fetch(wanted, *options, remote=remote)
@@ -182,14 +182,14 @@ def find_commit(
             hint = f"add `track: BRANCH` to {component.name}, or say --to REF"
             raise BadInputError(Problem(what, str(component.where), hint))
     if COMMIT_ID.fullmatch(name):
-        return ResolvedName(name, NamedCommit("", name))
+        return ResolvedName(name, NamedCommit("", CommitId(name)))
     if store.offline:
         commit = _remembered(store, source, name)
         if commit is None:
             lacking = f"what {name} is upstream now is not in the cache"
             store.require_network(component.name, lacking, _OFFLINE)
         else:
-            return ResolvedName(name, NamedCommit("", commit))
+            return ResolvedName(name, NamedCommit("", CommitId(commit)))
     progress.step(component.name, doing or f"asking {readable_url(source.url)}")
     with about(component.name):
         refs = list_refs(source, store.stop, wanted=name)
@@ -280,7 +280,7 @@ def _repository(store: Store, source: GitSource) -> Repository:
     return Repository(store.cache / "histories" / f"{folder_name(upstream_key(source))}.git")
 
 
-def _is_whole(repository: Repository, tip: str, pin: str) -> bool:
+def _is_whole(repository: Repository, tip: CommitId, pin: str) -> bool:
     """Whether tip and pin are here; what is here is here with all that came before it."""
     if not repository.exists or repository.commit(_PINS + pin) is None:
         return False
@@ -328,7 +328,7 @@ class HistoryReader(Struct, frozen=True):
         tree = Tree(self.reader, tree_of(self.reader, commit))
         return {path: tree.entry(path) for path in paths}
 
-    def has(self, commit: str) -> bool:
+    def has(self, commit: CommitId) -> bool:
         """Whether a commit is here."""
         try:
             self.reader.commit(commit)

@@ -16,7 +16,13 @@ from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, decode_path, encode_path, lines_of
+from patchkit.model.objects import (
+    SUBMODULE_MODE,
+    TreeEntry,
+    decode_path,
+    encode_path,
+    lines_of,
+)
 from patchkit.workspace.contents import (
     FOLDER,
     LINK,

@@ -17,7 +17,13 @@ from msgspec import Struct
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import GitObject, TreeEntry, decode_path, encode_path, make_object
+from patchkit.model.objects import (
+    GitObject,
+    TreeEntry,
+    decode_path,
+    encode_path,
+    make_object,
+)
 
 FILE = "file"
 EXECUTABLE = "executable"

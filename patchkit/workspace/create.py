@@ -12,7 +12,7 @@ from patchkit.gitcmd.pins import bear_absent
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange, Repository, init_repository
 from patchkit.gitcmd.scratch import add_shallow_commits, link_packs, shallow_commits
-from patchkit.model.objects import GitObject, decode_path
+from patchkit.model.objects import CommitId, GitObject, decode_path
 from patchkit.workspace.changes import absent_objects, leave_out, refresh_index
 from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, Checkout, write_purpose
 from patchkit.workspace.contents import is_there, require_distinct
@@ -111,7 +111,7 @@ def _point_refs(repository: Repository, target: MoveTarget) -> None:
     )
 
 
-def _write_files(repository: Repository, tip: str) -> list[str]:
+def _write_files(repository: Repository, tip: CommitId) -> list[str]:
     """Write all files and the index; returns the paths left out because their blob is nowhere."""
     try:
         repository.git("read-tree", "-u", "--reset", tip)
@@ -143,7 +143,7 @@ def _age(draft: Path) -> None:
             os.utime(Path(folder, name), ns=(then, then), follow_symlinks=False)
 
 
-def _absent_paths(repository: Repository, tip: str) -> list[str]:
+def _absent_paths(repository: Repository, tip: CommitId) -> list[str]:
     listing = repository.git("ls-tree", "-r", "-z", tip).out
     rows = [row.split("\t", 1) for row in decode_path(listing).split("\0")[:-1]]
     blobs = {path: head.split()[2] for head, path in rows if " blob " in head}

@@ -14,7 +14,7 @@ from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.model.objects import GitObject
+from patchkit.model.objects import CommitId, GitObject
 from patchkit.workspace.changes import TreeChange, absent_objects, obstacles, tree_changes, unlike
 from patchkit.workspace.checkout import Checkout, locked, write_purpose
 from patchkit.workspace.contents import SPECIAL, contents_at, files_below, free_name
@@ -93,7 +93,7 @@ class Stacked(Struct, frozen=True):
     @property
     def target(self) -> MoveTarget:
         """The commits alone."""
-        return MoveTarget(self.base, self.tip)
+        return MoveTarget(CommitId(self.base), CommitId(self.tip))
 
 
 class MovedMeanwhileError(SurroundingsError):

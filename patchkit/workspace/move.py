@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import write_objects
-from patchkit.model.objects import GitObject
+from patchkit.model.objects import CommitId, GitObject, TreeId
 from patchkit.workspace.changes import (
     TreeChange,
     absent_objects,
@@ -78,10 +78,10 @@ class MoveTarget(Struct, frozen=True):
     tree, and of the index those paths that `index` names have other rows ("mode id stage").
     """
 
-    base: str
-    tip: str
+    base: CommitId
+    tip: CommitId
     halt: str | None = None
-    worktree: str | None = None
+    worktree: TreeId | None = None
     index: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 

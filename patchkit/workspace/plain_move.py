@@ -34,7 +34,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.gitcmd.object_reader import reading
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry, decode_path, encode_path
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    TreeEntry,
+    decode_path,
+    encode_path,
+)
 from patchkit.workspace.changes import TreeChange
 from patchkit.workspace.checkout import Checkout
 from patchkit.workspace.contents import Contents, contents_at, full_path, kind_of

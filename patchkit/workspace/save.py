@@ -22,6 +22,7 @@ from patchkit.model.objects import (
     SUBMODULE_MODE,
     GitObject,
     TreeEntry,
+    TreeId,
     decode_path,
     make_commit,
     make_tree,
@@ -80,7 +81,7 @@ class Worktree(Struct, frozen=True):
     checkout of that gives other bytes.
     """
 
-    tree: str
+    tree: TreeId
     index: Path
     recorded: str = ""
     lossy: bool = False
@@ -137,7 +138,7 @@ def read_worktree(
     return Worktree(tree, index, *_recorded(checkout, index, edited))
 
 
-def _without_hidden(checkout: Checkout, index: Path, like: str, tree: str) -> str:
+def _without_hidden(checkout: Checkout, index: Path, like: str, tree: TreeId) -> TreeId:
     """The tree with the files as `like` has them that git was told not to look at."""
     repository = checkout.repository
     before = {each.path: each.old_file for each in tree_changes(repository, like, tree)}
@@ -339,12 +340,12 @@ def _everything(checkout: Checkout, worktree: Worktree, in_the_way: Sequence[str
     return _tree(checkout, index)
 
 
-def _tree(checkout: Checkout, index: Path) -> str:
+def _tree(checkout: Checkout, index: Path) -> TreeId:
     # There is no file of the worktree below the index: git would run filters on those that are
     # as young as it. Blobs that nobody has are in the tree all the same.
     beside = Repository(checkout.git_dir, index.parent)
     done = beside.git("write-tree", "--missing-ok", index=index)
-    return done.out.decode().strip()
+    return TreeId(done.out.decode().strip())
 
 
 def _commit(

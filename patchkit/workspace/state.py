@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import CommitRef, Repository
 from patchkit.model.names import short_id
-from patchkit.model.objects import decode_path
+from patchkit.model.objects import CommitId, TreeId, decode_path
 from patchkit.model.text import counted
 from patchkit.workspace.checkout import (
     APPLIED_REF,
@@ -102,7 +102,7 @@ class Snapshot(Struct, frozen=True):
     saved: tuple[str, ...] = ()
     manifest: str | None = None
     # the tree of `applied`
-    applied_tree: str | None = None
+    applied_tree: TreeId | None = None
     # what it waits for
     halt: str | None = None
     ours: bool = False  # a repository that patchkit made
@@ -234,7 +234,7 @@ def _other_place(status: _Status) -> str:
     return f"HEAD is detached at {short_id(status.head or 'nothing')}"
 
 
-def _distance(repository: Repository, applied: str) -> tuple[int, int]:
+def _distance(repository: Repository, applied: CommitId) -> tuple[int, int]:
     """(own commits, dropped commits) between the stack and HEAD."""
     out = repository.git("rev-list", "--left-right", "--count", f"{applied}...HEAD", "--").out
     dropped, ahead = out.split()

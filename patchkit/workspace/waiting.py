@@ -19,8 +19,10 @@ from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.merging.markers import leftover_markers
 from patchkit.model.objects import (
+    CommitId,
     GitObject,
     TreeEntry,
+    TreeId,
     decode_path,
     make_commit,
     make_object,
@@ -56,9 +58,9 @@ class CheckoutSnapshot(Struct, frozen=True):
     `index` has those rows that are other ones than the worktree's tree has.
     """
 
-    base: str
-    tip: str
-    worktree: str
+    base: CommitId
+    tip: CommitId
+    worktree: TreeId
     index: Rows = field(default_factory=dict)
 
 
@@ -172,7 +174,9 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
             held = replace(held, staged=staged)
         rows = _rows(rows_of(repository, checkout.git_dir / "index"), worktree, repository)
         return Work(
-            CheckoutSnapshot(halt.place.base, halt.place.tip, worktree.recorded, rows), held, saved
+            CheckoutSnapshot(halt.place.base, halt.place.tip, TreeId(worktree.recorded), rows),
+            held,
+            saved,
         )
     finally:
         abandon(checkout)

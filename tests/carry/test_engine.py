@@ -8,7 +8,7 @@ from patchkit.carry import CarryReport, carry_stack
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.stack.build import SeriesPatch
 from tests.model.oracle import Objects, git_diff
@@ -19,7 +19,9 @@ TEXT = "".join(f"line {number}\n" for number in range(1, 31))
 
 def carry(upstream: Upstream, old: Files, new: Files, *patches: bytes) -> CarryReport:
     first, second = upstream.commit(old), upstream.commit(new)
-    here, there = (Base(each, upstream.tree(each), "1700000000 +0000") for each in (first, second))
+    here, there = (
+        Base(each, TreeId(upstream.tree(each)), "1700000000 +0000") for each in (first, second)
+    )
     series = [
         SeriesPatch(f"{number}.patch", parse_patch(data, name="x"))
         for number, data in enumerate(patches)
@@ -121,6 +123,9 @@ def test_law_onto_the_same_base_and_onto_the_result(old: str, new: str) -> None:
         return
     series = [SeriesPatch("x.patch", parse_patch(git_diff(before, after), name="x"))]
     objects = Objects()
-    bases = [Base("0" * 40, objects.tree(files), "0 +0000") for files in (before, after)]
+    bases = [
+        Base(CommitId("0" * 40), TreeId(objects.tree(files)), "0 +0000")
+        for files in (before, after)
+    ]
     assert statuses(carry_stack(objects, bases[0], bases[0], series)) == [Status.UNCHANGED]
     assert statuses(carry_stack(objects, bases[0], bases[1], series)) == [Status.ABSORBED]

@@ -17,7 +17,7 @@ from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.tree import Overlay, Tree
 from patchkit.stack.build import SeriesPatch
@@ -58,7 +58,10 @@ def series_between(*trees: Snapshot) -> list[SeriesPatch]:
 def carried(
     objects: Objects, old: str, new: str, series: list[SeriesPatch], *, careful: bool = False
 ) -> CarryReport:
-    bases = [Base(digit * 40, tree, "0 +0000") for digit, tree in (("1", old), ("2", new))]
+    bases = [
+        Base(CommitId(digit * 40), TreeId(tree), "0 +0000")
+        for digit, tree in (("1", old), ("2", new))
+    ]
     return carry_stack(objects, bases[0], bases[1], series, careful=careful)
 
 

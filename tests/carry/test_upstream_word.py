@@ -9,7 +9,7 @@ from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.stack.build import SeriesPatch
 from tests.support.repos import Upstream, make_patch
@@ -30,7 +30,9 @@ def _patch(body: str = "", *, after: str = TAKEN, **header: str) -> bytes:
 
 def _carry(upstream: Upstream, old: str, new: str, patch: bytes) -> PatchResult:
     repository = Repository(upstream.path)
-    before, after = (Base(each, upstream.tree(each), "1700000000 +0000") for each in (old, new))
+    before, after = (
+        Base(CommitId(each), TreeId(upstream.tree(each)), "1700000000 +0000") for each in (old, new)
+    )
     series = [SeriesPatch("x.patch", parse_patch(patch, name="x"))]
     with reading(repository) as reader:
         report = carry_stack(reader, before, after, series, past=Between(repository, old, new))

@@ -9,6 +9,7 @@ import pytest
 from patchkit.drift.drift_report import Suspicion
 from patchkit.errors import ExitCode
 from patchkit.model.merging.scopes import enclosing, find_enclosure
+from patchkit.model.objects import CommitId
 from tests.drift.lines import look
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
@@ -41,7 +42,7 @@ PATCH = make_patch({"engine.py": CODE}, {"engine.py": OURS}, subject="Run elsewh
 
 def _suspicions(
     project: Project, upstream: Upstream, *versions: str
-) -> tuple[tuple[Suspicion, ...], list[str]]:
+) -> tuple[tuple[Suspicion, ...], list[CommitId]]:
     pin = upstream.commit({"engine.py": CODE})
     ids = [upstream.commit({"engine.py": code}, f"Version {n}") for n, code in enumerate(versions)]
     found = look(project, upstream, pin, {"ours.patch": PATCH})

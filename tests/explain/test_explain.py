@@ -11,7 +11,7 @@ from patchkit.explain.origin import Results, results_of
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.stack.build import SeriesPatch, build_stack, patch_changes
 from tests.support.repos import Files, Upstream, make_patch
@@ -45,7 +45,7 @@ def explain(
     assert tree is not None
     series = [SeriesPatch(f"{n}.patch", _parse(data)) for n, data in enumerate(patches, 1)]
     with ObjectReader(repository) as reader:
-        stack = build_stack(reader, Base(pin, tree, "1700000000 +0000"), series)
+        stack = build_stack(reader, Base(CommitId(pin), tree, "1700000000 +0000"), series)
         (found,) = explain_stack(
             reader, stack, series, history=repository if history else None, results=results
         )

@@ -16,8 +16,10 @@ from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.objects import (
     FILE_MODE,
     Base,
+    CommitId,
     GitObject,
     TreeEntry,
+    TreeId,
     make_commit,
     make_object,
     make_tree,
@@ -49,7 +51,7 @@ def _pinned(repository: Repository) -> Base:
 def test_a_pin_is_read_back(repository: Repository) -> None:
     base = _pinned(repository)
 
-    assert base == Base(_objects()[2].oid, _objects()[1].oid, "1700000000 +0130")
+    assert base == Base(CommitId(_objects()[2].oid), TreeId(_objects()[1].oid), "1700000000 +0130")
     assert read_pin(repository, PIN) == base
 
 

@@ -8,7 +8,12 @@ import pytest
 
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, SYMLINK_MODE
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    SUBMODULE_MODE,
+    SYMLINK_MODE,
+)
 from patchkit.model.outcome import Clash, Preimage, Reason, Status
 from patchkit.model.tree import Tree
 from tests.model.oracle import Objects, apply_to, git_diff, git_verdict, our_verdict

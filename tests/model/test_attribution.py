@@ -14,7 +14,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.line_history import Attribution, PatchDependency
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
 from tests.support.memory import memory_base, plain_patch
 from tests.support.repos import Files, Upstream, make_patch
@@ -35,7 +35,7 @@ def series(*states: Files) -> list[SeriesPatch]:
 def build(upstream: Upstream, files: Files, patches: Sequence[SeriesPatch]) -> Stack:
     repository = Repository(upstream.path)
     commit = upstream.commit(files, parents=())
-    base = Base(commit, repository.tree(commit) or "", "1700000000 +0000")
+    base = Base(commit, TreeId(str(repository.tree(commit))), "1700000000 +0000")
     with ObjectReader(repository) as reader:
         return build_stack(reader, base, patches)
 
@@ -87,7 +87,7 @@ def test_like_git_blame(upstream: Upstream) -> None:
     write_objects(Repository(upstream.path), stack.objects)
     commits = [stack.base.commit, *(outcome.commit for outcome in stack.outcomes)]
     blamed = upstream.git("blame", "--porcelain", stack.commit, "--", "a").decode().splitlines()
-    ids = [line.split()[0] for line in blamed if len(line.split(" ")[0]) == 40]
+    ids = [CommitId(line.split()[0]) for line in blamed if len(line.split(" ")[0]) == 40]
     assert attribution.owners("a") == tuple(commits.index(each) for each in ids)
 
 

@@ -3,7 +3,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.objects import EMPTY_TREE, FILE_MODE, SYMLINK_MODE, TreeEntry
+from patchkit.model.objects import (
+    EMPTY_TREE,
+    FILE_MODE,
+    SYMLINK_MODE,
+    TreeEntry,
+)
 from patchkit.model.tree import ObstructedError, Tree, few_files
 from tests.model.oracle import Objects
 

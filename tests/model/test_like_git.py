@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SUBMODULE_MODE, SYMLINK_MODE
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    SUBMODULE_MODE,
+    SYMLINK_MODE,
+)
 from tests.model.oracle import git_diff, git_verdict, our_verdict, refused_on_purpose
 
 Files = dict[str, tuple[int, bytes]]

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import init_repository
-from patchkit.model.objects import GitObject, TreeEntry, make_object, make_pack, make_tree
+from patchkit.model.objects import (
+    GitObject,
+    TreeEntry,
+    make_object,
+    make_pack,
+    make_tree,
+)
 from tests.support.repos import git_in
 
 

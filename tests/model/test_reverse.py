@@ -6,7 +6,11 @@ import pytest
 
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    SYMLINK_MODE,
+)
 from patchkit.model.patch import FileChange
 from patchkit.model.revision import reverse_changes
 from patchkit.model.tree import Tree

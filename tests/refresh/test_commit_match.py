@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.patch import Identity
 from patchkit.refresh.draft import CommitContents, CommitMatching, KnownPatch, match_commits
 from patchkit.stack.build import StackCommit
@@ -21,7 +22,9 @@ def known(*names: str) -> list[KnownPatch]:
 
 def commit(subject: str, patch: str | None = None) -> StackCommit:
     name = None if patch is None else f"{patch}.patch"
-    return StackCommit("0" * 40, "0" * 40, "0" * 40, _ANN, subject, name)
+    return StackCommit(
+        CommitId("0" * 40), TreeId("0" * 40), CommitId("0" * 40), _ANN, subject, name
+    )
 
 
 def match(

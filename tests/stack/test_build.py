@@ -12,7 +12,7 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.process import sealed_environment
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import add_patch_trailer, parse_patch, split_patch_trailer
-from patchkit.model.objects import TreeEntry, make_object
+from patchkit.model.objects import CommitId, TreeEntry, TreeId, make_object
 from patchkit.model.outcome import Preimage, Reason, Status
 from patchkit.stack.build import (
     Base,
@@ -30,7 +30,7 @@ NUMBERED = "".join(f"line {number}\n" for number in range(1, 41))
 
 
 def base_of(upstream: Upstream, commit: str) -> Base:
-    return Base(commit, upstream.tree(commit), "1700000060 +0000")
+    return Base(CommitId(commit), TreeId(upstream.tree(commit)), "1700000060 +0000")
 
 
 def patch(name: str, data: bytes, **where: str | int) -> SeriesPatch:

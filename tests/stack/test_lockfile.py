@@ -9,7 +9,7 @@ import pytest
 
 from patchkit.errors import BadInputError
 from patchkit.manifest.values import LocalSeries
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import PatchFile
 from patchkit.stack.build import Stack
@@ -64,13 +64,13 @@ def test_the_lock_of_a_stack_names_the_tree_after_each_patch() -> None:
     """A patch that changes nothing has no tree of its own: the one before it stays."""
     empty = PatchFile(b"", b"", b"", None, ())
     series = [LoadedPatch(n, n.encode(), empty, _ORIGIN, None, n, 1, "") for n in "abc"]
-    trees = ["1" * 40, None, "3" * 40]
+    trees = [TreeId("1" * 40), None, TreeId("3" * 40)]
     outcomes = tuple(
         PatchResult(patch.name, Status.UNCHANGED, tree=tree)
         for patch, tree in zip(series, trees, strict=True)
     )
-    base = Base("a" * 40, "b" * 40, "0 +0000")
-    stack = Stack(base, outcomes, "c" * 40, "3" * 40, ())
+    base = Base(CommitId("a" * 40), TreeId("b" * 40), "0 +0000")
+    stack = Stack(base, outcomes, CommitId("c" * 40), TreeId("3" * 40), ())
     locked = lock_component(stack, LoadedSeries(tuple(series)))
     assert (locked.commit, locked.tree, locked.result) == ("a" * 40, "b" * 40, "3" * 40)
     assert [(p.name, p.tree) for p in locked.patches] == [

@@ -13,7 +13,7 @@ import pytest
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.patch import Identity
 from patchkit.stack.build import SeriesPatch, build_stack, parse_commit
 from patchkit.stack.patch_files import (
@@ -396,7 +396,7 @@ def test_the_folders_of_a_layout_come_from_the_patch_itself() -> None:
 
 
 def _base(upstream: Upstream, commit: str) -> Base:
-    return Base(commit, upstream.tree(commit), "1700000000 +0000")
+    return Base(CommitId(commit), TreeId(upstream.tree(commit)), "1700000000 +0000")
 
 
 def _applied(upstream: Upstream, base: str, data: bytes) -> CommitChange:

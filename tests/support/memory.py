@@ -6,7 +6,16 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import unified_diff
 
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import FILE_MODE, Base, GitObject, TreeEntry, make_object, make_tree
+from patchkit.model.objects import (
+    FILE_MODE,
+    Base,
+    CommitId,
+    GitObject,
+    TreeEntry,
+    TreeId,
+    make_object,
+    make_tree,
+)
 from patchkit.stack.build import SeriesPatch
 
 
@@ -27,7 +36,9 @@ def memory_base(files: Mapping[str, str]) -> tuple[Memory, Base]:
     """A base of these files, all in the top folder."""
     blobs = {name: make_object("blob", text.encode()) for name, text in files.items()}
     tree = make_tree({name: TreeEntry(FILE_MODE, blob.oid) for name, blob in blobs.items()})
-    return Memory(*blobs.values(), tree), Base("0" * 40, tree.oid, "1700000000 +0000")
+    return Memory(*blobs.values(), tree), Base(
+        CommitId("0" * 40), TreeId(tree.oid), "1700000000 +0000"
+    )
 
 
 def plain_patch(path: str, before: str, after: str, *, name: str = "x.patch") -> SeriesPatch:

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from patchkit.model.objects import CommitId
 from tests.support.objects import Entry, Objects
 
 _AUTHOR = "Ann Author <ann@example.com>"
@@ -84,7 +85,7 @@ class Upstream:
         branch: str = "main",
         parents: tuple[str, ...] | None = None,
         author: str = _AUTHOR,
-    ) -> str:
+    ) -> CommitId:
         """Commit a change of `files` on top of `branch` (or of `parents`); returns the full id.
 
         `branch` moves to the new commit. Paths that are not named stay as they are in the first
@@ -96,14 +97,14 @@ class Upstream:
         tip = self.resolve(f"refs/heads/{branch}")
         ids = (tip,) if parents is None and tip else parents or ()
         if len(files) > _FEW or not all(_ID.fullmatch(each) for each in ids):
-            return self.fast_import(files, message, branch, ids, head)
+            return CommitId(self.fast_import(files, message, branch, ids, head))
         objects = Objects(self.path)
         made = {os.fsencode(path): _entry(objects, content) for path, content in files.items()}
         tree = objects.changed(objects.tree_of(ids[0]) if ids else None, made)
         lines = [f"tree {tree}\n", *(f"parent {each}\n" for each in ids)]
         commit = objects.write(b"commit", "".join(lines).encode() + head + b"\n" + _raw(message))
         self._point(f"refs/heads/{branch}", commit)
-        return commit
+        return CommitId(commit)
 
     def fast_import(
         self, files: Files, message: str, branch: str, parents: tuple[str, ...], head: bytes

@@ -17,7 +17,7 @@ import pytest
 
 from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, TreeId
 from patchkit.model.progress import Silent
 from patchkit.upstream.fetching import pin_ref
 from patchkit.upstream.store import Store, fetch_all
@@ -65,7 +65,7 @@ def test_a_base_says_what_stacks_need(upstream: Upstream, store: Store) -> None:
 
     base = store.base(git_component(upstream.url, commit), Silent())
 
-    assert base == Base(commit, upstream.tree(commit), "1700000060 +0000")
+    assert base == Base(commit, TreeId(upstream.tree(commit)), "1700000060 +0000")
 
 
 def test_what_is_cached_is_never_asked_for_again(upstream: Upstream, store: Store) -> None:

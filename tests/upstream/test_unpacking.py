@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import BadInputError
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
+from patchkit.model.objects import (
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    SYMLINK_MODE,
+)
 from patchkit.upstream.archive import Limits, Member, unpack
 from tests.support.archives import Content, make_tar, make_zip, tar_member, tar_of
 from tests.support.repos import Symlink, executable

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import SurroundingsError
+from patchkit.model.objects import CommitId
 from patchkit.workspace.contents import contents_at
 from patchkit.workspace.enter import Action, RefusalCause, Stacked
 from patchkit.workspace.journal import MoveStep
@@ -160,7 +161,12 @@ def test_what_was_only_staged_is_kept_where_the_branch_alone_moves(bench: Bench,
     stack = bench.stack()
     bench.enter(stack)
     _stage(bench, name, "staged only\n")
-    done = settle(bench.checkout, bench.look(), MoveTarget(stack.base, stack.tip), when=WHEN)
+    done = settle(
+        bench.checkout,
+        bench.look(),
+        MoveTarget(CommitId(stack.base), CommitId(stack.tip)),
+        when=WHEN,
+    )
     assert done.saved == (SAVED,)
     assert blob_in(bench, SAVED, b"staged only\n")
     bench.assert_at(stack)
@@ -173,7 +179,12 @@ def test_what_is_on_disk_as_well_is_not_saved_once_more(bench: Bench) -> None:
     bench.write("noted.txt", "noted\n")
     bench.git("add", "b.py")
     bench.git("add", "--intent-to-add", "noted.txt")
-    done = settle(bench.checkout, bench.look(), MoveTarget(stack.base, stack.tip), when=WHEN)
+    done = settle(
+        bench.checkout,
+        bench.look(),
+        MoveTarget(CommitId(stack.base), CommitId(stack.tip)),
+        when=WHEN,
+    )
     assert done.saved == ()
     assert (bench.path / "b.py").read_text() == "edited\n"
 

@@ -18,6 +18,7 @@ from patchkit.guards.overrides.calls import CallSite, Replacements, find_replace
 from patchkit.guards.overrides.definitions import Definition, definition_of
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.lint import Finding, Severity
+from patchkit.model.objects import TreeId
 from patchkit.model.outcome import PatchResult
 from patchkit.model.tree import ObjectSource
 from patchkit.python.modules import Modules
@@ -154,7 +155,7 @@ class TreeAt(Struct, frozen=True):
     """A tree and where its objects are read; `commit` is the base commit it belongs to."""
 
     source: ObjectSource
-    tree: str
+    tree: TreeId
     commit: str
 
 
