@@ -43,13 +43,17 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class Carry:
-    """A change from `base` to `tip`, carried from `base` to `onto`, where `result` came of it."""
+    """A change from `base` to `tip`, carried from `base` to `onto`, where `result` came of it.
+
+    `ours`: it is a merge of `onto` into the branch of `tip`, whose lines come first by convention.
+    """
 
     kind: str
     base: str
     tip: str
     onto: str
     result: str
+    ours: bool = False
 
 
 @dataclass
@@ -117,7 +121,7 @@ class Mine:
                     files.append(facts)
         commits = {"A": carry.tip, "A_base": carry.base, "B": carry.result, "B_base": carry.onto}
         key = f"{self.name}-{carry.kind}-{carry.tip[:8]}-{carry.result[:8]}"
-        named = {"id": key, "repo": self.name, "kind": carry.kind}
+        named = {"id": key, "repo": self.name, "kind": carry.kind, "ours": carry.ours}
         return {**named, **commits, "files": files} if files else None
 
     def _file(
@@ -146,7 +150,7 @@ def merges(mine: Mine) -> Iterator[Carry]:
         if base is None:
             continue
         sides = sorted(parents, key=lambda each: (len(mine.changed(base, each)), each))
-        yield Carry("merges", base, sides[0], sides[1], commit)
+        yield Carry("merges", base, sides[0], sides[1], commit, sides[0] == parents[0])
 
 
 def rebases(mine: Mine) -> Iterator[Carry]:

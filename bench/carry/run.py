@@ -2,7 +2,8 @@
 
 For each strategy: what it carried, how much of that is right, right but for an order that need not
 matter, or wrong, what it left in conflict, and the time. Of ours also how much was flagged for
-review, wrong without a flag, and, with --calibration, how often what it was so sure of was right.
+review, wrong without a flag, and, with --calibration, how often what it was so sure of was right:
+its lines, and its bytes.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from bench.carry.cases import Case, read_cases
 from bench.carry.grading import Grade, grade
 from bench.carry.strategies import Answer, Strategy, strategies
 from patchkit.model.tree import Tree
 
-_STEPS = (0.2, 0.4, 0.6, 0.8, 0.95, 1.01)
+_STEPS = (0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
+#: End of a band -> what was said of each file, and whether it was so.
+Bands: TypeAlias = defaultdict[float, list[tuple[float, bool]]]
 
 
 @dataclass
@@ -30,7 +34,8 @@ class Tally:
     grades: Counter[Grade] = field(default_factory=Counter)
     whole: Counter[Grade] = field(default_factory=Counter)
     flagged: Counter[Grade] = field(default_factory=Counter)
-    sure: defaultdict[float, Counter[Grade]] = field(default_factory=lambda: defaultdict(Counter))
+    sure: Bands = field(default_factory=lambda: defaultdict(list))
+    same: Bands = field(default_factory=lambda: defaultdict(list))
     seconds: float = 0.0
     cases: int = 0
 
@@ -45,8 +50,9 @@ class Tally:
             outcome = answer.outcomes.get(path)
             if outcome is not None and given is not Grade.CONFLICT:
                 self.flagged[given] += outcome.review
-                step = next(each for each in _STEPS if outcome.confidence < each)
-                self.sure[step][given] += 1
+                right = given is Grade.RIGHT
+                _note(self.sure, outcome.confidence, is_so=right or given is Grade.ORDER)
+                _note(self.same, outcome.same_bytes, is_so=right)
         if case.whole:
             worst = max(grades, key=list(Grade).index)
             self.whole[worst] += 1
@@ -125,18 +131,24 @@ def _print(tallies: dict[str, Tally]) -> None:
     print(f"{sum(first.grades.values())} files of {first.cases} patches")
 
 
+def _note(bands: Bands, said: float, *, is_so: bool) -> None:
+    bands[next(each for each in _STEPS if said < each)].append((said, is_so))
+
+
 def _print_calibration(tallies: dict[str, Tally]) -> None:
     for name, tally in tallies.items():
-        if tally.sure:
-            print(f"{name}: how sure, files, right or in another order")
-        low = 0.0
-        for high in _STEPS:
-            grades = tally.sure[high]
-            count = sum(grades.values())
-            right = grades[Grade.RIGHT] + grades[Grade.ORDER]
-            if count:
-                print(f"  {low:.0%} to {min(high, 1):.0%}: {count}, {right / count:.0%}")
-            low = high
+        for what, bands in (("these lines", tally.sure), ("these bytes", tally.same)):
+            if bands:
+                print(f"{name}, {what}: band, files, said, right")
+            low = 0.0
+            for high in _STEPS:
+                rows = bands[high]
+                if rows:
+                    said, right = (sum(column) / len(rows) for column in zip(*rows, strict=True))
+                    print(
+                        f"  {low:.0%} to {min(high, 1):.0%}: {len(rows)}, {said:.0%}, {right:.0%}"
+                    )
+                low = high
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from patchkit.model.apply_changes import Blobs
 from patchkit.model.line_diff import Edit
-from patchkit.model.merging.confidence import CERTAIN
+from patchkit.model.merging.confidence import CERTAIN, Confidence
 from patchkit.model.merging.markers import Labels
 from patchkit.model.merging.scopes import ELSEWHERE, misplaced
 from patchkit.model.objects import GitObject, TreeEntry, make_object
@@ -122,7 +122,8 @@ class CarriedFile(Struct, frozen=True):
     `marked` the file with conflict markers where there is one to show; `sides` are what the old
     base, the new one and the patch have there, `blobs` objects that the new base may lack, `key`
     what tells this conflict from others. `split`: upstream took the file apart, or a part of it
-    away, and `split_off` are further files that have its code now.
+    away, and `split_off` are further files that have its code now. `proposal` is what a conflict
+    could be merged to, if a person says so.
     """
 
     outcome: FileResult
@@ -136,6 +137,7 @@ class CarriedFile(Struct, frozen=True):
     key: str = ""
     split: bool = False
     split_off: tuple[SplitOff, ...] = ()
+    proposal: GitObject | None = None
 
     @property
     def carried(self) -> bool:
@@ -178,6 +180,7 @@ class CarryReport(Struct, frozen=True):
 # One file of a patch on its way: where it starts, and the results that every rule ends with.
 
 
+_NOT_SURE = Confidence(0.0, 0.0)
 TYPE = 0o170000
 REGULAR = 0o100000
 
@@ -186,7 +189,8 @@ class CarryContext(Struct, frozen=True):
     """The trees that a patch is carried between: old base, old base with it, new base so far.
 
     `careful`: what is not certain is a conflict. `patch_first`: of two insertions at one point the
-    patch's comes first, as in a merge of upstream into the patch's branch.
+    patch's comes first, as in a merge of upstream into the patch's branch. `take_proposals`: a
+    merge that is likelier wrong than right is a result all the same.
     """
 
     before: Tree
@@ -199,6 +203,7 @@ class CarryContext(Struct, frozen=True):
     labels: Labels
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
     patch_first: bool = False
+    take_proposals: bool = False
 
 
 class PatchSide(Enum):
@@ -292,10 +297,15 @@ class FileSides(Struct, frozen=True):
         return old.contents(before), new.contents(here), old.contents(after)
 
 
-def judged(outcome: FileResult, confidence: float, reasons: tuple[str, ...]) -> FileResult:
+def judged(outcome: FileResult, sure: Confidence, reasons: tuple[str, ...]) -> FileResult:
     """The outcome with how sure it is; what is not certain is for review."""
-    review = confidence < CERTAIN
-    return replace(outcome, confidence=confidence, reasons=reasons, review=review)
+    return replace(
+        outcome,
+        confidence=sure.lines,
+        same_bytes=sure.same_bytes,
+        reasons=reasons,
+        review=sure.lines < CERTAIN,
+    )
 
 
 def placed_well(
@@ -310,13 +320,19 @@ def placed_well(
     said = (*map(str, found), *(it.exact.reasons if it.exact.review else ()))
     if not said:
         return outcome
-    return judged(outcome, round(outcome.confidence * ELSEWHERE, 2), (*said, *outcome.reasons))
+    sure = Confidence(outcome.confidence, outcome.same_bytes)
+    elsewhere = sure.times(Confidence(ELSEWHERE, ELSEWHERE))
+    return judged(outcome, elsewhere, (*said, *outcome.reasons))
 
 
 def doubted_as(outcome: FileResult, before: FileResult) -> FileResult:
     """What was odd on the old base stays so; what is on the new one the two files show."""
     return replace(
-        outcome, review=before.review, confidence=before.confidence, reasons=before.reasons
+        outcome,
+        review=before.review,
+        confidence=before.confidence,
+        same_bytes=before.same_bytes,
+        reasons=before.reasons,
     )
 
 
@@ -324,16 +340,18 @@ def accepted(context: CarryContext, carried: CarriedFile) -> CarriedFile:
     """The result, or a conflict if it is not certain and the user wants only what is."""
     if not (context.careful and carried.outcome.review):
         return carried
-    outcome = replace(carried.outcome, status=Status.CONFLICTED, review=False)
+    outcome = _in_conflict(carried.outcome, carried.outcome.reasons)
     return CarriedFile(outcome, carried.path, marked=carried.marked)
 
 
 def conflict(exact: FileResult, path: str, *reasons: str) -> CarriedFile:
     """The file as a conflict, for these reasons."""
-    outcome = replace(
-        exact, status=Status.CONFLICTED, confidence=0.0, reasons=reasons, review=False
-    )
-    return CarriedFile(outcome, path)
+    return CarriedFile(_in_conflict(exact, reasons), path)
+
+
+def _in_conflict(outcome: FileResult, reasons: tuple[str, ...]) -> FileResult:
+    status = judged(replace(outcome, status=Status.CONFLICTED), _NOT_SURE, reasons)
+    return replace(status, review=False)
 
 
 def blob_of(blobs: Blobs, entry: TreeEntry) -> GitObject | None:

@@ -32,7 +32,7 @@ from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.hunks import place_hunks
 from patchkit.model.line_diff import diff_lines
-from patchkit.model.merging.confidence import confidence_of
+from patchkit.model.merging.confidence import LIKELY, SURE, Confidence, confidence_of
 from patchkit.model.merging.markers import conflict_text
 from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.moved import MovedMerge, merge_moved, merge_split
@@ -43,8 +43,8 @@ from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
 
 # How sure an exact place is that a three-way merge does not come to by itself.
-_EXACT_ELSEWHERE = 0.7
-_IN_RENAMED_FOLDER = 0.7
+_EXACT_ELSEWHERE = Confidence(0.7, 0.7)
+_IN_RENAMED_FOLDER = Confidence(0.7, 0.7)
 
 
 def carry_file(context: CarryContext, change: FileChange, exact: FileResult) -> CarriedFile:
@@ -209,7 +209,7 @@ def _one_sided(it: FileSides, oid: str) -> CarriedFile:
     nothing = entry == it.here and it.leaves is None
     plain = replace(it.exact, clashes=())
     if nothing:
-        outcome = judged(replace(plain, status=Status.ABSORBED), 1.0, ())
+        outcome = judged(replace(plain, status=Status.ABSORBED), SURE, ())
     else:
         # offsets that it has on the old base, too, are no news
         shifted = it.exact.status is Status.SHIFTED
@@ -226,7 +226,7 @@ def _made_by_both(it: FileSides) -> CarriedFile:
     entry = TreeEntry(it.mode or 0, here.oid)
     left = it.leaves is not None or entry.mode != here.mode
     status = Status.UNCHANGED if left else Status.ABSORBED
-    outcome = judged(replace(it.exact, clashes=(), status=status), 1.0, ())
+    outcome = judged(replace(it.exact, clashes=(), status=status), SURE, ())
     return CarriedFile(outcome, it.target, entry, None, it.leaves)
 
 
@@ -246,7 +246,7 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         status = Status.SHIFTED if any(placed.offsets) else Status.UNCHANGED
         outcome = replace(it.exact, status=status, offsets=placed.offsets, clashes=())
         if not merge.doubts:
-            confidence = 1.0
+            confidence = SURE
     else:
         absorbed = merge.data == here and it.leaves is None and mode == it.entries[1].mode
         status = Status.ABSORBED if absorbed else Status.MERGED
@@ -254,7 +254,18 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         if placed.data is not None:
             reasons = (*reasons, "its lines also fit at another place")
     outcome = placed_well(it, judged(outcome, confidence, reasons), merge.data, merge.edits)
-    return _with_text(it, merge, outcome, merge.data)
+    carried = _with_text(it, merge, outcome, merge.data)
+    # git's own merge is what everybody would have: it is written, and flagged
+    likely = merge.clean or outcome.confidence >= LIKELY or it.context.take_proposals
+    return accepted(it.context, carried) if likely else _proposed(it, carried)
+
+
+def _proposed(it: FileSides, carried: CarriedFile) -> CarriedFile:
+    """A conflict with the merge as a proposal, which is likelier wrong than right."""
+    outcome = carried.outcome
+    said = f"a merge is proposed, {outcome.confidence:.0%} sure of its lines"
+    found = conflict(it.exact, it.place, *outcome.reasons, said)
+    return replace(found, marked=carried.marked, proposal=carried.blob)
 
 
 def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
@@ -267,14 +278,15 @@ def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
     outcome = replace(it.exact, status=Status.SHIFTED, clashes=())
     outcome = judged(outcome, _EXACT_ELSEWHERE, ("its lines are at one other place", *reasons))
     edits = diff_lines(split_lines(here), split_lines(exact))
-    return _with_text(it, merge, placed_well(it, outcome, exact, edits), exact)
+    carried = _with_text(it, merge, placed_well(it, outcome, exact, edits), exact)
+    return accepted(it.context, carried)
 
 
 def _with_text(it: FileSides, merge: FileMerge, outcome: FileResult, data: bytes) -> CarriedFile:
     blob = make_object("blob", data, it.entries[1].oid)
     entry = TreeEntry(it.mode or 0, blob.oid)
     marked = conflict_text(merge, it.context.labels)
-    return accepted(it.context, CarriedFile(outcome, it.target, entry, blob, it.leaves, marked))
+    return CarriedFile(outcome, it.target, entry, blob, it.leaves, marked)
 
 
 def _in_conflict(it: FileSides, merge: FileMerge) -> CarriedFile:
@@ -412,8 +424,8 @@ def _by(commit: str) -> str:
 # flagged for review.
 
 
-_SPLIT = 0.6
-_NAMES_GONE = 0.6
+_SPLIT = Confidence(0.6, 0.6)
+_NAMES_GONE = Confidence(0.6, 0.6)
 # A commit that writes more files is no move of a piece of code.
 _MOST_HOMES = 60
 
@@ -437,9 +449,9 @@ def split_up(it: FileSides) -> CarriedFile | None:
     by = f" ({commit})" if commit else ""
     reason = f"upstream took the file apart{by}; its code is in {', '.join(merge.files)} now"
     gone = names_reason(merge.names)
-    confidence = _SPLIT * (_NAMES_GONE if gone else 1)
+    confidence = _SPLIT.times(_NAMES_GONE if gone else SURE)
     status = replace(it.exact, status=Status.MERGED, clashes=(), carried_to=made[0].path)
-    outcome = judged(status, round(confidence, 2), (reason, *gone))
+    outcome = judged(status, confidence, (reason, *gone))
     first, *more = made
     carried = CarriedFile(
         outcome,
@@ -489,12 +501,12 @@ def _merged_rest(it: FileSides, moved: MovedMerge) -> FileMerge | None:
 
 def _carried_on(it: FileSides, moved: MovedMerge, rest: FileMerge, reason: str) -> CarriedFile:
     gone = names_reason(moved.names)
-    sure = min(_SPLIT, confidence_of(rest)) * (_NAMES_GONE if gone else 1)
+    sure = _SPLIT.least(confidence_of(rest)).times(_NAMES_GONE if gone else SURE)
     reasons = (reason, *gone, *merge_reasons(rest, it.context.past, it.place))
     outcome = replace(it.exact, status=Status.MERGED, clashes=())
     blob = make_object("blob", rest.data or b"")
     return CarriedFile(
-        judged(outcome, round(sure, 2), reasons),
+        judged(outcome, sure, reasons),
         it.target,
         TreeEntry(it.mode or 0, blob.oid),
         blob,

@@ -54,6 +54,7 @@ def carry_stack(
     remembered: Mapping[str, Resolution] | None = None,
     patch_first: bool = False,
     leave_out: Collection[str] = (),
+    take_proposals: Collection[str] = (),
 ) -> CarryReport:
     """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
 
@@ -64,6 +65,7 @@ def carry_stack(
     BadInputError if one comes to another result now. `patch_first`: see CarryContext.
     Of the patches in `leave_out` those that conflict are left out for good, up to the first
     conflict of another one: later ones are carried as if they had never been there.
+    `take_proposals` names the patches whose merges are taken though they are likelier wrong.
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
     objects = Overlay(source, before.objects)
@@ -74,6 +76,7 @@ def carry_stack(
         careful,
         remembered or {},
         patch_first,
+        take_proposals,
         StackBuilder(source, new_base),
         Tree(objects, before.base.tree),
         Blobs(objects),
@@ -111,6 +114,7 @@ class _StackCarrier(Struct):
     careful: bool
     remembered: Mapping[str, Resolution]
     patch_first: bool
+    take_proposals: Collection[str]
     builder: StackBuilder
     old_tree: Tree
     old_blobs: Blobs
@@ -172,6 +176,7 @@ class _StackCarrier(Struct):
             self._labels(patch),
             self.remembered,
             self.patch_first,
+            patch.name in self.take_proposals,
         )
         files = [
             carry_file(context, change, doubted_as(outcome, before))

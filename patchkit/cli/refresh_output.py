@@ -45,7 +45,7 @@ def print_carried_file(terminal: Terminal, file: FileResult, *, offsets: bool = 
     offset = file.offset if offsets else 0
     if not (file.reasons or file.review or offset or file.status is Status.CONFLICTED):
         return
-    sure = f", confidence {file.confidence:.0%}" if file.review else ""
+    sure = f", {file.certainty}" if file.review else ""
     shift = f", {offset:+} lines" if offset and file.status is Status.SHIFTED else ""
     place = f" -> {file.carried_to}" if file.carried_to else ""
     terminal.product(["    ", word(file.status), f"  {file.path}{place}{shift}{sure}"])

@@ -163,7 +163,8 @@ class _Attempt(Struct):
         status = Status.SHIFTED if any(offsets) else Status.UNCHANGED
         outcome = FileResult(change.path, status, preimage, offsets)
         if elsewhere:
-            outcome = replace(outcome, review=True, confidence=ELSEWHERE, reasons=elsewhere)
+            sure = {"confidence": ELSEWHERE, "same_bytes": ELSEWHERE}
+            outcome = replace(outcome, review=True, reasons=elsewhere, **sure)
         return outcome
 
     def _elsewhere(

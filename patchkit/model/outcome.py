@@ -78,7 +78,8 @@ class FileResult(Struct, frozen=True):
     preimage: Preimage = Preimage.UNKNOWN  # is it the blob that the patch was made against?
     offsets: tuple[int, ...] = ()  # one for each hunk, in lines; 0: at its recorded place
     clashes: tuple[Clash, ...] = ()  # the places where it does not fit
-    confidence: float = 1.0  # from 0 to 1: how surely it was carried; of no use for a conflict
+    confidence: float = 1.0  # from 0 to 1: how surely these lines at this place; 0 of a conflict
+    same_bytes: float = 1.0  # from 0 to 1: how surely just these bytes, order and blanks as well
     reasons: tuple[str, ...] = ()  # what the confidence rests on, or why it is in conflict
     review: bool = False  # whether a person should look at it
     carried_to: str = ""  # its path on the new base, where that is another one
@@ -90,6 +91,13 @@ class FileResult(Struct, frozen=True):
     def offset(self) -> int:
         """The farthest that a hunk stands from its recorded place, in lines."""
         return max(self.offsets, key=abs, default=0)
+
+    @property
+    def certainty(self) -> str:
+        """How sure it is of its lines, and to the byte, in words; "" where nobody has to look."""
+        if not self.review:
+            return ""
+        return f"confidence {self.confidence:.0%}, to the byte {self.same_bytes:.0%}"
 
 
 class Attention(str, Enum):

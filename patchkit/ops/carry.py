@@ -231,7 +231,14 @@ def _results(report: CarryReport, *, tree: bool) -> Iterator[tuple[str, bytes]]:
     for outcome in report.outcomes:
         results.update(report.carried.get(outcome.name, {}))
         marked.update(report.marked.get(outcome.name, {}))
+    proposals = {
+        file.path: file.proposal.payload
+        for files in report.conflicts.values()
+        for file in files
+        if file.proposal is not None
+    }
     yield from _below("conflicts", marked)
+    yield from _below("proposals", proposals)
     yield "conflicts.txt", encode_path("".join(f"{path}\n" for path in sorted(conflicts)))
     if not tree:
         return

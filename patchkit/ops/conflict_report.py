@@ -62,6 +62,7 @@ class Waiting(Struct, frozen=True):
     keys: Mapping[str, str]
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     flagged: tuple[FileResult, ...] = ()
+    proposed: tuple[str, ...] = ()  # the paths in conflict for which there is a merge to take
 
     @property
     def wanted(self) -> Pin | None:
@@ -97,6 +98,7 @@ def waiting_of(halt: Halt) -> Waiting:
     data["decisions"] = convert(data["decisions"], dict[str, Decision])
     data["old"], data["new"] = NamedPin(**data["old"]), NamedPin(**data["new"])
     data["marked"] = tuple(data["marked"])
+    data["proposed"] = tuple(data.get("proposed", ()))
     data["flagged"] = convert(data.get("flagged", ()), tuple[FileResult, ...])
     return Waiting(**data)
 
@@ -121,10 +123,12 @@ def seen_files(found: RefreshInput) -> dict[str, str]:
 def resume(found: RefreshInput, halt: Halt, step: ResumeStep, when: int) -> Resumed:
     """Take a decision from the checkout. CannotGoOnError if there is none yet.
 
-    On disk: with SKIP, what the user did to the conflict is saved under a ref.
+    On disk: but for CONTINUE, what the user did to the conflict is saved under a ref.
     """
     _require_as_it_was(found, halt)
-    return _left_out(found, halt, when) if step is ResumeStep.SKIP else _resolved(found, halt, when)
+    if step is ResumeStep.CONTINUE:
+        return _resolved(found, halt, when)
+    return _left_out(found, halt, when, proposed=step is ResumeStep.TAKE_PROPOSAL)
 
 
 def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
@@ -146,10 +150,15 @@ def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
         raise CannotGoOnError(Problem(what, waiting.component, hint))
 
 
-def _left_out(found: RefreshInput, halt: Halt, when: int) -> Resumed:
+def _left_out(found: RefreshInput, halt: Halt, when: int, *, proposed: bool) -> Resumed:
+    """Without what was done to the conflict: `proposed` takes the merges that it offers."""
     waiting = waiting_of(halt)
+    if proposed and not waiting.proposed:
+        what = f"there is no proposal for {waiting.patch}"
+        raise CannotGoOnError(Problem(what, waiting.component, "resolve it in the checkout"))
     work = work_of(found.checkout, found.snapshot, halt, when, save=True)
-    decided = {**waiting.decisions, waiting.patch: Decision(waiting.onto, None)}
+    decision = Decision(waiting.onto, None, proposed=proposed)
+    decided = {**waiting.decisions, waiting.patch: decision}
     return Resumed(halt, replace(waiting, decisions=decided), work)
 
 

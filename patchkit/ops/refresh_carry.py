@@ -381,6 +381,7 @@ def _waiting(carry: Carry, conflict: Conflict, resumed: Resumed | None) -> Waiti
         keys=conflict.keys,
         decisions=resumed.waiting.decisions if resumed is not None else {},
         flagged=conflict.flagged,
+        proposed=tuple(each.path for each in conflict.files if each.proposed),
     )
 
 
@@ -417,7 +418,7 @@ def _with_steps(
 
 def _decided(decisions: Mapping[str, Decision], *, kept: bool) -> tuple[str, ...]:
     """The patches that were resolved, or left out."""
-    return tuple(name for name, each in decisions.items() if (each.tree is not None) == kept)
+    return tuple(name for name, each in decisions.items() if each.leaves_out != kept)
 
 
 def regenerate_patches(

@@ -262,16 +262,15 @@ def stopped(
 ) -> RefreshedComponent:
     """The report of a component whose checkout holds the conflict now."""
     target = found.target
+    ways = [("resolve it there, then", f"patchkit continue {target}")]
+    if any(each.proposed for each in halted_at.files):
+        ways.append(("or take what is proposed", f"patchkit continue --take-proposal {target}"))
+    ways.append(("or leave out the patch", f"patchkit skip {target}"))
+    ways.append(("or go back", f"patchkit abort {target}"))
     problem = Problem(
         f"stopped at {halted_at.patch}: its conflict is in {halted_at.checkout}",
         report.name,
-        in_columns(
-            [
-                ("resolve it there, then", f"patchkit continue {target}"),
-                ("or leave out the patch", f"patchkit skip {target}"),
-                ("or go back", f"patchkit abort {target}"),
-            ]
-        ),
+        in_columns(ways),
     )
     return replace(
         report,
@@ -316,6 +315,7 @@ class ResumeStep(str, Enum):
 
     CONTINUE = "continue"  # the checkout holds what the patch shall be
     SKIP = "skip"  # the patch leaves the series
+    TAKE_PROPOSAL = "take-proposal"  # its files become the merges that the conflict offers
 
 
 class RefreshOptions(Struct, frozen=True):

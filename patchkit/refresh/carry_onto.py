@@ -85,6 +85,7 @@ def draft_carry(
         careful=careful,
         remembered=remembered,
         leave_out=leave_out,
+        take_proposals=deciding.take_proposals,
     )
     if not report.clean:
         return None, report

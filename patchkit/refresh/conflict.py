@@ -45,6 +45,7 @@ class ConflictedFile(Struct, frozen=True):
     marked: bool  # whether it holds conflict markers; else it is decided by git add or rm
     lines: frozenset[bytes] = frozenset()  # what upstream changed there, without blanks around
     upstream: tuple[str, ...] = ()  # upstream's commits to look at, as "ID subject"
+    proposed: bool = False  # whether there is a merge, likelier wrong than right, to be taken
 
 
 class Conflict(Struct, frozen=True):
@@ -111,6 +112,7 @@ def _shown_files(outcome: PatchResult, files: Sequence[CarriedFile]) -> tuple[Co
             each.outcome.reasons,
             _MARKERS[0] in (each.marked or b""),
             _upstream_lines(each.marked or b""),
+            proposed=each.proposal is not None,
         )
         for each in open_files
     )
@@ -185,7 +187,8 @@ class Decision(Struct, frozen=True):
     """A patch makes `tree` of the tree `onto`; or, where `tree` is None, it is left out.
 
     `offered` is the tree with the conflict, `keys` tell the conflict of each path from others.
-    `flagged` are files that were merged beside it, and should be looked at.
+    `flagged` are files that were merged beside it, and should be looked at. `proposed`: not left
+    out, but carried with the merges that the conflict offers.
     """
 
     onto: str
@@ -193,6 +196,12 @@ class Decision(Struct, frozen=True):
     offered: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
     flagged: tuple[FileResult, ...] = ()
+    proposed: bool = False
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the patch is to leave the series."""
+        return self.tree is None and not self.proposed
 
     @property
     def files(self) -> tuple[FileResult, ...]:
@@ -213,7 +222,7 @@ class DecidedPatches(Struct, frozen=True):
     def __call__(self, builder: StackBuilder, patch: SeriesPatch) -> PatchResult | None:
         """The outcome of a decided patch, None for one that has to be carried."""
         decision = self.decisions.get(patch.name)
-        if decision is None or decision.onto != builder.tree_id:
+        if decision is None or decision.proposed or decision.onto != builder.tree_id:
             return self.otherwise(builder, patch) if self.otherwise is not None else None
         if decision.tree is None:
             return PatchResult(patch.name, Status.ABSORBED)
@@ -223,7 +232,12 @@ class DecidedPatches(Struct, frozen=True):
     @property
     def left_out(self) -> frozenset[str]:
         """The patches that were left out."""
-        return frozenset(name for name, each in self.decisions.items() if each.tree is None)
+        return frozenset(name for name, each in self.decisions.items() if each.leaves_out)
+
+    @property
+    def take_proposals(self) -> frozenset[str]:
+        """The patches whose conflicts are merged as is proposed."""
+        return frozenset(name for name, each in self.decisions.items() if each.proposed)
 
 
 # Resolutions that the project keeps: one file for each conflict in the folder `resolutions` beside

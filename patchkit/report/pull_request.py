@@ -157,7 +157,7 @@ def _patch(patch: PatchReview, attention: Attention) -> Iterator[str]:
 
 def _file(file: FileResult) -> str:
     place = f" → {code(file.carried_to)}" if file.carried_to else ""
-    sure = f", confidence {file.confidence:.0%}" if file.review else ""
+    sure = f", {file.certainty}" if file.review else ""
     return f"{code(file.path)}{place}: {file.status.value}{sure}"
 
 

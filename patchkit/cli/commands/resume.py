@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from patchkit.cli.command import command
+from patchkit.cli.command import OptionSpec, command
 from patchkit.cli.commands.bump import (
     DiffOption,
     ReviewFormOption,
@@ -39,6 +39,7 @@ _BACK = {
     "manifest component workspace store json quiet",
     examples=[
         ("patchkit continue", "the conflict is resolved: carry the rest"),
+        ("patchkit continue --take-proposal", "take the merge that is proposed, unlikely as it is"),
         ("patchkit continue -m qwen3-vl-npu -c sglang", "where several bumps wait"),
     ],
     exits=_GOING,
@@ -47,6 +48,10 @@ _BACK = {
 def continue_(
     session: Session,
     *,
+    take_proposal: Annotated[
+        bool,
+        OptionSpec("--take-proposal", help="Take the merges that the conflict proposes instead."),
+    ] = False,
     summary: SummaryOption = None,
     review: ReviewOption = None,
     review_form: ReviewFormOption = None,
@@ -57,12 +62,14 @@ def continue_(
     What the checkout holds is what the patch does from now on. A file without conflict markers, as
     one that upstream deleted, is decided by `git add` or `git rm`. The patches after it are carried
     on top; after the last one pin, patches and lock are written together, and the checkout is at
-    the new stack. `--review` and `--summary` write the same as with `bump`.
+    the new stack. `--review` and `--summary` write the same as with `bump`. With --take-proposal
+    what you did to the conflict is kept under a ref.
     """
     from patchkit.ops.refresh_input import ResumeStep
 
+    step = ResumeStep.TAKE_PROPOSAL if take_proposal else ResumeStep.CONTINUE
     writing = Reviewing(session, review, review_form, summary)
-    return _go_on(session, "continue", ResumeStep.CONTINUE, writing, diff=diff)
+    return _go_on(session, "continue", step, writing, diff=diff)
 
 
 @command(

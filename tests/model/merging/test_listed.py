@@ -22,7 +22,7 @@ def merged(base: str, upstream: str, patch: str) -> str | None:
     if merge.data is None:
         return None
     assert Rule.IMPORTS in [each.rule for _, each in merge.steps if each is not None]
-    assert confidence_of(merge) < CERTAIN
+    assert confidence_of(merge).lines < CERTAIN
     assert merge.data.startswith(b"import os\n")
     assert merge.data.endswith(REST.encode())
     return merge.data.decode()[len("import os\n") : -len(REST)]
