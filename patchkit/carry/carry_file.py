@@ -263,7 +263,7 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
 def _proposed(it: FileSides, carried: CarriedFile) -> CarriedFile:
     """A conflict with the merge as a proposal, which is likelier wrong than right."""
     outcome = carried.outcome
-    said = f"a merge is proposed, {outcome.confidence:.0%} sure of its lines"
+    said = f"a merge is proposed: confidence {outcome.confidence:.0%}"
     found = conflict(it.exact, it.place, *outcome.reasons, said)
     return replace(found, marked=carried.marked, proposal=carried.blob)
 

@@ -56,7 +56,7 @@ def test_a_neighbour_that_was_rewritten_is_told(upstream: Upstream) -> None:
     assert file.reasons == (
         "lands in no function, was made in function_5",
         "line 16: upstream changed the lines next to it, and rewrote them",
-        "a merge is proposed, 34% sure of its lines",
+        "a merge is proposed: confidence 34%",
     )
 
 

@@ -22,8 +22,16 @@ from tests.support.stacked import ONE, STATES, Stacked, lines, published, small_
 
 MANIFEST = "manifests/demo.yaml"
 MARKED = """\
+<<<<<<< upstream {new}
+upstream five
+line 6
+||||||| base {old}
+line 5
+line 6
+=======
 five
 six
+>>>>>>> one.patch: Patch one
 """
 
 
@@ -72,7 +80,152 @@ class Bumping(Stacked):
     def resolve(self, name: str, text: str) -> None:
         """Put `text` in the place of the conflict."""
         before = self.read(name)
-        start, end = before.index("    assert (ran.code, "b.txt, confidence 69%, to the byte 51%" in ran.out) == (3, True)
+        start, end = before.index("<<<<<<< "), before.index(">>>>>>> ")
+        end = before.index("\n", end) + 1
+        self.write(name, before[:start] + text + before[end:])
+
+
+@pytest.fixture
+def stack(project: Project, upstream: Upstream) -> Bumping:
+    made = Stacked.of(project, upstream, small_patches())
+    upstream.commit({"a.txt": lines({5: "upstream five\n"}), "c.txt": "c\n"}, "Say five (#7)")
+    upstream.commit({"b.txt": lines({10: "X\n"})}, "Say ten (#8)")
+    text = lines({5: "upstream five\n", 30: "thirty\n"})
+    upstream.commit({"a.txt": text}, "Say thirty (#9)")
+    return Bumping(made.project, made.checkout)
+
+
+# -- on ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_checkout_holds_the_conflict(stack: Bumping, upstream: Upstream) -> None:
+    before = stack.product
+    ran = stack.bump()
+    assert ran.code == 3
+    assert "stopped at one.patch: its conflict is in" in ran.err
+    for command in ("continue", "skip", "abort"):
+        assert f"patchkit {command} -m demo -c demo" in ran.err
+    assert "one.patch: Patch one\n  For a test.\n  in conflict: a.txt" in ran.out
+    assert "later patches on these files: two.patch" in ran.out
+    # the commit that touched these lines, and not the others that touched the file
+    told = ran.out.split("upstream: ")
+    assert [each.splitlines()[0].partition(": ")[2] for each in told[1:]] == ["Say five (#7)"]
+    assert "Ann Author" in told[1]
+    names = {"new": str(upstream.resolve("main"))[:10], "old": str(upstream.resolve("main~3"))[:10]}
+    assert MARKED.format(**names) in stack.read("a.txt")
+    assert stack.read("c.txt") == "c\n"
+    assert stack.git("ls-files", "--unmerged").count("a.txt") == 3
+    assert stack.product == before
+
+
+@pytest.mark.slow
+def test_a_conflict_without_upstreams_history_says_so(stack: Bumping, upstream: Upstream) -> None:
+    new = str(upstream.resolve("main"))
+    assert stack.run("bump", "demo", "--to", new, "--dry-run").code == 3
+    for folder in stack.project.root.parent.rglob("histories"):
+        folder.rename(folder.with_name("gone"))
+    ran = stack.run("bump", "demo", "--to", new, "--offline")
+    assert ran.code == 3
+    told = f"upstream's commits are not named: the history of {new} is not in the cache"
+    assert (told in ran.out, "upstream: " in ran.out) == (True, False)
+    assert "<<<<<<<" in stack.read("a.txt")
+
+
+def test_resolved_conflicts_become_the_patches(stack: Bumping, upstream: Upstream) -> None:
+    before = stack.product
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    second = stack.run("continue")
+    assert second.code == 3
+    assert "stopped at three.patch" in second.err
+    assert stack.product == before
+    # what was carried of the patch is there, and two.patch is below it
+    assert stack.read("added.txt") == "new\nfile\n"
+    assert "twenty\nand more\n" in stack.read("a.txt")
+    stack.resolve("b.txt", "ten\n")
+    ran = stack.run("continue").ok()
+    assert "bumped  demo" in ran.out
+    assert b"+upstream FIVE\n" in stack.patch("one.patch")
+    assert stack.series == ["one.patch", "two.patch", "three.patch"]
+    assert str(upstream.resolve("main")) in (stack.project.root / MANIFEST).read_text()
+    lock = load_lock(stack.project.root / "manifests/demo.lock.json")
+    assert lock is not None
+    assert lock.components["demo"].result == stack.git("rev-parse", "HEAD^{tree}")
+    assert "refs/patchkit/halt" not in stack.git("show-ref")
+    stack.settled()
+    stack.run("check").ok()
+
+
+@pytest.mark.slow
+def test_conflict_markers_are_no_resolution(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    before = stack.state
+    ran = stack.run("continue")
+    assert ran.code == 1
+    assert "! waiting  demo" in ran.out
+    assert "a.txt:5: has conflict markers in lines 5, 8, 11, 14" in ran.err
+    assert "one.patch still waits: 1 file to resolve" in ran.err
+    assert "then: patchkit continue -m demo -c demo" in ran.err
+    stack.git("add", "a.txt")
+    assert stack.run("continue").code == 1
+    stack.git("reset", "-q")
+    assert (stack.product, stack.read("a.txt")) == (before[:2], before[6]["a.txt"].decode())  # type: ignore[index]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", ["=======", "|||||||", "||||||| base", ">>>>>>> one.patch"])
+def test_a_lone_marker_is_no_resolution(stack: Bumping, left: str) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", f"upstream FIVE\n{left}\nsix\n")
+    ran = stack.run("continue")
+    assert (ran.code, "a.txt:6: has conflict markers in line 6" in ran.err) == (1, True)
+
+
+@pytest.mark.slow
+def test_a_line_of_the_file_s_own_is_no_marker(project: Project, upstream: Upstream) -> None:
+    """What underlines a title in reStructuredText looks like one."""
+    text = "Title\n=======\n\nold\n"
+    pin = upstream.commit({"doc.rst": text})
+    patch = make_patch({"doc.rst": text}, {"doc.rst": text.replace("old", "ours")})
+    project.component("demo", upstream, pin, {"one.patch": patch})
+    project.run("apply").ok()
+    upstream.commit({"doc.rst": text.replace("old", "theirs")})
+    stack = Bumping(project, project.checkout("demo"))
+    assert stack.bump().code == 3
+    stack.write("doc.rst", text.replace("old", "theirs and ours"))
+    stack.run("continue").ok()
+
+
+@pytest.mark.slow
+def test_all_that_is_left_is_named(stack: Bumping, upstream: Upstream) -> None:
+    upstream.commit({"added.txt": "theirs\n", "b.txt": lines({10: "X\n"})}, "Add it")
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    ran = stack.run("continue")
+    assert ran.code == 1
+    assert "added.txt: is not decided" in ran.err
+    assert "b.txt:10: has conflict markers" in ran.err
+    assert "three.patch still waits: 2 files to resolve" in ran.err
+
+
+@pytest.mark.slow
+def test_a_patch_of_which_nothing_is_left_is_asked_about(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream five\nline 6\n")
+    ran = stack.run("continue")
+    assert (ran.code, "nothing of one.patch is left" in ran.err) == (1, True)
+
+
+@pytest.mark.slow
+def test_what_was_merged_beside_a_conflict_is_still_to_review(
+    stack: Bumping, upstream: Upstream
+) -> None:
+    """The pull request names it, though a person has resolved the patch's conflict."""
+    upstream.commit({"a.txt": lines(), "added.txt": "theirs\n", "b.txt": lines({9: "nine\n"})})
+    ran = stack.bump()
+    assert (ran.code, "b.txt, confidence 69%, to the byte 51%" in ran.out) == (3, True)
     stack.write("added.txt", "new\nfile\nand theirs\n")
     stack.git("add", "added.txt")
     ran = stack.run("continue").ok()
@@ -105,7 +258,7 @@ def test_a_proposal_is_taken_on_demand(project: Project, upstream: Upstream) -> 
     stack = Bumping(made.project, made.checkout)
     upstream.commit({"a.txt": lines({5: "their line 5\n"})})
     ran = stack.bump()
-    assert (ran.code, "a merge is proposed, 28% sure of its lines" in ran.out) == (3, True)
+    assert (ran.code, "a merge is proposed: confidence 28%" in ran.out) == (3, True)
     assert "<<<<<<< " in stack.read("a.txt")
     assert "patchkit continue --take-proposal -m demo -c demo" in ran.err
     stack.resolve("a.txt", "my own\n")

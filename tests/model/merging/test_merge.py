@@ -230,7 +230,7 @@ def test_moved_surroundings_are_followed() -> None:
         "def second(value):\n", "def second(value):\n" + inside
     )
     (detail,) = [each.detail for _, each in merged.steps if each and each.rule is Rule.MOVED]
-    assert detail == "upstream moved its surroundings to line 2"
+    assert detail == "upstream moved its context to line 2"
     two = patch.replace(", strict=True)\n", ", strict=True)\n    # the end\n")
     (detail,) = [
         each.detail for _, each in merge(upstream, two).steps if each and each.rule is Rule.MOVED
