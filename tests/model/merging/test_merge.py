@@ -235,7 +235,7 @@ def test_moved_surroundings_are_followed() -> None:
     (detail,) = [
         each.detail for _, each in merge(upstream, two).steps if each and each.rule is Rule.MOVED
     ]
-    assert detail == "upstream moved its surroundings to lines 2, 3"
+    assert detail == "upstream moved its context to lines 2, 3"
 
 
 def test_names_of_both_sides_are_imported() -> None:
