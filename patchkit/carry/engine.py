@@ -84,16 +84,7 @@ def carry_stack(
     carrying.builder.preload(patches)
     pairs = zip(patches, before.outcomes, strict=True)
     outcomes = [carrying.put(patch, old, generate, leave_out) for patch, old in pairs]
-    stack = carrying.builder.finish(outcomes)
-    return CarryReport(
-        old_base,
-        new_base,
-        stack,
-        carrying.carried,
-        carrying.marked,
-        carrying.conflicts,
-        carrying.left_out,
-    )
+    return carrying.report(old_base, new_base, outcomes)
 
 
 def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> bool:
@@ -123,6 +114,14 @@ class _StackCarrier(Struct):
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
     resolved: ResolvedStack | None = None
     left_out: dict[str, str] = field(default_factory=dict)
+
+    def report(
+        self, old_base: Base, new_base: Base, outcomes: Sequence[PatchResult]
+    ) -> CarryReport:
+        """What became of all patches."""
+        stack = self.builder.finish(outcomes)
+        found = self.carried, self.marked, self.conflicts, self.left_out
+        return CarryReport(old_base, new_base, stack, *found)
 
     def put(
         self,
