@@ -102,7 +102,7 @@ def test_functions_that_are_replaced_and_changed_are_told_with_the_commit(
     assert "3 functions that speed replaces changed upstream" in out
     markdown = project.run("drift", "-c", "core", "--format", "markdown").out
     listed = [line for line in markdown.splitlines() if line.startswith("- ")]
-    assert [line.partition(" \\(")[0] for line in listed] == [
+    assert [line.partition(" (")[0] for line in listed] == [
         "- ⚠️ speed replaces 1 function that upstream has no more",
         "- ⚠️ speed replaces 1 function that upstream has otherwise",
     ]
@@ -155,7 +155,7 @@ def test_what_broke_comes_before_what_is_silent(project: Project, upstream: Upst
     told = project.run("drift", "--format", "github").out.splitlines()
     assert [line.partition(" ")[0] for line in told if line] == ["::error", "::warning"]
     markdown = project.run("drift", "--format", "markdown").out
-    assert "device\\: 1 new site in one" in markdown
+    assert "device: 1 new site in one" in markdown
     assert ": 1 commit since" in markdown
 
 
