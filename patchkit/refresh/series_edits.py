@@ -8,7 +8,6 @@ they are. Whether the patch files give these trees is proved as for every refres
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.manifest.values import LocalSeries
-from patchkit.model.names import is_patch_name, slug
+from patchkit.model.names import is_patch_name, pick_patch, slug
 from patchkit.model.patch import FileChange
 from patchkit.refresh.draft import Draft, RefreshStart, finish_draft, full_name
 from patchkit.refresh.patch_plan import SeriesFolder, StackSlot, commit_changes
@@ -85,23 +84,9 @@ class CannotEditSeriesError(PatchkitError):
 
 
 def find_patch(patches: Sequence[LoadedPatch], given: str) -> LoadedPatch:
-    """The patch that a user means: its name, its number from 1, or a prefix that only it has.
-
-    UsageError, with names that are close, for one that is not there or not the only one.
-    """
-    names = [each.name for each in patches]
-    whole = [each for each in patches if each.name in (given, full_name(given))]
-    found = whole or [each for each in patches if given and each.name.startswith(given)]
-    if not whole and given.isdigit() and 1 <= int(given) <= len(patches):
-        found = [patches[int(given) - 1]]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        hint = f"it may be {', '.join(each.name for each in found)}"
-        raise UsageError(f"{given} is the beginning of several patches", hint=hint)
-    close = get_close_matches(full_name(given), names, n=3) or names
-    hint = f"the series has {', '.join(close)}" if names else ""
-    raise UsageError(f"{given}: no such patch in the series", hint=hint)
+    """The patch that a user means: see `pick_patch`."""
+    name = pick_patch(given, [each.name for each in patches])
+    return next(each for each in patches if each.name == name)
 
 
 def draft_series_edit(start: RefreshStart, folder: SeriesFolder, edit: SeriesEdit) -> Draft:

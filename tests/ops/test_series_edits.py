@@ -209,8 +209,8 @@ def test_split_by_hunk(demo: Project) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("drop", "t"), "t is the beginning of several patches"),
-        (("drop", "tow"), "hint: the series has two.patch"),
+        (("drop", "t"), "t: several patches start so"),
+        (("drop", "tow"), "hint: did you mean two.patch?"),
         (("drop", "9"), "9: no such patch"),
         (("rename", "one", "two"), "two.patch is there already"),
         (("rename", "one", "a b"), "is no patch name"),
