@@ -17,6 +17,26 @@ from patchkit.cli.catalog import COMMANDS, split_command, subcommands
 TABLE = "commands.tsv"
 
 _USAGE = 2
+
+#: Commands of git, quilt and StGit that are typed here, and what does that.
+_ELSEWHERE = {
+    "commit": "`patchkit refresh` takes edits and commits into the patches",
+    "push": "`patchkit apply` applies the whole series",
+    "pop": "`patchkit drop` takes a patch off the series",
+    "goto": "`patchkit apply` applies the whole series",
+    "show": "`patchkit log` lists the patches, `diff` shows edits, `blame` whose a line is",
+    "series": "`patchkit log` lists the patches",
+    "rebase": "`patchkit bump` moves the pin and carries the patches there",
+    "update": "`patchkit bump` moves the pin and carries the patches there",
+    "upgrade": "`patchkit bump` moves the pin and carries the patches there",
+    "pull": "`patchkit bump` moves the pin and carries the patches there",
+    "add": "`git add` in the checkout, then `patchkit refresh`",
+    "clone": "`patchkit init` writes a manifest, `patchkit apply` makes the checkout",
+    "checkout": "`patchkit apply` makes the checkouts, `git switch patchkit` in one goes back",
+    "delete": "`patchkit drop` takes a patch off the series",
+    "remove": "`patchkit drop` takes a patch off the series",
+    "lint": "`patchkit check`, or `patchkit manifest lint`",
+}
 _PAGES = os.path.join(os.path.dirname(__file__), "pages")
 
 
@@ -48,6 +68,9 @@ def print_unknown(words: list[str]) -> int:
         print("hint: options come after the command: patchkit COMMAND [OPTIONS]", file=sys.stderr)
         return _USAGE
     print(f"error: {given}: no such command", file=sys.stderr)
+    if given in _ELSEWHERE:
+        print(f"hint: {_ELSEWHERE[given]}", file=sys.stderr)
+        return _USAGE
     close = get_close_matches(given, COMMANDS, n=2, cutoff=0.5)
     meant = f"did you mean {' or '.join(close)}?" if close else "`patchkit --help` lists them"
     print(f"hint: {meant}", file=sys.stderr)

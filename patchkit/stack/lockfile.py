@@ -133,6 +133,11 @@ def load_lock(path: Path) -> Lock | None:
     try:
         return _parse(json.loads(text))
     except json.JSONDecodeError as error:
+        marks = [n for n, line in enumerate(text.split("\n"), 1) if line.startswith("<<<<<<< ")]
+        if marks:
+            hint = f"take either side (git checkout --theirs {path.name}), then patchkit apply"
+            what = "has git's conflict markers: a merge of it is not resolved"
+            raise BadInputError(Problem(what, f"{path}:{marks[0]}", hint)) from error
         where = f"{path}:{error.lineno}"
         raise BadInputError(Problem(f"not JSON: {error.msg}", where, _HINT)) from error
     except _ShapeError as error:

@@ -140,3 +140,12 @@ def test_a_reader_that_leaves_is_no_error(argv: list[str]) -> None:
     finally:
         os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("word", "named"), [("commit", "refresh"), ("push", "apply"), ("rebase", "bump")]
+)
+def test_a_command_of_git_or_quilt_gets_the_one_of_patchkit(word: str, named: str) -> None:
+    ran = run(word)
+    assert ran.code == ExitCode.USAGE
+    assert f"hint: `patchkit {named}` " in ran.err

@@ -226,3 +226,10 @@ def test_reviews_that_are_none_are_refused(tmp_path: Path, overrides: object) ->
     path.write_text(json.dumps({"version": 1, "components": {}, "overrides": overrides}))
     with pytest.raises(BadInputError):
         load_lock(path)
+
+
+def test_a_lock_that_a_merge_left_in_conflict_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "demo.lock.json"
+    path.write_text('{\n<<<<<<< HEAD\n  "a": 1\n=======\n  "a": 2\n>>>>>>> other\n}\n')
+    with pytest.raises(BadInputError, match=r"demo\.lock\.json:2: has git's conflict markers"):
+        load_lock(path)
