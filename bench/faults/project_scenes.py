@@ -107,6 +107,15 @@ def _installed(box: Sandbox) -> Project:
     return project
 
 
+def _tested(box: Sandbox) -> None:
+    upstream = box.upstream("tested")
+    if upstream.resolve("refs/heads/main") is None:
+        upstream.commit({f"{name}.txt": lines() for name in "abc"})
+    tests = {"run": "echo '<testsuite><testcase name=\"one\"/></testsuite>' > $PATCHKIT_JUNIT"}
+    box.project.component("demo", upstream, _tip(upstream), small_patches(), upstream_tests=tests)
+    box.project.run("apply").ok()
+
+
 def _applied_into(box: Sandbox) -> None:
     _installed(box).run("apply", "--into", "site").ok()
 
@@ -146,6 +155,7 @@ PROJECT_SCENES = (
     Scene("apply --into", ("apply", "--into", "site"), _installed),
     Scene("apply --into --reverse", ("apply", "--into", "site", "--reverse"), _applied_into,
           done=frozenset({2})),
+    Scene("test --learn", ("test", "--learn"), _tested),
     Scene("bisect", ("bisect", "demo", "--run", "grep -q 'line 5' a.txt"), _two),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,
           parts=tuple(("bump", name, "--to", "latest") for name in ("demo", "other"))),

@@ -44,6 +44,7 @@ from patchkit.ops.attest import attest
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.ops.drift import DriftReport
+from patchkit.ops.upstream_tests import read_junit, read_record
 from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.report.issues import plan_issues
 from patchkit.stack.build import SeriesPatch
@@ -394,11 +395,32 @@ def installed(random: Random) -> None:
         assert sorted(each.name for each in Path(name).iterdir()) == ["kept", "site"]
 
 
+def test_results(random: Random) -> None:
+    """Damaged JUnit XML, and a damaged record of tests, are read or refused."""
+    data = damaged(random, _JUNIT, (b"<failure/>", b"&amp;", b"<!DOCTYPE", b"\xff"), (_JUNIT,))
+    with suppress(ValueError):
+        assert set(read_junit(data).values()) <= {"passed", "skipped", "failed"}
+    learnt = (
+        b'{"version": 1, "components": {"demo": {"base": "1", "run": "x",'
+        b' "unpatched": {}, "patched": {"a::b": "passed"}}}}'
+    )
+    with tempfile.TemporaryDirectory() as name, suppress(BadInputError):
+        path = Path(name) / "demo.tests.json"
+        path.write_bytes(damaged(random, learnt, _JSON, (learnt,)))
+        read_record(path)
+
+
+_JUNIT = (
+    b'<?xml version="1.0"?><testsuites><testsuite name="a"><testcase classname="a.b" name="one"/>'
+    b'<testcase classname="a.b" name="two"><failure message="x">y</failure></testcase>'
+    b'<testcase name="three"><skipped/></testcase></testsuite></testsuites>'
+)
+
 TARGETS: dict[str, Callable[[Random], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
         *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, contracts, carry, archive),
-        *(recipe, text_rule, metadata, records, installed, issues),
+        *(recipe, text_rule, metadata, records, installed, issues, test_results),
     )
 }
 

@@ -47,6 +47,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Guard": {
         "contracts": "reviews:contracts",
+        "test": "test:test",
         "overrides": "reviews:overrides",
         "residual": "reviews:residual",
     },

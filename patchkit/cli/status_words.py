@@ -60,6 +60,12 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "exported": ("✓", Paint.GOOD),
     "refused": ("✗", Paint.BAD),
     "failed": ("✗", Paint.BAD),
+    # a test of upstream's (ops.upstream_tests)
+    "broken": ("✗", Paint.BAD),
+    "mended": ("✓", Paint.GOOD),
+    "learnt": ("✓", Paint.GOOD),
+    "passed": ("✓", Paint.GOOD),
+    "not learnt": ("!", Paint.NOTICE),
     # a state of a search, and its answer (ops.bisect)
     "good": ("✓", Paint.GOOD),
     "bad": ("✗", Paint.BAD),

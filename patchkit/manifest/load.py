@@ -57,6 +57,7 @@ from patchkit.manifest.values import (
     SiteValue,
     Source,
     TextStep,
+    UpstreamTests,
     VerifyStep,
 )
 from patchkit.manifest.yaml_nodes import (
@@ -165,6 +166,18 @@ def _component(key: Scalar, table: Table, root: Path) -> Component:
         verify=tuple(_verify(each) for each in _tables(table, "verify")),
         residual=_residual(table.get("residual")),
         contracts=_contracts(table.get("contracts")),
+        upstream_tests=_upstream_tests(table.get("upstream_tests")),
+    )
+
+
+def _upstream_tests(node: Node | None) -> UpstreamTests | None:
+    if not isinstance(node, Table):
+        return None
+    return UpstreamTests(
+        run=_text(node, "run"),
+        where=node.where,
+        directory=_folder(node, "directory"),
+        variables=_mapping(node, "variables"),
     )
 
 

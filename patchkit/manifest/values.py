@@ -295,6 +295,15 @@ class Launch(Struct, frozen=True):
     arguments: Mapping[str, Mapping[str, ArgumentValue]] = field(default_factory=dict)
 
 
+class UpstreamTests(Struct, frozen=True):
+    """A shell command that runs upstream's tests in `directory`, and what it is told."""
+
+    run: str
+    where: Location
+    directory: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
 class Component(Struct, frozen=True):
     """An upstream in a manifest."""
 
@@ -322,6 +331,7 @@ class Component(Struct, frozen=True):
     verify: tuple[VerifyStep, ...] = ()
     residual: Residual = field(default_factory=Residual)
     contracts: Contracts | None = None
+    upstream_tests: UpstreamTests | None = None
 
     @property
     def series(self) -> LocalSeries | None:

@@ -35,6 +35,7 @@ from patchkit.manifest.values import (
     SiteValue,
     Source,
     TextStep,
+    UpstreamTests,
     VerifyStep,
 )
 from patchkit.manifest.yaml_nodes import Reading, reading_of
@@ -79,8 +80,16 @@ def component_data(component: Component) -> dict[str, Data]:
         verify=[_verify(each) for each in component.verify],
         residual=_given(rules=list(component.residual.rules), baseline=component.residual.baseline),
         contracts=_contracts(component.contracts),
+        upstream_tests=_upstream_tests(component.upstream_tests),
     )
     return data
+
+
+def _upstream_tests(tests: UpstreamTests | None) -> dict[str, Data]:
+    if tests is None:
+        return {}
+    more = _given(directory=tests.directory, variables=dict(tests.variables))
+    return {"run": tests.run, **more}
 
 
 def _contracts(contracts: Contracts | None) -> dict[str, Data]:

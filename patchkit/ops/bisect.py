@@ -45,7 +45,7 @@ _NO_VERDICT = 126
 
 #: Two states may have a file of one size within one second: Python would take the bytecode of the
 #: one for the other's.
-_FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
+FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class TrialVerdict(str, Enum):
@@ -178,7 +178,7 @@ def bisect_stack(
             patches = _Patches(built, store)
             states, make = patches.states, patches.make
         name = f"{manifest.name}+{component.name}"
-        checkout = Checkout(folder, folder / name, name)
+        checkout = own_checkout(workspace, "bisect", name)
         kind = "commit" if upstream else "patch"
         key = sha256(json.dumps([kind, command, built.stack.tree]).encode()).hexdigest()
         trials = _Trials(
@@ -311,6 +311,21 @@ def _carrying(
 # The checkout in which states are judged, and what is known of them.
 
 
+def own_checkout(workspace: Path, purpose: str, name: str) -> Checkout:
+    """A checkout of patchkit's own for a purpose, below the workspace's own folder."""
+    folder = workspace.absolute() / OWN_FOLDER / purpose
+    return Checkout(folder, folder / name, name)
+
+
+def stand(checkout: Checkout, stacked: Stacked, when: int) -> None:
+    """Bring a checkout of patchkit's own to a stack, whatever a command did to it."""
+    checkout.workspace.mkdir(parents=True, exist_ok=True)
+    entered = enter_stack(checkout, stacked, when=when, force=True)
+    if entered.action is Action.REFUSED:
+        hint = f"delete {checkout.path}: it is patchkit's own"
+        raise SurroundingsError(f"{checkout.path} cannot be moved", hint=hint)
+
+
 class _Notes(Struct):
     """Verdicts of a search that goes on, in a file; those of another search are forgotten."""
 
@@ -370,13 +385,9 @@ class _Trials(Struct):
         stacked = self.make(number)
         if isinstance(stacked, str):
             return TrialVerdict.SKIPPED, stacked
-        self.checkout.workspace.mkdir(parents=True, exist_ok=True)
-        entered = enter_stack(self.checkout, stacked, when=self.when, force=True)
-        if entered.action is Action.REFUSED:
-            hint = f"delete {self.checkout.path}: it is bisect's own"
-            raise SurroundingsError(f"{self.checkout.path} cannot be moved", hint=hint)
+        stand(self.checkout, stacked, self.when)
         ended = run_command(
-            self.command, self.checkout.path, variables=_FRESH, shown_on=self.shown_on
+            self.command, self.checkout.path, variables=FRESH, shown_on=self.shown_on
         )
         if ended.code is None or ended.code < 0 or ended.code >= _NO_VERDICT:
             hint = (

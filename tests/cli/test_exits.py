@@ -137,6 +137,14 @@ class Scene:
         checkout = self.project.checkout("demo")
         git_in(checkout, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qam", "Mine")
 
+    def testing(self, inner: str = "", record: str = "") -> None:
+        """The component has tests of upstream's."""
+        xml = f'<testsuite><testcase name="one">{inner}</testcase></testsuite>'
+        tests = json.dumps({"run": f"printf %s '{xml}' > $PATCHKIT_JUNIT"})
+        self.manifest.write_text(self.manifest.read_text() + f"    upstream_tests: {tests}\n")
+        if record:
+            self.project.write({"manifests/demo.tests.json": record})
+
     def misspelt(self) -> None:
         """The manifest has a key that does not exist."""
         self.manifest.write_text(self.manifest.read_text() + "colour: red\n")
@@ -310,6 +318,10 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("bisect", 1, _untouched, ("bisect", "--run", "! grep -q dear hello.py")),
     ("bisect", 4, Scene.conflicted, ("bisect", "--run", "true")),
     ("bisect", 5, Scene.gone, ("bisect", "--run", "true")),
+    ("test", 0, lambda s: s.testing(), ("test", "--learn")),
+    ("test", 1, lambda s: s.testing("<failure/>"), ("test",)),
+    ("test", 4, lambda s: s.testing(record="{"), ("test",)),
+    ("test", 5, lambda s: s.testing("<"), ("test",)),
     ("check", 0, _untouched, ("check",)),
     ("check", 1, Scene.conflicted, ("check",)),
     ("check", 4, Scene.corrupt, ("check",)),

@@ -75,6 +75,12 @@ CarefulOption = Annotated[
     bool,
     OptionSpec("--no-fuzz", help="Leave in conflict what a person would have to check."),
 ]
+TestOption = Annotated[
+    bool,
+    OptionSpec(
+        "--test", help="Run upstream's tests, as `patchkit test` does, where the pin moved."
+    ),
+]
 PartialOption = Annotated[
     bool,
     OptionSpec("--skip-conflicts", help="Leave out the patches that do not fit, as `skip` does."),
@@ -112,6 +118,7 @@ def bump(
     review: ReviewOption = None,
     review_form: ReviewFormOption = None,
     diff: DiffOption = False,
+    test: TestOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Move a component's pin, or all, and carry the patches there.
@@ -133,6 +140,10 @@ def bump(
     from patchkit.ops.refresh_input import RefreshOptions
 
     writing = Reviewing(session, review, review_form, summary)
+    if test and session.terminal.json:
+        from patchkit.errors import UsageError
+
+        raise UsageError("--json and --test both want the standard output")
     if not (to or every) and (review or summary):
         return writing.write(_last(session)).exit_code
     picked = _picked(session, every=every)
@@ -152,7 +163,10 @@ def bump(
     writing.write(report)
     if writing.printed:
         return report.exit_code
-    return session.report("bump", report, render_bump(diff=diff))
+    code = session.report("bump", report, render_bump(diff=diff))
+    if not test or dry_run or code is not ExitCode.OK:
+        return code
+    return _tested(session, [each.name for each in report.components if each.moved])
 
 
 class Reviewing:
@@ -220,6 +234,21 @@ def _last(session: Session) -> BumpReport:
 
     rows = session.components if session.names else session.manifest.components
     return last_bump(session.manifest, [each.name for each in rows], session.workspace)
+
+
+def _tested(session: Session, names: Sequence[str]) -> ExitCode:
+    """Run the tests of components whose pins were moved just now."""
+    from patchkit.cli.commands.test import render_tests, run_tests
+
+    moved = Session(
+        manifest=str(session.manifest.path),
+        component=list(names),
+        workspace=session.workspace,
+        cache=session.store.cache,
+        offline=session.store.offline,
+        quiet=session.terminal.quiet,
+    )
+    return moved.report("test", run_tests(moved), render_tests) if names else ExitCode.OK
 
 
 def _picked(session: Session, *, every: bool) -> Sequence[Component]:

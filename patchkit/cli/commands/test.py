@@ -1,0 +1,98 @@
+"""`patchkit test`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from patchkit.cli.command import OptionSpec, command
+from patchkit.cli.session import Session, near
+from patchkit.cli.status_words import word
+from patchkit.cli.terminal import Paint, Painted, Terminal
+from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from patchkit.ops.upstream_tests import TestedComponent, TestReport
+
+
+@command(
+    "manifest components workspace store json quiet",
+    examples=[
+        ("patchkit test --learn", "at the pin: which of upstream's tests pass?"),
+        ("patchkit test", "after a bump: what broke of what passed?"),
+        ("patchkit test slime --junit slime.xml", "and keep what the command wrote"),
+    ],
+    exits={
+        ExitCode.OK: "every test passes that passed when it was learnt",
+        ExitCode.FINDING: "a test broke, or fails and nothing was learnt",
+        ExitCode.BAD_INPUT: "the manifest, a series, a patch or the record cannot be read",
+        ExitCode.ENVIRONMENT: "a command writes no JUnit file, or a fetch failed",
+    },
+    result="patchkit.ops.upstream_tests:TestReport",
+)
+def test(
+    session: Session,
+    *,
+    learn: Annotated[
+        bool,
+        OptionSpec("--learn", help="Run them without the patches, too, and record what passes."),
+    ] = False,
+    junit: Annotated[
+        Path | None,
+        OptionSpec("--junit", metavar="FILE", help="Keep the JUnit file of the patched run."),
+    ] = None,
+) -> ExitCode:
+    """Run upstream's own tests on the patched components.
+
+    The manifest says how, under `upstream_tests`; no other command runs them. They run in the
+    environment that you are in, in checkouts of patchkit's own. With --learn it is recorded
+    beside the manifest which pass with the patches and without. Later runs say, test by test, what
+    broke of what passed, and whether it fails without the patches, too.
+    """
+    report = run_tests(session, learn=learn, junit=junit)
+    return session.report("test", report, render_tests)
+
+
+def run_tests(session: Session, *, learn: bool = False, junit: Path | None = None) -> TestReport:
+    """Run the tests of the session's components."""
+    from patchkit.ops.upstream_tests import TestTools, run_upstream_tests
+
+    with session.progress() as progress:
+        tools = TestTools(
+            session.store,
+            session.workspace,
+            int(time.time()),
+            session.terminal.error_descriptor,
+            progress,
+        )
+        return run_upstream_tests(
+            session.manifest, session.components, tools, learn=learn, junit=junit
+        )
+
+
+def render_tests(terminal: Terminal, report: TestReport) -> None:
+    """What the tests came to."""
+    for each in report.components:
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in each.counts.items())
+        name = Painted(each.name, Paint.STRONG)
+        terminal.product([word(each.result), "  ", name, f"  {counts or 'no tests'}"])
+        terminal.table(list(_rows(each)), indent=2)
+    if any(each.result.value == "learnt" for each in report.components):
+        terminal.say(f"wrote {near(report.record)}")
+    if any(each.result.value == "not learnt" for each in report.components):
+        terminal.hint("patchkit test --learn records what passes now")
+
+
+def _rows(each: TestedComponent) -> list[tuple[Painted, str, str]]:
+    rows = []
+    for test in each.broken:
+        why = "fails because of the patches"
+        if test in each.broken_by_upstream:
+            why = "fails without the patches, too"
+        if test in each.missing:
+            why = "is not run any more"
+        rows.append((word("broken"), test, why))
+    rows += [(word("mended"), test, "did not pass when learnt") for test in each.mended]
+    rows += [(word("failed"), test, "passes without the patches") for test in each.only_patched]
+    return rows

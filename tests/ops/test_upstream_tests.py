@@ -1,0 +1,99 @@
+"""`patchkit test`: what of upstream's tests breaks is told test by test, and by whose fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from patchkit.ops.upstream_tests import read_junit
+from tests.support.golden import Golden
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+_RUNNER = """\
+import os, pathlib
+rows = []
+for line in pathlib.Path("cases").read_text().split():
+    name, _, outcome = line.partition("=")
+    inner = {"ok": "", "bad": "<failure/>", "err": "<error/>", "skip": "<skipped/>"}[outcome]
+    rows.append(f'<testcase classname="t" name="{name}">{inner}</testcase>')
+text = "<testsuites><testsuite>%s</testsuite></testsuites>" % "".join(rows)
+open(os.environ["PATCHKIT_JUNIT"], "w").write(text)
+"""
+_CASES = "one=ok\ntwo=ok\nthree=bad\nfour=skip\nfive=ok\nsix=ok\n"
+_BASE = {"cases": _CASES, "run.py": _RUNNER}
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    """A patch that breaks one test of upstream's."""
+    pin = upstream.commit(_BASE, "Begin")
+    changed = {**_BASE, "cases": _CASES.replace("two=ok", "two=err")}
+    patch = make_patch(_BASE, changed, subject="Break two")
+    tests = {"run": "test $WORD = yes; python3 run.py", "variables": {"WORD": "yes"}}
+    patches = {"one.patch": patch}
+    project.component("demo", upstream, pin, patches, track="main", upstream_tests=tests)
+    return project
+
+
+def test_learnt_then_broken_by_upstream_and_by_patches(
+    demo: Project, upstream: Upstream, golden: Golden
+) -> None:
+    golden("test-learn", demo.run("test", "--learn"))
+    record = json.loads((demo.root / "manifests/demo.tests.json").read_text())
+    assert record["components"]["demo"]["unpatched"]["t::two"] == "passed"
+    assert record["components"]["demo"]["patched"]["t::two"] == "failed"
+    assert "✓ passed  demo" in demo.run("test").ok().out
+    moved = "one=ok\ntwo=ok\nthree=ok\nfour=skip\nfive=bad\n"
+    upstream.commit({"cases": moved}, "Break five, leave out six, mend three")
+    ran = demo.run("bump", "demo", "--to", "latest", "--test")
+    golden("test-broken", demo.run("test"))
+    assert (ran.code, "t::five" in ran.out, "t::six" in ran.out) == (1, True, True), ran.out
+
+
+def test_a_patch_that_breaks_what_passed(demo: Project) -> None:
+    demo.run("test", "--learn").ok()
+    worse = {**_BASE, "cases": _CASES.replace("two=ok", "two=err").replace("one=ok", "one=bad")}
+    demo.series("demo", {"one.patch": make_patch(_BASE, worse, subject="Worse")})
+    ran = demo.run("test", "--junit", "out.xml")
+    assert (ran.code, "✗ broken  t::one  fails because of the patches" in ran.out) == (1, True)
+    assert read_junit((demo.root / "out.xml").read_bytes())["t::one"] == "failed"
+    assert not demo.checkout("demo").exists()
+
+
+def test_nothing_learnt_nothing_compared(demo: Project) -> None:
+    ran = demo.run("test", "--json")
+    assert (ran.code, ran.json["components"][0]["result"]) == (1, "not learnt")
+    assert ran.json["components"][0]["counts"] == {"passed": 3, "skipped": 1, "failed": 2}
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ("true", "the command ends well, and writes no JUnit"),
+        ("exit 7", "the command exits with 7, and writes no JUnit"),
+        ("echo '<a/>' > $PATCHKIT_JUNIT", "its root is 'a'"),
+        ("echo '<' > $PATCHKIT_JUNIT", "no XML"),
+        ("printf '<!DOCTYPE x><testsuite/>' > $PATCHKIT_JUNIT", "it has a document type"),
+    ],
+)
+def test_a_command_without_junit(project: Project, upstream: Upstream, run: str, said: str) -> None:
+    project.component("demo", upstream, upstream.commit(_BASE), {}, upstream_tests={"run": run})
+    ran = project.run("test", "--learn")
+    assert (ran.code, said in ran.err) == (5, True), ran.err
+    assert not (project.root / "manifests/demo.tests.json").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"version": 2, "components": {}}', "\0"])
+def test_a_damaged_record(demo: Project, text: str) -> None:
+    (demo.root / "manifests/demo.tests.json").write_text(text)
+    assert demo.run("test").code == 4
+
+
+def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path) -> None:
+    project.component("demo", upstream, upstream.commit(_BASE), {})
+    ran = project.run("test")
+    assert (ran.code, "no tests of upstream's are named" in ran.err) == (2, True)
+    assert project.run("bump", "demo", "--to", "main", "--test", "--json").code == 2
