@@ -26,6 +26,7 @@ _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 #: Device names that Windows reserves: a series must be checked out there, too.
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_LISTED_PART = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9._+~,=@%:-]*")
 
 
 def pick_patch(word: str, names: Sequence[str]) -> str:
@@ -64,6 +65,15 @@ def is_patch_name(text: str) -> bool:
     """Whether `text` can name a patch file in a series."""
     stem = text.removesuffix(".patch")
     return bool(PATCH_NAME.fullmatch(text)) and ".." not in stem and not _RESERVED.fullmatch(text)
+
+
+def is_listed_name(text: str) -> bool:
+    """Whether a series may list `text`: a file of any ending in its folder or below that.
+
+    Such names are other people's, as in debian/patches; the ones that we give are patch names.
+    """
+    parts = text.split("/")
+    return all(_LISTED_PART.fullmatch(part) and not _RESERVED.fullmatch(part) for part in parts)
 
 
 def short_id(pin: str) -> str:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
-from patchkit.model.names import is_patch_name
+from patchkit.model.names import is_listed_name
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _COMMENT = re.compile(r"(?:^|[ \t]+)#.*", re.DOTALL)
@@ -180,7 +180,7 @@ def _parse_line(raw: str) -> tuple[SeriesLine, Problem | None]:
     if not words:
         return SeriesLine(raw), None
     name, options = words[0], "".join(words[1:]).strip()
-    if not is_patch_name(name):
+    if not is_listed_name(name):
         return SeriesLine(raw), _name_problem(name)
     if not options:
         return SeriesLine(raw, name), None
@@ -211,14 +211,9 @@ def _repeated(lines: Sequence[SeriesLine], name: str) -> list[Problem]:
 def _name_problem(name: str) -> Problem:
     if name.startswith("\ufeff"):
         return Problem("a byte order mark", hint="save the file as UTF-8 without a BOM")
-    if "/" in name or "\\" in name:
-        return Problem(
-            f"{_shown(name)} is in a folder", hint="patches are in the folder of their series file"
-        )
-    if not name.endswith(".patch"):
-        return Problem(
-            f"{_shown(name)} does not end in .patch", hint="rename the file, for quilt and for us"
-        )
+    if name.startswith("/") or "\\" in name or ".." in name.split("/"):
+        hint = "patches are in the folder of their series file, or below it"
+        return Problem(f"{_shown(name)} leaves the folder of the series", hint=hint)
     return Problem(
         f"{_shown(name)} is no patch name",
         hint="ASCII letters, digits and . _ + -, beginning with a letter or digit",
@@ -237,7 +232,7 @@ def _options_problem(name: str, options: str) -> Problem:
 
 
 def _require_name(name: str) -> None:
-    if not is_patch_name(name):
+    if not is_listed_name(name):
         raise BadInputError(_name_problem(name))
 
 

@@ -135,7 +135,9 @@ def try_recipe(
     patches = patches_of(manifest, component, store, progress)
     wanted = path.resolve()
     beside = [
-        p for p in patches if p.path and p.path.with_name(recipe_name(p.name)).resolve() == wanted
+        p
+        for p in patches
+        if p.path and p.path.with_name(recipe_name(p.path.name)).resolve() == wanted
     ]
     before = patches[: patches.index(beside[0])] if beside else patches
     with standing(component, before, store, progress) as (stack, source):

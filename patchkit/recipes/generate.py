@@ -263,7 +263,7 @@ def check_generated(
 def _unnamed(patch: LoadedPatch) -> Iterator[Finding]:
     if patch.path is None or named_recipe(patch.file):
         return
-    recipe = patch.path.with_name(recipe_name(patch.name))
+    recipe = patch.path.with_name(recipe_name(patch.path.name))
     if recipe.is_file():
         yield Finding(
             Severity.WARNING,

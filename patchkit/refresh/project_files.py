@@ -73,11 +73,21 @@ def files_of(project: Project) -> dict[Path, bytes | None]:
     paths = {project.manifest.path, root / project.home.entry.path}
     for entry in component.patches:
         if isinstance(entry, LocalSeries):
-            paths |= {root / entry.path, *(root / entry.path).parent.glob("*.patch")}
+            series = root / entry.path
+            paths |= {series, *series.parent.glob("*.patch"), *_listed_files(series, entry.path)}
         elif isinstance(entry, LocalPatch):
             paths.add(root / entry.path)
     plain = {path for path in paths if path.is_file()}
     return {path: read_plain(path, most=LARGEST_PATCH) if path in plain else None for path in paths}
+
+
+def _listed_files(series: Path, name: str) -> list[Path]:
+    """The files that a series lists, of any ending; none where it cannot be read."""
+    try:
+        names = parse_series(series.read_bytes(), name=name).names
+    except (OSError, BadInputError):
+        return []
+    return [series.parent / each for each in names]
 
 
 def patch_names_in(folder: Path) -> frozenset[str]:

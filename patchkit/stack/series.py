@@ -70,7 +70,7 @@ class LoadedPatch(Struct, frozen=True):
         if self.path is None:
             return False
         named = named_recipe(self.file)
-        return bool(named) or self.path.with_name(recipe_name(self.name)).is_file()
+        return bool(named) or self.path.with_name(recipe_name(self.path.name)).is_file()
 
     def listed_at(self, root: Path) -> str:
         """The manifest's line, as path:line, that names a patch of another repository; else ""."""
@@ -175,11 +175,18 @@ class _Loading:
         for line in series.entries:
             where = Location(Path(entry.path), line.line)
             path = f"{folder}/{line.name}" if folder else line.name
-            yield from self._local(entry, path, where, line.strip)
+            yield from self._local(entry, path, where, line.strip, name=line.name)
 
     def _local(
-        self, entry: PatchEntry, path: str, where: Location, strip: int | None
+        self,
+        entry: PatchEntry,
+        path: str,
+        where: Location,
+        strip: int | None,
+        *,
+        name: str = "",
     ) -> Iterator[LoadedPatch]:
+        """A patch file of the project; `name` is what a series calls it."""
         file = self._manifest.root / path
         try:
             data: bytes | None = _read(file, path, where)
@@ -187,7 +194,12 @@ class _Loading:
             data = self._to_be_made(file, path, where, error)
         if data is not None:
             yield from self._parsed(
-                entry, data, name=path.rpartition("/")[2], where=path, path=file, strip=strip
+                entry,
+                data,
+                name=name or path.rpartition("/")[2],
+                where=path,
+                path=file,
+                strip=strip,
             )
 
     def _to_be_made(

@@ -63,12 +63,13 @@ def test_a_hash_inside_a_word_is_part_of_it() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"sub/a.patch", "sub/a.patch is in a folder"),
-        (b"sub\\a.patch", "is in a folder"),
-        (b"/etc/a.patch", "/etc/a.patch is in a folder"),
-        (b"../a.patch", "../a.patch is in a folder"),
-        (b"fix.diff", "fix.diff does not end in .patch"),
-        (b"-p1", "-p1 does not end in .patch"),
+        (b"sub\\a.patch", "leaves the folder of the series"),
+        (b"/etc/a.patch", "/etc/a.patch leaves the folder of the series"),
+        (b"../a.patch", "../a.patch leaves the folder of the series"),
+        (b"a/../../b.patch", "a/../../b.patch leaves the folder of the series"),
+        (b"a//b.patch", "a//b.patch is no patch name"),
+        (b"a/.git/b.patch", "a/.git/b.patch is no patch name"),
+        (b"-p1", "-p1 is no patch name"),
         (b"-a.patch", "-a.patch is no patch name"),
         (b".hidden.patch", ".hidden.patch is no patch name"),
         (b"con.patch", "con.patch is no patch name"),
@@ -92,15 +93,21 @@ def test_a_line_that_cannot_be_taken(line: bytes, message: str) -> None:
     assert problem.hint
 
 
+def test_names_of_other_peoples_series_are_taken() -> None:
+    """Debian, Yocto and kernel trees list files of any ending, in folders."""
+    names = ["upstream/5-fix.diff", "seven", "04_nothing.dpatch", "CVE-2024-1~2.patch", "a=b,c@d"]
+    assert list(parse("".join(f"{name}\n" for name in names).encode()).names) == names
+
+
 def test_every_line_is_told_in_order() -> None:
     with pytest.raises(BadInputError) as caught:
-        parse(b"a.patch\nb/c.patch\nA.patch\nd.diff\n")
+        parse(b"a.patch\n../c.patch\nA.patch\n.d\n")
     assert [problem.where for problem in caught.value.problems] == [
         "series:2",
         "series:3",
         "series:4",
     ]
-    assert "A.patch stands in line 1 already" in str(caught.value)
+    assert "A.patch is in line 1 already" in str(caught.value)
 
 
 def test_append_goes_below_everything() -> None:
@@ -128,7 +135,7 @@ def test_insert_before_the_first() -> None:
     assert parse(b"# none yet\n").insert_after(None, "a.patch").data == b"# none yet\na.patch\n"
 
 
-@pytest.mark.parametrize("name", ["first.patch", "FIRST.patch", "no name", "x.diff"])
+@pytest.mark.parametrize("name", ["first.patch", "FIRST.patch", "no name", "../x.diff"])
 def test_a_name_that_cannot_be_added(name: str) -> None:
     with pytest.raises(BadInputError):
         parse(TEXT).append(name)
