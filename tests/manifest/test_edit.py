@@ -129,7 +129,7 @@ def test_a_pin_of_another_kind_is_refused(pin: Pin) -> None:
 @pytest.mark.parametrize("component", ["second", "none"])
 def test_a_pin_that_does_not_stand_in_the_file_is_refused(component: str) -> None:
     data = b"version: 1\nextends: [stack.yaml]\ncomponents: {second: {strip: 0}}\n"
-    with pytest.raises(BadInputError, match="does not stand here"):
+    with pytest.raises(BadInputError, match="is not in this file"):
         set_pin(data, component, GitPin(NEW), file=FILE)
 
 
@@ -163,7 +163,7 @@ def test_another_series_file(quote: str) -> None:
 
 def test_a_series_that_is_not_there_cannot_be_another() -> None:
     data = (DATA / "minimal.yaml").read_bytes()
-    with pytest.raises(BadInputError, match="does not stand here"):
+    with pytest.raises(BadInputError, match="is not in this file"):
         set_series(data, "a", "patches/a/series", file=FILE)
 
 
@@ -281,5 +281,5 @@ def test_entries_of_patches_are_folded(
 
 
 def test_patches_of_another_file_are_not_folded() -> None:
-    with pytest.raises(BadInputError, match="does not stand here"):
+    with pytest.raises(BadInputError, match="is not in this file"):
         fold_patches(_REFERENCES, "c", [0], None, file=FILE)

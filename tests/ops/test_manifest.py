@@ -68,7 +68,7 @@ def test_warnings_count_with_strict(good: Project, flags: tuple[str, ...], code:
             "manifests/good.yaml:7: patches/demo/series does not exist",
         ),
         ({"patches/demo/one.patch": None}, "patches/demo/series:1: one.patch does not exist"),
-        ({"patches/demo/series": "x\n"}, "patches/demo/series:1: x does not end in .patch"),
+        ({"patches/demo/series": "x\n"}, "patches/demo/series:1: x does not exist"),
         (
             {"manifests/good.yaml": GOOD + "      - patch: patches/demo/two.patch\n"},
             "manifests/good.yaml:8: patches/demo/two.patch does not exist",
