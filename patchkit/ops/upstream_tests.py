@@ -269,7 +269,7 @@ def read_record(path: Path) -> dict[str, Learnt]:
         record = msgspec.json.decode(read_plain(path), type=_Record)
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise BadInputError(Problem(f"cannot be read: {error}", str(path), _HINT)) from error
     if record.version != _VERSION:
         raise BadInputError(Problem(f"version {record.version}", str(path), _HINT))

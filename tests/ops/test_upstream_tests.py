@@ -86,9 +86,18 @@ def test_a_command_without_junit(project: Project, upstream: Upstream, run: str,
     assert not (project.root / "manifests/demo.tests.json").exists()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"version": 2, "components": {}}', "\0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"version": 2, "components": {}}',
+        "\0",
+        '{"version": 1, "components": {"\udcff": 1}}',
+    ],
+)
 def test_a_damaged_record(demo: Project, text: str) -> None:
-    (demo.root / "manifests/demo.tests.json").write_text(text)
+    (demo.root / "manifests/demo.tests.json").write_text(text, errors="surrogateescape")
     assert demo.run("test").code == 4
 
 
