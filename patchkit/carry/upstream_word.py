@@ -20,12 +20,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.carry.carried import CarriedFile, CarryContext, Past, conflict
+from patchkit.carry.carried import CarriedFile, CarryContext, Past, accepted, conflict
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.names import short_id
 from patchkit.model.objects import TreeEntry
 from patchkit.model.outcome import FileResult, Status
 from patchkit.model.patch import FileChange, Header
+from patchkit.model.text import counted
 
 _ID = r"\b[0-9a-f]{7,40}\b"
 #: Lines of a message by which a patch says which commit of upstream it is.
@@ -78,8 +79,8 @@ def claim_of(header: Header | None) -> PatchClaim:
 class UpstreamShare(Struct, frozen=True):
     """What a commit of upstream has of a patch: by path, which lines of the patch it lacks.
 
-    `told` is the commit as "ID subject"; `added` counts the patch's added lines that are not blank,
-    `known` those of them that the commit adds, too.
+    `told` is the commit as "ID subject", `named` whether the patch names it; `added` counts the
+    patch's added lines that are not blank, `known` those of them that the commit adds, too.
     """
 
     told: str
@@ -87,6 +88,7 @@ class UpstreamShare(Struct, frozen=True):
     brought: Mapping[str, frozenset[bytes]]
     added: int
     known: int
+    named: bool = False
 
     @property
     def words(self) -> str:
@@ -175,7 +177,10 @@ def _best_share(
 ) -> UpstreamShare | None:
     """The commit that has most of the patch, of those that may be the patch's own."""
     shares = (
-        share_of(f"{short_id(commit)} {subject}", changes, past.lines_of(commit))
+        replace(
+            share_of(f"{short_id(commit)} {subject}", changes, past.lines_of(commit)),
+            named=commit.startswith(claim.commits),
+        )
         for commit, subject in past.same_change(
             claim.commits, claim.author, claim.date, claim.subject
         )
@@ -226,7 +231,7 @@ def _by_its_word(
     outcome = file.outcome
     left = share.left[change.path] or _beside_the_text(context, change, file)
     if not left:
-        return _taken(context, share, file)
+        return accepted(context, _taken(context, share, change, file))
     if outcome.status is Status.ABSORBED:
         return replace(file, outcome=replace(outcome, absorbed_by=share.told))
     doubled = _doubled(context, share, change, file) if file.carried else ()
@@ -258,20 +263,41 @@ def _beside_the_text(
     return ()
 
 
-def _taken(context: CarryContext, share: UpstreamShare, file: CarriedFile) -> CarriedFile:
-    """The file as upstream has it, whatever it made of the change since."""
+def _taken(
+    context: CarryContext, share: UpstreamShare, change: FileChange, file: CarriedFile
+) -> CarriedFile:
+    """The file as upstream has it, whatever it made of the change since.
+
+    Flagged if upstream's file lacks lines of the change now and the patch does not name the commit:
+    upstream may have gone on from it, or have taken it back in part.
+    """
     entry: TreeEntry | None = context.here.entry(file.path)
+    gone = () if share.named else _gone(context, change, entry)
+    reasons = [f"upstream made this very change ({share.told})"]
+    if gone:
+        reasons.append(f"upstream's file lacks {counted(len(gone), 'line')} of it now")
     outcome = replace(
         file.outcome,
         status=Status.ABSORBED,
         clashes=(),
         confidence=1.0,
-        reasons=(f"upstream made this very change ({share.told})",),
-        review=False,
+        reasons=tuple(reasons),
+        review=bool(gone),
         absorbed_by=share.told,
         carried_to=file.path if file.path != file.outcome.path else "",
     )
     return CarriedFile(outcome, file.path, entry)
+
+
+def _gone(context: CarryContext, change: FileChange, here: TreeEntry | None) -> tuple[bytes, ...]:
+    """Telling lines that the change adds, and upstream's file does not have."""
+    added = [line[1:] for line in _hunk_lines(change) if line[:1] == b"+"]
+    telling = [line for line in added if _TELLING.search(line)]
+    if here is None or here.mode & 0o170000 != 0o100000:
+        return tuple(telling)
+    there = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
+    there.subtract(map(_bare, telling))
+    return tuple(line for line in telling if there[_bare(line)] < 0)
 
 
 def _doubled(

@@ -51,6 +51,10 @@ def _taken(upstream: Upstream, message: str = "Check the length", author: str = 
     return upstream.commit({"f": TAKEN}, message, author=author)
 
 
+def _tip(upstream: Upstream) -> str:
+    return str(upstream.resolve("refs/heads/main"))
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -83,8 +87,12 @@ def test_a_change_of_the_same_subject_is_absorbed(
     upstream: Upstream, old: str, subject: str
 ) -> None:
     _taken(upstream)
+    assert not _carry(upstream, old, _tip(upstream), _patch(subject=subject)).review
     new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
-    assert _carry(upstream, old, new, _patch(subject=subject)).status is Status.ABSORBED
+    outcome = _carry(upstream, old, new, _patch(subject=subject))
+    assert outcome.status is Status.ABSORBED
+    assert outcome.review  # nothing but the subject says so, and lines of it are gone
+    assert "lacks" in outcome.files[0].reasons[1]
 
 
 def test_a_change_of_the_same_author_and_date_is_absorbed(upstream: Upstream, old: str) -> None:
