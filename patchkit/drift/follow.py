@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from patchkit.carry.carried import NoPast
 from patchkit.gitcmd.first_parent import (
     Entries,
     Landing,
@@ -97,8 +98,12 @@ def follow(
     return Route(history.repository, line, start, follower.steps(), follower.homes(), folders)
 
 
-class RoutePast(Struct):
-    """What a route knows of upstream's past, as the carry engine asks for it, for one state."""
+class RoutePast(Struct, NoPast):
+    """What a route knows of upstream's past, as the carry engine asks for it, for one state.
+
+    It knows renames; the rest is for reasons, which a forecast does not show, and for files that
+    are not followed (what was split counts as gone). Trials of whole patches ask all of it.
+    """
 
     route: Route
     state: Mapping[str, TreeEntry | None]
@@ -135,36 +140,6 @@ class RoutePast(Struct):
             return None
         home, count = homes.most_common(1)[0]
         return home if count > sum(homes.values()) * _MOST else None
-
-    def deleted_by(self, path: str) -> str:
-        """See `carry.Past`: nobody reads the reasons of a forecast."""
-        return ""
-
-    def removed_by(self, path: str, line: bytes) -> str:
-        """See `carry.Past`."""
-        return ""
-
-    def written_by(self, commit: str, like: str) -> tuple[str, ...]:
-        """See `carry.Past`: files that nobody watches, so what was split counts as gone."""
-        return ()
-
-    def brought_by(self, path: str, line: bytes) -> str:
-        """See `carry.Past`."""
-        return ""
-
-    def changed_by(self, path: str) -> tuple[str, ...]:
-        """See `carry.Past`."""
-        return ()
-
-    def same_change(
-        self, named: tuple[str, ...], author: str, date: str, subject: str
-    ) -> tuple[tuple[str, str], ...]:
-        """See `carry.Past`: trials of whole patches ask it."""
-        return ()
-
-    def lines_of(self, commit: str) -> Mapping[str, Sequence[bytes]]:
-        """See `carry.Past`."""
-        return {}
 
 
 class _Follower(Struct):
