@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
@@ -21,11 +20,19 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from patchkit.disk.files import LARGEST_PATCH, read_plain, replace_file
-from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
+from patchkit.errors import (
+    BadInputError,
+    ExitCode,
+    PatchkitError,
+    Problem,
+    SurroundingsError,
+    UsageError,
+)
 from patchkit.machine.user_command import run_command
 from patchkit.manifest.values import Component, Manifest, UpstreamTests
 from patchkit.model.progress import Progress
 from patchkit.ops.bisect import FRESH, own_checkout, stand
+from patchkit.ops.refresh_report import TestedComponent, TestReport, TestsResult
 from patchkit.ops.stacks import BuiltStack, built_stack, require_clean
 from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
@@ -38,53 +45,6 @@ VARIABLE = "PATCHKIT_JUNIT"
 #: From best to worst.
 _OUTCOMES = ("passed", "skipped", "failed")
 _HINT = "it is written by: patchkit test --learn"
-
-
-class TestsResult(str, Enum):
-    """What became of a component's tests."""
-
-    LEARNT = "learnt"
-    PASSED = "passed"  # whatever passed when it was learnt does so still
-    BROKEN = "broken"
-    NOT_LEARNT = "not learnt"  # run, with nothing to compare
-
-
-class TestedComponent(Struct, frozen=True):
-    """What a component's tests came to.
-
-    `counts` are of the run with patches: outcome -> how many. `broken` passed when they were learnt
-    and do not any more, `missing` of them are not run at all now; `broken_by_upstream` fail without
-    the patches, too. `mended` did not pass when they were learnt. `only_patched` are, of `--learn`,
-    those that fail with the patches and pass without.
-    """
-
-    name: str
-    result: TestsResult
-    base: str
-    counts: Mapping[str, int]
-    broken: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    broken_by_upstream: tuple[str, ...] = ()
-    mended: tuple[str, ...] = ()
-    only_patched: tuple[str, ...] = ()
-
-
-class TestReport(Struct, frozen=True):
-    """What the components' tests came to; `record` is the file of what was learnt."""
-
-    manifest: str
-    record: Path
-    components: tuple[TestedComponent, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """A finding where a test broke that passed, or where nothing was learnt and one fails."""
-        bad = any(
-            each.result is TestsResult.BROKEN
-            or (each.result is TestsResult.NOT_LEARNT and each.counts.get("failed"))
-            for each in self.components
-        )
-        return ExitCode.FINDING if bad else ExitCode.OK
 
 
 class Learnt(Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,34 +82,48 @@ def run_upstream_tests(
     """Run the tests of the components that have some, with their patches.
 
     With `learn` without them, too, and both are written to the record. Else a test that broke is
-    run without the patches, to see whose fault it is. On disk: checkouts in the workspace's own
-    folder; with `junit` what the last command wrote. UsageError where no component has tests,
-    SurroundingsError where a command writes no JUnit file.
+    run without the patches, to see whose fault it is. A component whose command writes no JUnit
+    file, or whose stack cannot be built, is FAILED; the others go on. On disk: checkouts in the
+    workspace's own folder; with `junit` what the commands wrote, as one file. UsageError where no
+    component has tests.
     """
-    chosen = [each for each in components if each.upstream_tests is not None]
-    if not chosen:
-        hint = "say how to run them under `upstream_tests:` of a component"
-        raise UsageError(f"{manifest.path.name}: no tests of upstream's are named", hint=hint)
+    require_tests(manifest, components)
     path = manifest.path.with_name(f"{manifest.name}.tests.json")
     record = read_record(path)
-    rows = []
-    for component in chosen:
-        run = _Run(manifest, component, tools, junit)
-        row, learnt = run.all(record.get(component.name), learn=learn)
+    rows, written = list[TestedComponent](), dict[str, bytes]()
+    for component in components:
+        if component.upstream_tests is None:
+            continue
+        run = _Run(manifest, component, tools, written)
+        try:
+            row, learnt = run.all(record.get(component.name), learn=learn)
+        except (BadInputError, SurroundingsError) as error:
+            rows.append(_failed(component.name, error))
+            continue
         rows.append(row)
         if learn:
             record[component.name] = learnt
-    if learn:
+    if any(each.result is TestsResult.LEARNT for each in rows):
         data = to_builtins(_Record(_VERSION, dict(sorted(record.items()))))
         replace_file(path, json.dumps(data, indent=1, sort_keys=True).encode() + b"\n")
+    if junit is not None and written:
+        replace_file(junit, merged_junit(written), named=True)
     return TestReport(manifest.name, path, tuple(rows))
+
+
+def require_tests(manifest: Manifest, components: Sequence[Component]) -> None:
+    """UsageError where none of the components has tests of upstream's."""
+    if all(each.upstream_tests is None for each in components):
+        hint = "say how to run them under `upstream_tests:` of a component"
+        raise UsageError(f"{manifest.path.name}: no tests of upstream's are named", hint=hint)
 
 
 class _Run(Struct, frozen=True):
     manifest: Manifest
     component: Component
     tools: TestTools
-    junit: Path | None
+    #: Component -> the JUnit file of its patched run; filled.
+    written: dict[str, bytes]
 
     def all(self, learnt: Learnt | None, *, learn: bool) -> tuple[TestedComponent, Learnt]:
         tools, name = self.tools, self.component.name
@@ -195,9 +169,15 @@ class _Run(Struct, frozen=True):
                 hint = f'let it write to ${VARIABLE}: pytest --junitxml="${VARIABLE}"'
                 where = str(tests.where)
                 raise SurroundingsError(Problem(f"the command {why}", where, hint)) from error
-        if patched and self.junit is not None:
-            replace_file(self.junit, data, named=True)
+        if patched:
+            self.written[name] = data
         return outcomes
+
+
+def _failed(name: str, error: PatchkitError) -> TestedComponent:
+    return TestedComponent(
+        name, TestsResult.FAILED, "", {}, exit_code=error.exit_code, problems=error.problems
+    )
 
 
 def _learnt(name: str, now: Learnt) -> TestedComponent:
@@ -211,8 +191,10 @@ def _learnt(name: str, now: Learnt) -> TestedComponent:
 
 
 def _compared(name: str, now: Learnt, learnt: Learnt | None) -> TestedComponent:
+    counts = _counts(now.patched)
     if learnt is None:
-        return TestedComponent(name, TestsResult.NOT_LEARNT, now.base, _counts(now.patched))
+        code = ExitCode.FINDING if counts.get("failed") else ExitCode.OK
+        return TestedComponent(name, TestsResult.NOT_LEARNT, now.base, counts, exit_code=code)
     broken = _broken(learnt, now.patched)
     mended = (
         t for t, o in now.patched.items() if o == "passed" and learnt.patched.get(t) == "failed"
@@ -221,7 +203,8 @@ def _compared(name: str, now: Learnt, learnt: Learnt | None) -> TestedComponent:
         name,
         TestsResult.BROKEN if broken else TestsResult.PASSED,
         now.base,
-        _counts(now.patched),
+        counts,
+        exit_code=ExitCode.FINDING if broken else ExitCode.OK,
         broken=broken,
         missing=tuple(each for each in broken if each not in now.patched),
         broken_by_upstream=tuple(each for each in broken if now.unpatched.get(each) != "passed"),
@@ -238,6 +221,23 @@ def _broken(learnt: Learnt, now: Mapping[str, str]) -> tuple[str, ...]:
 def _counts(outcomes: Mapping[str, str]) -> dict[str, int]:
     found = list(outcomes.values())
     return {each: found.count(each) for each in _OUTCOMES if each in found}
+
+
+def merged_junit(files: Mapping[str, bytes]) -> bytes:
+    """One JUnit file of several: component -> file. The only one stays as it is.
+
+    Suites are named after component and suite; of the cases nothing changes.
+    """
+    if len(files) == 1:
+        return next(iter(files.values()))
+    merged = ElementTree.Element("testsuites")
+    for component, data in files.items():
+        root = ElementTree.fromstring(data)
+        for suite in [root] if root.tag == "testsuite" else root.findall("testsuite"):
+            suite.set("name", ": ".join(filter(None, (component, suite.get("name")))))
+            merged.append(suite)
+    text: bytes = ElementTree.tostring(merged, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def read_junit(data: bytes) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -105,4 +106,39 @@ def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path)
     project.component("demo", upstream, upstream.commit(_BASE), {})
     ran = project.run("test")
     assert (ran.code, "no tests of upstream's are named" in ran.err) == (2, True)
+    pin = (project.root / "manifests/demo.yaml").read_text()
+    upstream.commit({"cases": "one=ok\n"}, "Move")
     assert project.run("bump", "demo", "--to", "main", "--test", "--json").code == 2
+    assert (project.root / "manifests/demo.yaml").read_text() == pin
+
+
+def test_a_bump_and_its_tests_are_one_document(demo: Project, upstream: Upstream) -> None:
+    demo.run("test", "--learn").ok()
+    upstream.commit({"cases": "one=bad\n" + _CASES.partition("\n")[2]}, "Break one")
+    ran = demo.run("bump", "demo", "--to", "main", "--test", "--json")
+    assert (ran.code, ran.json["schema"]) == (1, "patchkit/bump/2"), ran.err
+    assert ran.json["components"][0]["result"] == "carried"
+    (row,) = ran.json["tests"]["components"]
+    assert (row["result"], row["broken"], row["broken_by_upstream"]) == (
+        "broken",
+        ["t::one"],
+        ["t::one"],
+    )
+    again = demo.run("bump", "demo", "--to", "main", "--test", "--json")
+    assert (again.code, again.json["tests"]) == (0, None)
+
+
+def test_several_components_write_one_junit(demo: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"cases": "seven=ok\n"}, "Another")
+    demo.component("other", upstream, pin, {}, upstream_tests={"run": "python3 run.py"})
+    demo.component("worse", upstream, pin, {}, upstream_tests={"run": "exit 3"})
+    ran = demo.run("test", "--learn", "--junit", "out.xml", "--json")
+    rows = {each["name"]: each for each in ran.json["components"]}
+    assert (ran.code, rows["worse"]["result"]) == (5, "failed")
+    assert "exits with 3, and writes no JUnit" in rows["worse"]["problems"][0]["what"]
+    learnt = json.loads((demo.root / "manifests/demo.tests.json").read_text())["components"]
+    assert sorted(learnt) == ["demo", "other"]
+    root = ElementTree.parse(demo.root / "out.xml").getroot()
+    assert [each.get("name") for each in root] == ["demo", "other"]
+    cases = {**learnt["demo"]["patched"], **learnt["other"]["patched"]}
+    assert read_junit((demo.root / "out.xml").read_bytes()) == cases

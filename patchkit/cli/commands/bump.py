@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from patchkit.manifest.values import Component
-    from patchkit.ops.refresh_report import BumpReport
+    from patchkit.ops.refresh_report import BumpReport, TestReport
 
 
 class ReviewForm(str, Enum):
@@ -135,18 +135,21 @@ def bump(
     """
     import time
 
+    from msgspec.structs import replace
+
+    from patchkit.cli.commands.test import render_tests
     from patchkit.cli.refresh_output import render_bump
     from patchkit.ops.bump import bump_components
     from patchkit.ops.refresh_input import RefreshOptions
 
     writing = Reviewing(session, review, review_form, summary)
-    if test and session.terminal.json:
-        from patchkit.errors import UsageError
-
-        raise UsageError("--json and --test both want the standard output")
     if not (to or every) and (review or summary):
         return writing.write(_last(session)).exit_code
     picked = _picked(session, every=every)
+    if test:
+        from patchkit.ops.upstream_tests import require_tests
+
+        require_tests(session.manifest, picked)
     wanted = _wanted(to, several=every or len(picked) > 1)
     with session.progress() as progress:
         report = bump_components(
@@ -161,12 +164,18 @@ def bump(
             progress=progress,
         )
     writing.write(report)
-    if writing.printed:
-        return report.exit_code
-    code = session.report("bump", report, render_bump(diff=diff))
-    if not test or dry_run or code is not ExitCode.OK:
-        return code
-    return _tested(session, [each.name for each in report.components if each.moved])
+    tested = test and not dry_run and report.exit_code is ExitCode.OK
+    if tested and session.terminal.json:  # one document, once all is known
+        report = replace(report, tests=_tested(session, report))
+        tested = False
+    if not writing.printed:
+        session.report("bump", report, render_bump(diff=diff))
+    if tested and (tests := _tested(session, report)) is not None:
+        # people see what was moved before tests that may take an hour
+        if not writing.printed:
+            session.report("test", tests, render_tests)
+        report = replace(report, tests=tests)
+    return report.exit_code
 
 
 class Reviewing:
@@ -236,19 +245,22 @@ def _last(session: Session) -> BumpReport:
     return last_bump(session.manifest, [each.name for each in rows], session.workspace)
 
 
-def _tested(session: Session, names: Sequence[str]) -> ExitCode:
-    """Run the tests of components whose pins were moved just now."""
-    from patchkit.cli.commands.test import render_tests, run_tests
+def _tested(session: Session, report: BumpReport) -> TestReport | None:
+    """Run the tests of components whose pins were moved just now; None where they have none."""
+    from patchkit.cli.commands.test import run_tests
 
     moved = Session(
         manifest=str(session.manifest.path),
-        component=list(names),
+        component=[each.name for each in report.components if each.moved],
         workspace=session.workspace,
         cache=session.store.cache,
         offline=session.store.offline,
         quiet=session.terminal.quiet,
+        json=session.terminal.json,
     )
-    return moved.report("test", run_tests(moved), render_tests) if names else ExitCode.OK
+    if not moved.names or all(each.upstream_tests is None for each in moved.components):
+        return None
+    return run_tests(moved)
 
 
 def _picked(session: Session, *, every: bool) -> Sequence[Component]:

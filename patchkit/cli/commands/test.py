@@ -13,7 +13,7 @@ from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from patchkit.ops.upstream_tests import TestedComponent, TestReport
+    from patchkit.ops.refresh_report import TestedComponent, TestReport
 
 
 @command(
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         ExitCode.BAD_INPUT: "the manifest, a series, a patch or the record cannot be read",
         ExitCode.ENVIRONMENT: "a command writes no JUnit file, or a fetch failed",
     },
-    result="patchkit.ops.upstream_tests:TestReport",
+    result="patchkit.ops.refresh_report:TestReport",
 )
 def test(
     session: Session,
@@ -40,7 +40,9 @@ def test(
     ] = False,
     junit: Annotated[
         Path | None,
-        OptionSpec("--junit", metavar="FILE", help="Keep the JUnit file of the patched run."),
+        OptionSpec(
+            "--junit", metavar="FILE", help="Keep the JUnit files of the patched runs, as one."
+        ),
     ] = None,
 ) -> ExitCode:
     """Run upstream's own tests on the patched components.
@@ -75,9 +77,12 @@ def render_tests(terminal: Terminal, report: TestReport) -> None:
     """What the tests came to."""
     for each in report.components:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in each.counts.items())
+        none = "no result" if each.problems else "no tests"
         name = Painted(each.name, Paint.STRONG)
-        terminal.product([word(each.result), "  ", name, f"  {counts or 'no tests'}"])
+        terminal.product([word(each.result), "  ", name, f"  {counts or none}"])
         terminal.table(list(_rows(each)), indent=2)
+        for problem in each.problems:
+            terminal.problem(problem)
     if any(each.result.value == "learnt" for each in report.components):
         terminal.say(f"wrote {near(report.record)}")
     if any(each.result.value == "not learnt" for each in report.components):
