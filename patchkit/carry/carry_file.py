@@ -285,13 +285,13 @@ def _stands_elsewhere(it: FileSides, merge: FileMerge) -> CarriedFile | None:
 def _with_text(it: FileSides, merge: FileMerge, outcome: FileResult, data: bytes) -> CarriedFile:
     blob = make_object("blob", data, it.entries[1].oid)
     entry = TreeEntry(it.mode or 0, blob.oid)
-    marked = conflict_text(merge, it.context.labels)
+    marked = conflict_text(merge.three, it.context.labels)
     return CarriedFile(outcome, it.target, entry, blob, it.leaves, marked)
 
 
 def _in_conflict(it: FileSides, merge: FileMerge) -> CarriedFile:
     reasons = merge_reasons(merge, it.context.past, it.place)
-    marked = conflict_text(merge, it.context.labels)
+    marked = conflict_text(merge.three, it.context.labels)
     return replace(conflict(it.exact, it.place, *reasons), marked=marked)
 
 
@@ -490,7 +490,7 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         return None
     reason = f"upstream moved the code to {', '.join(moved.files)} ({'; '.join(commits)})"
     carried = _carried_on(it, moved, rest, reason)
-    marked = conflict_text(merge, context.labels)
+    marked = conflict_text(merge.three, context.labels)
     return replace(carried, marked=marked, split_off=tuple(_made(homes, moved.files)))
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from patchkit.model.merging.merge import FileMerge
-from patchkit.model.merging.regions import Region
+from patchkit.model.merging.regions import Region, ThreeWay
 
 # A marker, with or without what it was called; `=======` alone may be anybody's.
 _LABELLED = re.compile(rb"(?:<{7}|\|{7}|>{7})(?: |$)")
@@ -23,16 +22,16 @@ class Labels(Struct, frozen=True):
     patch: str = "patch"
 
 
-def conflict_text(merge: FileMerge, labels: Labels | None = None) -> bytes:
+def conflict_text(three: ThreeWay, labels: Labels | None = None) -> bytes:
     """The file with git's diff3 markers where it conflicts; everything else is merged.
 
     Every place where git's three-way merge gives up is marked, whatever our rules would put there:
     a person who has to look at the file sees all of them alike.
     """
     named = labels or Labels()
-    settled = [(region, region.settled) for region in merge.three.regions]
+    settled = [(region, region.settled) for region in three.regions]
     texts = [_marked(region, named) if text is None else text for region, text in settled]
-    return merge.three.assemble(texts)
+    return three.assemble(texts)
 
 
 def _marked(region: Region, labels: Labels) -> tuple[bytes, ...]:

@@ -15,7 +15,7 @@ def sides(
     three = base, base.replace(*upstream), base.replace(*patch)
     merge = merge_file("a.rst", *three)
     assert merge is not None
-    return conflict_text(merge), three
+    return conflict_text(merge.three), three
 
 
 def test_a_heading_is_no_marker() -> None:

@@ -260,7 +260,7 @@ def test_the_same_words_changed_differently() -> None:
     line = "strict=True"
     merged = merge(swapped(line, "strict=None"), swapped(line, "strict=False"))
     assert merged.data is None
-    text = conflict_text(merged, Labels("theirs", "old", "ours")).decode()
+    text = conflict_text(merged.three, Labels("theirs", "old", "ours")).decode()
     assert text.count("<<<<<<< theirs\n") == text.count("||||||| old\n") == 1
     assert "strict=None)\n||||||| old" in text
     assert ">>>>>>> ours\n" in text
@@ -373,7 +373,7 @@ def test_the_last_line_s_end_is_a_question_of_its_own(newline: str) -> None:
 
 def test_markers_stand_on_lines_of_their_own() -> None:
     merged = merge("a\nu\nu", "a\np\np", "a\nb\nb", "x.txt")
-    assert conflict_text(merged).decode() == (
+    assert conflict_text(merged.three).decode() == (
         "a\n<<<<<<< upstream\nu\nu\n||||||| base\nb\nb\n=======\np\np\n>>>>>>> patch\n"
     )
 
