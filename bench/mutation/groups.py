@@ -16,7 +16,7 @@ class Group:
 
 
 _PLACING = ("hunks", "apply_changes", "tree")
-_READING = ("diff_parse", "diff_header", "mail", "mailinfo", "header", "header_edit", "names")
+_READING = ("diff_parse", "diff_header", "mail", "mailinfo", "header", "names")
 
 
 def _model(*names: str) -> tuple[str, ...]:

@@ -13,10 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
+    LIKELY,
     REGULAR,
+    SURE,
     TYPE,
     CarriedFile,
     CarryContext,
+    Confidence,
     FileSides,
     Past,
     PatchSide,
@@ -24,6 +27,7 @@ from patchkit.carry.carried import (
     UpstreamSide,
     accepted,
     blob_of,
+    confidence_of,
     conflict,
     judged,
     placed_well,
@@ -32,11 +36,9 @@ from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.hunks import place_hunks
 from patchkit.model.line_diff import diff_lines
-from patchkit.model.merging.confidence import LIKELY, SURE, Confidence, confidence_of
-from patchkit.model.merging.markers import conflict_text
 from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.moved import MovedMerge, merge_moved, merge_split
-from patchkit.model.merging.regions import Doubt, Region, Rule
+from patchkit.model.merging.regions import Doubt, Region, Rule, conflict_text
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileResult, Status
 from patchkit.model.patch import FileChange, Kind

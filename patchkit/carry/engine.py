@@ -22,7 +22,7 @@ from patchkit.carry.carry_file import carry_file
 from patchkit.carry.cascade import Names, ResolvedStack, edited, waiting
 from patchkit.carry.upstream_word import with_upstreams_word
 from patchkit.model.apply_changes import Applied, Blobs, apply_changes
-from patchkit.model.merging.markers import Labels
+from patchkit.model.merging.regions import Labels
 from patchkit.model.names import short_id
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange

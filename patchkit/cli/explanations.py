@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from patchkit.cli.terminal import Line, Paint, Painted, Terminal, cut
-from patchkit.explain.advice import (
+from patchkit.explain.explanation import (
+    Cause,
     edited_files,
     file_words,
     hunk_words,
@@ -17,7 +18,6 @@ from patchkit.explain.advice import (
     place_words,
     renamed_words,
 )
-from patchkit.explain.explanation import Cause
 from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
 from patchkit.model.text import counted, shown

@@ -22,14 +22,13 @@ from patchkit.carry.carry_file import carry_file
 from patchkit.carry.cascade import Names, paths_of, supposed, waits
 from patchkit.carry.engine import is_contained, joined, names_a_path_twice
 from patchkit.drift.drift_report import FileVerdict, PatchForecast
-from patchkit.drift.follow import Route, RoutePast
+from patchkit.drift.follow import Route, RoutePast, ScopeWatch
 from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import ChangeResult, ExactVerdict, HunkFault, State, few_tree, judge
-from patchkit.drift.recipe_scope import ScopeWatch
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.model.apply_changes import Blobs, apply_changes
-from patchkit.model.merging.markers import Labels
+from patchkit.model.merging.regions import Labels
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,

@@ -27,8 +27,6 @@ from patchkit.drift.drift_report import Landed, MovedTarget, Suspicion
 from patchkit.gitcmd.first_parent import Landing, landings
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.overrides.calls import Replacements
-from patchkit.guards.overrides.definitions import Definition, definition_of, signature_of
 from patchkit.guards.overrides.override_review import (
     OverrideTarget,
     TargetVerdict,
@@ -36,6 +34,12 @@ from patchkit.guards.overrides.override_review import (
     as_it_was,
     resolver_of,
     survey,
+)
+from patchkit.guards.overrides.replacements import (
+    Definition,
+    Replacements,
+    definition_of,
+    signature_of,
 )
 from patchkit.guards.residual_sites import Fingerprint, fingerprint, scan_files
 from patchkit.manifest.values import Overrides

@@ -13,11 +13,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.drift.drift_report import PatchForecast
-from patchkit.drift.follow import Route, follow
+from patchkit.drift.follow import Route, ScopeWatch, follow
 from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
 from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import HunkFault, State
-from patchkit.drift.recipe_scope import ScopeWatch
 from patchkit.gitcmd.first_parent import Commit, Landing, entries_at, landings_inside
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status

@@ -1,15 +1,23 @@
-"""Why a patch does not fit, as values: what `explain_stack` finds, what reports print."""
+"""Why a patch does not fit, as values: what `explain_stack` finds, what reports print; and, in
+words, what to do next.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from enum import Enum
+from shlex import quote
 from typing import ClassVar
 
 from msgspec import Struct
 
+from patchkit.manifest.values import Component, LocalSeries, Manifest, PinnedPatch
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.similarity import SimilarLines
+from patchkit.model.text import counted
+from patchkit.stack.series import LoadedPatch
 
 
 class Cause(str, Enum):
@@ -168,3 +176,251 @@ class PatchExplanation(Struct, frozen=True):
     def hunks(self) -> tuple[HunkExplanation, ...]:
         """Every hunk without a place."""
         return tuple(hunk for file in self.files for hunk in file.hunks)
+
+
+# What to do next about a patch that does not apply, in commands that can be typed as they are.
+
+
+# So many lines somebody corrects by hand without losing the thread.
+_FEW = 6
+
+
+def next_steps(
+    explanation: PatchExplanation,
+    patch: LoadedPatch,
+    manifest: Manifest,
+    component: Component,
+    *,
+    repinned: bool = False,
+) -> tuple[str, ...]:
+    """What to do, the best first; each of one line or several, commands on lines of their own.
+
+    `repinned`: the pin was moved, and the lock knows the base that the patches are for.
+    """
+    if explanation.contained:
+        entry = _entry(patch, manifest)
+        return (f"drop it, the upstream has the whole change: delete {entry}",)
+    ends = list(_line_ends(explanation, patch))
+    ways = ends or [
+        *(_carried(patch, manifest, component) if repinned else ()),
+        *_renamed(explanation, patch, manifest),
+        *_contained_hunks(explanation),
+        *_moved(explanation, patch),
+        *_context(explanation, patch),
+        *_other_base(explanation, patch, component),
+        *_by_hand(patch, manifest, component),
+    ]
+    if not ways:
+        ways.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
+    check = f"patchkit check {manifest.options(component.name)}"
+    return (ways[0], *(f"or {way}" for way in ways[1:]), f"then see whether it fits:\n  {check}")
+
+
+def _carried(patch: LoadedPatch, manifest: Manifest, component: Component) -> Iterator[str]:
+    if not isinstance(patch.origin, PinnedPatch):
+        yield (
+            "carry the patches to the new pin:\n"
+            f"  patchkit refresh {manifest.options(component.name)}"
+        )
+
+
+def _line_ends(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
+    """The patch with the ends that the files' lines have, where nothing else is wrong with it."""
+    hunks = explanation.hunks
+    if isinstance(patch.origin, PinnedPatch) or not hunks:
+        return
+    if not all(hunk.cause is Cause.LINE_ENDS for hunk in hunks):
+        return
+    pairs = [each for hunk in hunks for each in hunk.mismatches]
+    if all(line.endswith(b"\r\n") for each in pairs for line in each.expected):
+        what, script = "LF, as its files have", r"s/\r$//"
+    elif all(line.endswith(b"\r\n") for each in pairs for line in each.found):
+        what, script = "CRLF, as its files have", r"/^@@/,/^diff /{/^-- $/!{/^[ +-]/s/$/\r/}}"
+    else:
+        return
+    yield f"end its lines in {what}:\n  sed -i '{script}' {quote(patch.where)}"
+
+
+def _contained_hunks(explanation: PatchExplanation) -> Iterator[str]:
+    there = [hunk for hunk in explanation.hunks if hunk.cause is Cause.CONTAINED]
+    if there:
+        lines = ", ".join(str(hunk.line) for hunk in there)
+        many = "s" if len(there) > 1 else ""
+        yield f"take out the hunk{many} at line{many} {lines} of the patch: made already"
+
+
+def _moved(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
+    """Another path in the patch, where all that it needs is in one other file."""
+    if isinstance(patch.origin, PinnedPatch) or patch.strip != 1 or patch.subdirectory:
+        return
+    for file in explanation.files:
+        if file.moves and all(hunk.place and not hunk.mismatches for hunk in file.hunks):
+            old, new = re.escape(file.path).replace("#", r"\#"), file.moves[0].path
+            heads = r"/^(diff|---|\+\+\+) /"
+            yield (
+                f"write {new} for {file.path} in it:\n"
+                f"  sed -i -E '{heads}s#\\b{old}\\b#{new}#g' {quote(patch.where)}"
+            )
+
+
+def _context(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
+    """Its own lines as they should be, where few are others and each has its counterpart."""
+    mismatches = [each for hunk in explanation.hunks for each in hunk.mismatches]
+    found = all(hunk.cause is Cause.CHANGED for hunk in explanation.hunks)
+    paired = all(len(each.expected) == len(each.found) for each in mismatches)
+    lines = [line for each in mismatches for line in each.expected_lines]
+    if isinstance(patch.origin, PinnedPatch) or not (found and paired and 0 < len(lines) <= _FEW):
+        return
+    which = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
+    yield (
+        f"if the change is still right there, correct {which} of the patch:\n"
+        "  replace them with the lines found, after the first column"
+    )
+
+
+def _renamed(
+    explanation: PatchExplanation, patch: LoadedPatch, manifest: Manifest
+) -> Iterator[str]:
+    if explanation.edit is not None:
+        edit = explanation.edit
+        yield (
+            f"take {patch.name} as it was before that, in {_entry(patch, manifest)}:\n"
+            f"  commit: {edit.fits_at}\n"
+            f"  sha256: {edit.fits_sha256}"
+        )
+        return
+    if explanation.renamed and isinstance(patch.origin, PinnedPatch):
+        yield (
+            f"take {patch.origin.path.rpartition('/')[2]} at a commit from before the renaming:\n"
+            f"  `commit` and `sha256` of {_entry(patch, manifest)}"
+        )
+        return
+    for name in explanation.renamed:
+        old, new = re.escape(name.expected).replace("/", r"\/"), name.found.replace("/", r"\/")
+        yield (
+            f"write {name.found} for {name.expected} in the lines that it expects:\n"
+            f"  sed -i '/^[ -]/s/\\b{old}\\b/{new}/g' {quote(patch.where)}"
+        )
+
+
+def _other_base(
+    explanation: PatchExplanation, patch: LoadedPatch, component: Component
+) -> Iterator[str]:
+    origin = explanation.origin
+    if origin.made_by:
+        yield f"list before it what makes files that it expects: {' or '.join(origin.made_by)}"
+    elif origin.alone:
+        yield (
+            f"it was made for {component.name}'s pin without the patches before it:\n"
+            "  leave out what they do already, or list it before them"
+        )
+    elif origin.commit is not None and origin.commit_matches == origin.known:
+        yield (
+            f"pin {component.name} to the commit for which it was made,\n"
+            f"  {origin.commit},\n"
+            f"or take a version of {patch.name} that was made for this pin"
+        )
+
+
+def _by_hand(patch: LoadedPatch, manifest: Manifest, component: Component) -> Iterator[str]:
+    if isinstance(patch.origin, PinnedPatch):
+        return
+    checkout = f"workspace/{component.checkout or component.name}"
+    yield (
+        f"carry it over by hand: put # before {_entry(patch, manifest)}\n"
+        "(and before those of patches that build on it), then\n"
+        f"  patchkit apply {manifest.options(component.name)} --update-lock\n"
+        f"  git -C {quote(checkout)} apply --reject $PWD/{quote(patch.where)}\n"
+        "  (edit: what does not fit is in *.rej files; git add new files)\n"
+        f"  patchkit new NAME {manifest.options(component.name)}"
+    )
+
+
+def _entry(patch: LoadedPatch, manifest: Manifest) -> str:
+    """Where the patch is listed."""
+    if isinstance(patch.origin, LocalSeries):
+        return f"its line in {patch.origin.path}"
+    return f"its entry at {patch.origin.where.below(manifest.root)}"
+
+
+# What an explanation says of a hunk or a file, in words that every report shares.
+
+
+_REASONS = {
+    Reason.MISSING: "is not in the tree",
+    Reason.EXISTS: "is in the tree already",
+    Reason.MODE: "is of another type",
+    Reason.BINARY: "a binary change that does not fit",
+    Reason.UNSAFE: "must not be written",
+    Reason.CONTEXT: "does not contain what the patch expects",
+}
+
+
+def file_words(file: FileExplanation) -> str:
+    """Why a file change does not fit, to be read after the file's path."""
+    if file.reason is not Reason.CONTEXT or not file.hunks:
+        return f"{file.detail or _REASONS[file.reason]} (line {file.line} of the patch)"
+    hunks = "hunk" if file.hunks_total == 1 else "hunks"
+    return f"{len(file.hunks)} of {file.hunks_total} {hunks} failed"
+
+
+def hunk_words(hunk: HunkExplanation, file: FileExplanation) -> str:
+    """Why a hunk failed."""
+    place = place_words(hunk, file)
+    return {
+        Cause.CONTAINED: "the file has this change already",
+        Cause.LINE_ENDS: f"the same lines {place}, with other line ends (CRLF or LF)",
+        Cause.WHITESPACE: f"the same lines {place} except for whitespace",
+        Cause.REWORDED: f"{place}, with other names",
+        Cause.CHANGED: f"closest match {place}{_alike(hunk)}",
+        Cause.MOVED: f"its lines are {place}{_alike(hunk)}",
+        Cause.GONE: "no similar lines in the file",
+        Cause.ANCHORED: _anchor(hunk, place),
+        Cause.ORDER: f"its lines are {place}, where an earlier hunk is",
+    }[hunk.cause]
+
+
+def place_words(hunk: HunkExplanation, file: FileExplanation) -> str:
+    """Where what is most like a hunk stands, in another file perhaps."""
+    if hunk.place is None:
+        return ""
+    where = f"at line {hunk.place.start}"
+    return where if hunk.place_path == file.path else f"in {hunk.place_path} {where}"
+
+
+def renamed_words(name: RenamedName, explanation: PatchExplanation) -> Iterator[str]:
+    """How much a renaming explains, one line each."""
+    share = f"{name.hunks} of {hunks_words(len(explanation.hunks))}"
+    files = counted(len(name.files), "file")
+    yield f"in {name.lines} lines of {files}; this alone explains {share}"
+    if name.expected_exists is False:
+        yield f"there is no {name.expected} in the tree: it was renamed after this pin,"
+        yield "or the renaming went over the patch file, too"
+
+
+def edited_files(explanation: PatchExplanation) -> tuple[str, ...]:
+    """Files that are the very ones the patch was made against: it is the patch that was edited."""
+    return tuple(
+        file.path
+        for file in explanation.files
+        if file.preimage is Preimage.MATCHES and file.reason is Reason.CONTEXT
+    )
+
+
+def hunks_words(count: int) -> str:
+    """ "1 hunk", "2 hunks"."""
+    return counted(count, "hunk")
+
+
+def _anchor(hunk: HunkExplanation, place: str) -> str:
+    end = "start" if hunk.recorded <= 1 else "end"
+    return f"belongs at the {end} of the file; its lines are {place}"
+
+
+def percent(share: float) -> str:
+    """A share in whole per cent; what is not all is never said to be 100 %."""
+    return f"{min(round(share * 100), 100 if share >= 1 else 99)}%"
+
+
+def _alike(hunk: HunkExplanation) -> str:
+    return "" if hunk.place is None else f" ({percent(hunk.place.similarity)} similar)"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # URLs of upstreams: when two spellings mean one, what may be shown, what to call its folder.
 #
-# Which URLs are taken at all is the manifest's business (`manifest/scalars.py`).
+# Which URLs are taken at all is the manifest's business (`manifest/types.py`).
 
 
 _SCP = re.compile(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")

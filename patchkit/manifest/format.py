@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from patchkit.manifest.machine_fields import ENVIRONMENT, IMAGE, LAUNCH, STEP, VALUES
-from patchkit.manifest.scalars import (
+from patchkit.manifest.types import (
     ARCHIVE_URL,
     COMMIT,
     COMPONENT,
@@ -24,13 +24,6 @@ from patchkit.manifest.scalars import (
     SHA256,
     STRIP,
     VERSION_PATTERN,
-    check_folder_name,
-    check_manifest_path,
-    check_patch_name,
-    check_track,
-    check_version,
-)
-from patchkit.manifest.types import (
     Choice,
     Complaint,
     DependentShape,
@@ -40,6 +33,11 @@ from patchkit.manifest.types import (
     Number,
     Record,
     Text,
+    check_folder_name,
+    check_manifest_path,
+    check_patch_name,
+    check_track,
+    check_version,
 )
 from patchkit.model.names import COMPONENT_NAME, PATCH_NAME
 

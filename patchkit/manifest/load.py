@@ -24,8 +24,7 @@ from patchkit.manifest.find import (
 )
 from patchkit.manifest.format import FORMAT_VERSION, MANIFEST
 from patchkit.manifest.rules import check_rules, find_warnings
-from patchkit.manifest.scalars import check_manifest_path, resolve_url
-from patchkit.manifest.types import MapOf, Record, Shape
+from patchkit.manifest.types import MapOf, Record, Shape, check_manifest_path, resolve_url
 from patchkit.manifest.validate import check_shape, shown
 from patchkit.manifest.values import (
     AbsentTarget,

@@ -1,11 +1,20 @@
-"""Keys from which the files for a machine are made: environment, site values, image, launches.
+"""Keys from which the files for a machine are made (environment, site values, image, launches), and
+the site values that a machine gives.
 
 A text that "may have site values" has them as `${name}` (model/names.py).
 """
 
 from __future__ import annotations
 
-from patchkit.manifest.scalars import (
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from patchkit.disk.files import read_plain
+from patchkit.errors import BadInputError, Problem, UsageError
+from patchkit.manifest.types import (
     ARGUMENT_PATTERN,
     COMPONENT,
     GROUP_PATTERN,
@@ -19,10 +28,19 @@ from patchkit.manifest.scalars import (
     SYSTEM_PACKAGE_PATTERN,
     VALUE_PATTERN,
     VARIABLE_PATTERN,
+    ByForm,
+    Field,
+    ListOf,
+    MapOf,
+    Record,
+    Text,
     check_specifier,
     check_value_name,
 )
-from patchkit.manifest.types import ByForm, Field, ListOf, MapOf, Record, Text
+from patchkit.manifest.validate import check_shape, near, shown
+from patchkit.manifest.values import Manifest
+from patchkit.manifest.yaml_nodes import Scalar, Table, decode, parse
+from patchkit.model.names import ALWAYS_THERE
 
 _TEXT = Text("text on one line", r"[^\n\r]+")
 _VARIABLE = Text("a variable's name", VARIABLE_PATTERN, example="HCCL_PORT")
@@ -182,3 +200,127 @@ LAUNCH = Record(
     ),
     "One way to start the stack: a script of its own.",
 )
+
+
+# Site values: what a manifest leaves open, from a values file and from the command line.
+#
+# A values file is YAML, `name: value` a line. Nothing is guessed: a name that the manifest does
+# not declare, a value that is a placeholder and a value that is missing are told, all at once.
+
+
+_FILE = MapOf(Text("a value's name"), Text("text", r"[^\n\r]*", empty=True, written=True))
+
+#: Where checkouts are, unless somebody says otherwise; relative to the project's folder.
+DEFAULT_WORKSPACE = "workspace"
+
+# What people leave in examples: <path>, /path/to/model, your-model, TODO, xxx.
+_PLACEHOLDER = re.compile(
+    r"<[^>]*>|(?:^|/)path/to(?:/|$)|\b(?:your|my)[-_ ][a-z]|\b(?:todo|fixme|changeme|xxx+)\b",
+    re.IGNORECASE,
+)
+
+
+class GivenValue(Struct, frozen=True):
+    """A value that somebody gave, and where: "site.yaml:3" or "--set model_path"."""
+
+    name: str
+    text: str
+    where: str
+
+
+class SiteValues(Struct, frozen=True):
+    """The values that are there; `missing` maps those declared and not given to what they are."""
+
+    values: Mapping[str, str]
+    missing: Mapping[str, str]
+
+    def require(self, names: Iterable[str], manifest: Manifest) -> None:
+        """Raise UsageError that names every value of `names` that is missing."""
+        absent = [name for name in dict.fromkeys(names) if name in self.missing]
+        if absent:
+            places = {each.name: str(each.where) for each in manifest.values}
+            raise UsageError(
+                *(
+                    Problem(f"{name} has no value: {self.missing[name]}", places[name])
+                    for name in absent[:-1]
+                ),
+                Problem(
+                    f"{absent[-1]} has no value: {self.missing[absent[-1]]}",
+                    places[absent[-1]],
+                    "give "
+                    + " ".join(f"--set {name}=..." for name in absent)
+                    + ", or name a file that has them with --values",
+                ),
+            )
+
+
+def read_values(path: Path) -> tuple[GivenValue, ...]:
+    """The values of a values file; raises BadInputError with every problem."""
+    try:
+        data = read_plain(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    if not re.search(rb"^[^#\s]", data, re.MULTILINE):
+        return ()  # nothing but comments
+    node = parse(decode(data, path), path)
+    problems = check_shape(node, _FILE, root="the values file")
+    if problems:
+        raise BadInputError(*problems)
+    assert isinstance(node, Table)
+    return tuple(
+        GivenValue(key.text, value.text, str(key.where))
+        for key, value in node.entries
+        if isinstance(value, Scalar)
+    )
+
+
+def typed_values(settings: Sequence[str]) -> tuple[GivenValue, ...]:
+    """The values of NAME=VALUE words; raises UsageError."""
+    given: list[GivenValue] = []
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            hint = f"write --set {name}=VALUE"
+            raise UsageError(Problem(f"--set {shown(setting)} has no =", hint=hint))
+        given.append(GivenValue(name, text, f"--set {shown(name)}"))
+    return tuple(given)
+
+
+def resolve_site(manifest: Manifest, given: Sequence[GivenValue]) -> SiteValues:
+    """What the manifest's values are at this site; of values given twice, the later holds.
+
+    Raises BadInputError for values that the manifest does not declare, or that are none.
+    """
+    problems = [problem for each in given for problem in _wrong(each, manifest)]
+    if problems:
+        raise BadInputError(*problems)
+    values = {"workspace": DEFAULT_WORKSPACE}
+    values |= {each.name: each.default for each in manifest.values if each.default is not None}
+    values |= {each.name: each.text for each in given}
+    missing = {each.name: each.description for each in manifest.values if each.name not in values}
+    return SiteValues(values, missing)
+
+
+def _wrong(given: GivenValue, manifest: Manifest) -> Iterator[Problem]:
+    known = [*(each.name for each in manifest.values), *ALWAYS_THERE]
+    text = given.text
+    if given.name not in known:
+        close = near(given.name, known)
+        hint = f"did you mean {close}?" if close else f"it has {', '.join(known)}"
+        what = f"{shown(given.name)} is no site value of {manifest.path.name}"
+        yield Problem(what, given.where, hint)
+    elif not text.isprintable():
+        yield Problem(
+            f"{given.name}: {shown(text)} has a control character", given.where, "delete it"
+        )
+    elif text != text.strip():
+        yield Problem(f"{given.name} begins or ends with a blank", given.where, "delete the blank")
+    elif text.startswith("~"):
+        yield Problem(
+            f"{given.name}: {shown(text)} begins with ~, which nothing expands in a script",
+            given.where,
+            "write the folder in full",
+        )
+    elif _PLACEHOLDER.search(text):
+        hint = "write what it is at this site"
+        yield Problem(f"{given.name}: {shown(text)} is a placeholder", given.where, hint)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from patchkit.errors import Problem
 from patchkit.manifest.find import is_inside
-from patchkit.manifest.scalars import check_inner_path, holds_secret, is_local
+from patchkit.manifest.types import check_inner_path, holds_secret, is_local
 from patchkit.manifest.validate import near, shown
 from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
 from patchkit.model.names import ALWAYS_THERE, VALUE_NAME, is_patch_name, referred

@@ -1,4 +1,5 @@
-"""The vocabulary in which the manifest's format is declared (see format.py).
+"""The vocabulary in which the manifest's format is declared (see format.py), and what single values
+may look like.
 
 One declaration serves four readers: the loader (validate.py), the JSON Schema that editors use
 (json_schema.py), the reference in the documentation, and whoever wants to know the format.
@@ -6,10 +7,15 @@ One declaration serves four readers: the loader (validate.py), the JSON Schema t
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
+
+from patchkit.model.names import COMPONENT_NAME, PATCH_NAME, is_component_name, is_patch_name
 
 
 class Complaint(Struct, frozen=True):
@@ -127,3 +133,322 @@ class Later(Struct, frozen=True):
 Shape: TypeAlias = (
     Text | Number | ListOf | MapOf | Record | Choice | DependentShape | ByForm | Later
 )
+
+
+# What single values of a manifest may look like, and what is wrong with those that do not.
+#
+# Each check returns None or a complaint that is more helpful than "does not match".
+
+
+COMMIT_PATTERN = "[0-9a-f]{40}"
+SHA256_PATTERN = "[0-9a-f]{64}"
+PACKAGE_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+VERSION_PATTERN = "[vV]?[0-9][0-9A-Za-z.!+_-]*"
+VARIABLE_PATTERN = "[A-Za-z_][A-Za-z0-9_]*"
+GROUP_PATTERN = "[a-z][a-z0-9_]*"
+VALUE_PATTERN = rf"(?!(?:.*_args|workspace|root|auto_resume|histchars)$){GROUP_PATTERN}"
+ARGUMENT_PATTERN = r"(?:-{1,2}[A-Za-z0-9]|[+~]{0,2}[A-Za-z_])[A-Za-z0-9_./@:-]*"
+SYSTEM_PACKAGE_PATTERN = r"[a-z0-9][a-z0-9+.-]*(?:=[A-Za-z0-9.+:~-]+)?"
+# registry/name:tag@digest, any part of which may be a site value
+IMAGE_PATTERN = r"(?:[A-Za-z0-9._/:@-]|\$\{[a-z][a-z0-9_]*\})+"
+FOLDER_NAME_PATTERN = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?"
+
+_TAKEN_NAMES = {
+    "workspace": "always there: the folder of the checkouts",
+    "root": "the project's folder in scripts",
+    "auto_resume": "a variable of bash's own",
+    "histchars": "a variable of bash's own",
+}
+
+# What nearly all versions look like: `packaging`, which judges the others, takes 25 ms to import.
+_PLAIN_VERSION = r"[0-9]+(?:\.[0-9]+)*(?:\.?(?:rc|RC)[0-9]+)?"
+#: What JSON Schema can say of a specifier without losing its reader.
+SPECIFIER_PATTERN = (
+    r"\s*(?:~=|===?|!=|[<>]=?)\s*[^\s,]+\s*(?:,\s*(?:~=|===?|!=|[<>]=?)\s*[^\s,]+\s*)*"
+)
+
+
+def check_commit(text: str) -> Complaint | None:
+    """A full commit id in lower case."""
+    lower = text.lower()
+    if re.fullmatch("[0-9a-f]{40}", lower):
+        return None if text == lower else Complaint("is in upper case", f"write {lower}")
+    if re.fullmatch("[0-9a-f]{64}", lower):
+        return Complaint("is 64 digits long", "repositories with SHA-256 ids are not supported")
+    if re.fullmatch("[0-9a-f]{4,}", lower):
+        kind = "a short commit id" if len(text) < 40 else f"{len(text)} digits long"
+        return Complaint(f"is {kind}", "write all 40 digits: `git rev-parse ID` tells them")
+    return Complaint(
+        "is no commit id", "a branch or tag can move; `git ls-remote URL NAME` tells its commit"
+    )
+
+
+def check_package(text: str) -> Complaint | None:
+    """A project on the package index."""
+    if re.match(r"[A-Za-z0-9._-]+\s*[=<>!~]=", text):
+        return Complaint("has a version", "only the name; the version goes into the pin")
+    if "://" in text:
+        return Complaint("is a URL", "only the name; pip's or uv's configuration says which index")
+    return None
+
+
+def check_sha256(text: str) -> Complaint | None:
+    """A SHA-256 in lower case."""
+    lower = text.lower()
+    if re.fullmatch(SHA256_PATTERN, lower):
+        return None if text == lower else Complaint("is in upper case", f"write {lower}")
+    if lower.startswith(("sha256:", "sha256=")):
+        return Complaint("has a prefix", "only the 64 digits")
+    return Complaint("is no SHA-256", "64 digits of 0-9a-f; `sha256sum FILE` tells them")
+
+
+def check_component_name(text: str) -> Complaint | None:
+    """A name that can be a folder, a ref and a word in a shell."""
+    if is_component_name(text):
+        return None
+    if is_component_name(text.lower()):
+        return Complaint("has upper-case letters", f"write {text.lower()}")
+    return Complaint(
+        "cannot name a component",
+        "lower-case letters, digits and . _ - inside, at most 64; no name that Windows reserves",
+    )
+
+
+def check_folder_name(text: str) -> Complaint | None:
+    """One folder below the workspace."""
+    if text.startswith(("/", "~")) or re.match("[A-Za-z]:", text):
+        return Complaint("is an absolute path", "checkouts are folders in the workspace: one name")
+    if "/" in text or "\\" in text:
+        return Complaint("is more than one folder", "checkouts are side by side: use one name")
+    if text.startswith("."):
+        return Complaint("begins with a dot", "such names are git's and patchkit's own")
+    if not re.fullmatch(FOLDER_NAME_PATTERN, text):
+        return Complaint("cannot name a folder", "ASCII letters, digits and . _ - inside")
+    if not is_component_name(text.lower().strip("_-")[:64].rstrip("._-")):
+        return Complaint("is a reserved name", "no .., no .lock at the end, no name of Windows'")
+    return None
+
+
+def check_inner_path(text: str) -> Complaint | None:
+    """A path that stays below where it starts."""
+    if text.startswith(("/", "~")) or re.match("[A-Za-z]:", text):
+        return Complaint(
+            "is no relative path", "write it from the root of the project or repository"
+        )
+    if text.startswith("-"):
+        return Complaint("begins with -, which programs read as an option", f"write ./{text}")
+    if "://" in text:
+        return Complaint("is a URL", "a patch from elsewhere: git, commit, path and sha256")
+    if "\\" in text:
+        return Complaint("has a backslash", "write forward slashes")
+    parts = text.lower().split("/")
+    if ".." in parts or ".git" in parts:
+        return Complaint("has a `..` or `.git` in it", "paths lead inwards, and never into .git")
+    return None
+
+
+def check_file_path(text: str) -> Complaint | None:
+    """A file's path below where it starts."""
+    if text.endswith("/") or text in (".", ""):
+        return Complaint("is a folder", "name the file in it")
+    return check_inner_path(text)
+
+
+def check_patch_path(text: str) -> Complaint | None:
+    """A local patch file."""
+    name = text.rpartition("/")[2]
+    if not name.endswith(".patch"):
+        return Complaint("does not end in .patch", "a series file goes under `series:`")
+    if not is_patch_name(name):
+        return Complaint("is no patch name", "ASCII letters, digits and . _ + - inside")
+    return check_file_path(text)
+
+
+def check_series_path(text: str) -> Complaint | None:
+    """A series file."""
+    if text.endswith(".patch"):
+        return Complaint("ends in .patch", "a single patch goes under `patch:`")
+    return check_file_path(text)
+
+
+def check_manifest_path(text: str) -> Complaint | None:
+    """A shared part, from the folder of the file that names it."""
+    if not text.endswith((".yaml", ".yml")):
+        return Complaint("does not end in .yaml", "name the file in full")
+    if text.startswith(("/", "~")) or "\\" in text or re.match("[A-Za-z]:", text):
+        return Complaint("is not a relative path", "write it from this file's folder, with /")
+    return None
+
+
+def check_patch_name(text: str) -> Complaint | None:
+    """What a patch is called in its stack."""
+    if is_patch_name(text):
+        return None
+    return Complaint(
+        "is no patch name", "ASCII letters, digits and . _ + - inside, .patch at the end"
+    )
+
+
+def check_value_name(text: str) -> Complaint | None:
+    """A site value's name: a shell variable that means nothing to shells and to our scripts."""
+    if text in _TAKEN_NAMES:
+        return Complaint("is taken", f"it is {_TAKEN_NAMES[text]}")
+    if text.endswith("_args"):
+        return Complaint("ends in _args", "launch scripts call the groups of arguments so")
+    return None
+
+
+def check_version(text: str) -> Complaint | None:
+    """One exact version."""
+    if _is_version(text):
+        return None
+    bare = text.lstrip("=~<>! ")
+    if bare != text and _is_version(bare):
+        return Complaint("is a range", f'a pin is one version: "{bare}"')
+    return Complaint("is no version", "as the package index writes it, like 0.16.0 or 1.2.0rc1")
+
+
+def check_specifier(text: str) -> Complaint | None:
+    """A version specifier as in PEP 440."""
+    wrong = [clause for clause in text.split(",") if not _is_specifier(clause)]
+    if not wrong:
+        return None
+    clause = wrong[0].strip()
+    if _is_version(clause):
+        return Complaint("says no comparison", f'write "=={clause}", or ">={clause}"')
+    if clause.startswith("=") and _is_version(clause[1:].strip()):
+        return Complaint("has a single =", f'write "={clause}"')
+    return Complaint("is no version specifier", 'as pip takes it: ">=3.11,<3.12", "==8.5.*"')
+
+
+def check_track(text: str) -> Complaint | None:
+    """A branch, tag or pattern of them."""
+    if re.search(r"[\s~^:\\]|\.\.|@\{|//", text) or text.startswith(("-", "/")):
+        return Complaint("cannot name a branch or tag", "like main, v*, or refs/tags/core_v*")
+    return None
+
+
+def _is_version(text: str) -> bool:
+    if re.fullmatch(_PLAIN_VERSION, text):
+        return True
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415
+
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return text == text.strip()
+
+
+def _is_specifier(clause: str) -> bool:
+    if re.fullmatch(rf" *([<>]=?|[=!]=) *{_PLAIN_VERSION} *", clause):
+        return True
+    from packaging.specifiers import InvalidSpecifier, Specifier  # noqa: PLC0415
+
+    try:
+        Specifier(clause)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
+# Which URLs a manifest may name, and what is wrong with the others.
+#
+# Remote: https, http, ssh, git, and ssh's short form `user@host:path`. Local, because a manifest
+# is always a file of this machine: only said outright, as `file:///folder` or as a path that
+# begins with `./` or `../` (taken from the project's root). Everything else is refused: `ext::`
+# and other remote helpers run programs, a leading `-` would be read as an option, a bare path may
+# be meant as either.
+
+
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+_REST = r"/[^\s\\]+"
+_USER = r"(?:[^\s@/:-][^\s@/]*@)?"
+_LOCAL = r"file:///[^\s\\]+|\.\.?(?:/[^\s\\]*)?"
+
+#: What the JSON Schema can say about a git URL, an archive URL.
+GIT_PATTERN = (
+    rf"(?:https?|ssh|git)://{_USER}{_HOST}{_REST}"
+    rf"|[A-Za-z0-9_][A-Za-z0-9_.-]*@{_HOST}:[^\s\\-][^\s\\]*|{_LOCAL}"
+)
+ARCHIVE_PATTERN = rf"https?://{_USER}{_HOST}{_REST}|{_LOCAL}"
+
+_RELATIVE = re.compile(r"\.\.?(/.*)?")
+_PASSWORD = re.compile(r"(?P<scheme>https?|git|ssh)://(?P<user>[^@/]*)@")
+
+_FORMS = "https://host/path, ssh://host/path, user@host:path, file:///folder or ./folder"
+
+
+def is_local(url: str) -> bool:
+    """Whether `url` names a place on this machine."""
+    return url.startswith("file:") or _RELATIVE.fullmatch(url) is not None
+
+
+def resolve_url(url: str, root: Path) -> str:
+    """`url` with a relative path made a file URL; `root` is the project's folder."""
+    if not _RELATIVE.fullmatch(url):
+        return url
+    from urllib.parse import quote  # noqa: PLC0415 (3 ms, and rarely needed)
+
+    return "file://" + quote(os.path.normpath(root.absolute() / url))
+
+
+def holds_secret(url: str) -> bool:
+    """Whether `url` carries a password, or a user name where only a token makes sense."""
+    match = _PASSWORD.match(url)
+    if match is None:
+        return False
+    return ":" in match["user"] or match["scheme"].startswith("http")
+
+
+def without_secret(text: str) -> str:
+    """A text with what could be a secret in a URL left out, for messages."""
+    return re.sub(r"((?<=http://)|(?<=https://))[^/@]*@|(?<=://)[^/@:]*:[^/@]*@", "", text)
+
+
+def check_url(text: str) -> Complaint | None:
+    """What is wrong with the URL of a repository or an archive, beyond its pattern."""
+    if text.startswith("-"):
+        return Complaint("begins with -, which programs read as an option", _FORMS)
+    if re.match(r"[A-Za-z0-9+.-]*::", text):
+        return Complaint("names a remote helper, which runs a program", _FORMS)
+    if re.match(r"file://[^/]", text) or text in ("file:", "file://", "file:///"):
+        return Complaint("names no folder of this machine", "file:///absolute/path, or ./path")
+    if "\\" in text:
+        return Complaint("has a backslash", "write forward slashes")
+    if re.search(r"\s", text):
+        return Complaint("has a blank in it", "write %20 for a blank in a URL")
+    return _path_complaint(text)
+
+
+def _path_complaint(text: str) -> Complaint | None:
+    if text.startswith("/"):
+        return Complaint("is a path, not a URL", f"file://{text} if a local folder is meant")
+    if text.startswith("~"):
+        return Complaint("is in a home folder, which is another one for everybody", _FORMS)
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", text)
+    if scheme and scheme[1] not in ("https", "http", "ssh", "git", "file"):
+        return Complaint(f"has the scheme {scheme[1]}, which is not allowed", _FORMS)
+    if ":" not in text and not _RELATIVE.fullmatch(text):
+        return Complaint("is no URL", f"./{text} if a local folder is meant; else {_FORMS}")
+    return None
+
+
+# Kinds of text that several keys of the manifest have.
+
+
+LINE = Text("one line of text")
+PROSE = Text("text", lines=True)
+COMMIT = Text("a full commit id", COMMIT_PATTERN, check_commit)
+SHA256 = Text("a SHA-256", SHA256_PATTERN, check_sha256)
+GIT_URL = Text("a git URL", GIT_PATTERN, check_url, example="https://host/project.git")
+ARCHIVE_URL = Text("an archive's URL", ARCHIVE_PATTERN, check_url, example="https://host/a.tar.gz")
+PACKAGE = Text("a package name", PACKAGE_PATTERN, check_package, example="megatron-core")
+COMPONENT = Text("a component name", COMPONENT_NAME.pattern, check_component_name)
+# Begins with no / ~ or -, has no `..` between slashes and no backslash.
+_INWARDS = r"(?![/~-])(?!(?:.*/)?\.\.(?:/|$))"
+INNER_FOLDER = Text("a folder", rf"{_INWARDS}[^\\]*", check_inner_path, empty=True)
+INNER_FILE = Text("a file's path", rf"{_INWARDS}[^\\]*[^/\\]", check_file_path)
+SERIES = Text("a series file", rf"(?!.*\.patch$){INNER_FILE.pattern}", check_series_path)
+PATCH_FILE = Text("a patch file", rf"{_INWARDS}(?:[^\\]*/)?{PATCH_NAME.pattern}", check_patch_path)
+STRIP = Number(0, 16)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from patchkit.errors import Problem
-from patchkit.manifest.scalars import without_secret
 from patchkit.manifest.types import (
     ByForm,
     Choice,
@@ -19,6 +18,7 @@ from patchkit.manifest.types import (
     Record,
     Shape,
     Text,
+    without_secret,
 )
 from patchkit.manifest.yaml_nodes import Items, Node, Reading, Scalar, Table
 

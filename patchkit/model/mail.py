@@ -1,5 +1,5 @@
-"""Patch files as people write them: a header, the diff, perhaps a mail signature; and our trailer
-in their messages.
+"""Patch files as people write them: a header, the diff, perhaps a mail signature; the words of the
+header changed in place; and our trailer in their messages.
 
 `preamble + diff + signature` is the file to the byte. `header.py` reads what the header says.
 """
@@ -7,12 +7,420 @@ in their messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+
+from msgspec import Struct
 
 from patchkit.model.diff_parse import read_diff, split_lines
-from patchkit.model.header import format_header, is_trailers, read_header
-from patchkit.model.header_edit import reword
-from patchkit.model.patch import Header, PatchFile
+from patchkit.model.header import (
+    QUOTED_FIELD,
+    SPOKEN,
+    Entry,
+    HeaderLayout,
+    Words,
+    author_of,
+    clean_message,
+    decoded_lines,
+    description_of,
+    entry_of,
+    format_header,
+    is_trailers,
+    joined,
+    layout_of_header,
+    quoted,
+    raw_subject,
+    read_header,
+    text_of,
+    trimmed,
+    words_of,
+)
+from patchkit.model.mailinfo import BLANKS, decode_words, format_author, format_date
+from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
+
+# The words of a header changed in place: every other line above the diff stays to the byte.
+#
+# The lines that say subject, reason, author or a field are found as `header.py` reads them; those
+# of the text that stay are matched line by line, and keep their bytes. What comes out is read
+# again: where a form has no way to say the new words, the header becomes a mail of our own form.
+
+
+class _Edit(Struct, frozen=True):
+    """The lines from `start` to `end` are to be `lines`, with their ends."""
+
+    start: int
+    end: int
+    lines: tuple[bytes, ...]
+
+
+def reword(preamble: Sequence[bytes], old: Header | None, new: Header) -> bytes:
+    """The lines above a diff with the words of `new` where `old` is what they said so far.
+
+    Every other line stays to the byte: other fields, tags before the subject, what stands under
+    the `---`. Only what differs between `old` and `new` is written; an author who is None in both
+    is none. The result may fail to say `new` where its form has no way to (see `says`).
+    """
+    lines = decoded_lines(preamble)
+    layout = layout_of_header(lines)
+    if layout.form is HeaderForm.NONE:
+        return format_header(new)
+    old = old or Header("")
+    for write in (_in_place, _in_place_quoted):
+        text = write(preamble, lines, layout, old, new)
+        if text is not None and _reads(text, new, old):
+            return text
+    return _as_mail(preamble, lines, layout, new)
+
+
+def _reads(text: bytes, new: Header, old: Header) -> bool:
+    raw = split_lines(text)
+    lines = decoded_lines(raw)
+    layout = layout_of_header(lines)
+    author = author_of(lines, layout)
+    same = new.author == old.author or _person(author) == _person(new.author)
+    return same and says(raw, new.message)
+
+
+def _person(author: Identity | None) -> tuple[str, str] | None:
+    return None if author is None else (author.name, author.email)
+
+
+def _in_place(
+    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, old: Header, new: Header
+) -> bytes | None:
+    eol = b"\r\n" if any(line.endswith(b"\r\n") for line in raw) else b"\n"
+    before = words_of(lines, layout)
+    after = _taken_apart(new.message, before, layout)
+    edits = [*_author_edits(lines, layout, old.author, new.author, eol)]
+    if layout.form is HeaderForm.TEXT:
+        if new.author != old.author:
+            return None
+        whole = [*after.subject.split("\n"), *([""] if after.body else []), *_lines(after.body)]
+        edits += _text_edit(raw, lines, layout, whole, eol)
+        return _edited(raw, edits)
+    edits += _entry_edits(layout, after, eol)
+    if layout.form is HeaderForm.MAIL:
+        edits += _subject_edits(layout, before.subject, after.subject, eol)
+        if _cleaned(before.body) != _cleaned(after.body):
+            edits += _text_edit(raw, lines, layout, _lines(after.body), eol)
+    else:
+        edits += _described_edits(raw, lines, layout, after, eol)
+    return _edited(raw, edits)
+
+
+def _in_place_quoted(
+    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, old: Header, new: Header
+) -> bytes | None:
+    """A mail whose message cannot stand there as it is: quoted, as our own writer does it."""
+    if layout.form is not HeaderForm.MAIL or layout.quoted or layout.in_body:
+        return None
+    eol = b"\r\n" if any(line.endswith(b"\r\n") for line in raw) else b"\n"
+    after = _taken_apart(new.message, words_of(lines, layout), layout)
+    text = quoted(_lines(after.body))
+    at = layout.fields[-1].end
+    subject = layout.field("subject")
+    said = f"Subject: {raw_subject(after.subject)}"
+    edits = [
+        *_author_edits(lines, layout, old.author, new.author, eol),
+        *_entry_edits(layout, after, eol),
+        _edit(subject.start if subject else at, subject.end if subject else at, [said], eol),
+        _edit(at, at, [f"{QUOTED_FIELD}: quoted"], eol),
+        *_text_edit(raw, lines, layout, text, eol),
+    ]
+    return _edited(raw, edits)
+
+
+def _as_mail(
+    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, new: Header
+) -> bytes:
+    """Our own form, with the other fields of the file and what stands under its message."""
+    after = _taken_apart(new.message, words_of(lines, layout), layout, fold=False)
+    head, _, body = format_header(
+        Header(Words(after.subject, after.body).message, new.author)
+    ).partition(b"\n\n")
+    own = {"from", "date", "subject", "author", "description", QUOTED_FIELD.lower()}
+    kept = [
+        b"".join(raw[each.start : each.end]).replace(b"\r\n", b"\n")
+        for each in layout.fields
+        if each.key not in own
+    ]
+    return head + b"\n" + b"".join(kept) + b"\n" + body + b"".join(raw[layout.end :])
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n") if text else []
+
+
+def _edit(start: int, end: int, lines: Iterable[str], eol: bytes) -> _Edit:
+    return _Edit(start, end, tuple(_bytes(line) + eol for line in lines))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _edited(raw: Sequence[bytes], edits: Iterable[_Edit]) -> bytes:
+    """The lines with all edits made; those at one place in the order given."""
+    out = list(raw)
+    ordered = sorted(enumerate(edits), key=lambda each: (each[1].start, each[0]))
+    for _, edit in reversed(ordered):
+        out[edit.start : edit.end] = edit.lines
+    return b"".join(out)
+
+
+def _author_edits(
+    lines: Sequence[str],
+    layout: HeaderLayout,
+    old: Identity | None,
+    new: Identity | None,
+    eol: bytes,
+) -> Iterator[_Edit]:
+    if new is None or new == old or layout.form is HeaderForm.TEXT:
+        return
+    keys = ("author", "from") if layout.form is HeaderForm.DEP3 else ("from", "author")
+    field, date = layout.field(*keys), layout.field("date")
+    at = layout.fields[0].start
+    if layout.form is HeaderForm.DEP3 and layout.description is not None:
+        at = layout.description.end
+    if _person(new) != _person(old):
+        name = field.name if field else keys[0].capitalize()
+        place = (field.start, field.end) if field else (at, at)
+        yield _edit(*place, [f"{name}: {format_author(new)}"], eol)
+    when = format_date(new.date)
+    if not when or (old is not None and new.date == old.date):
+        return
+    if date is not None:
+        yield _edit(date.start, date.end, [f"{date.name}: {when}"], eol)
+    elif layout.form is HeaderForm.MAIL:
+        at = field.end if field else at
+        yield _edit(at, at, [f"Date: {when}"], eol)
+
+
+def _subject_edits(layout: HeaderLayout, old: str, new: str, eol: bytes) -> Iterator[_Edit]:
+    if new == old:
+        return
+    field = layout.field("subject")
+    if field is None:
+        at = layout.fields[-1].end
+        yield _edit(at, at, [f"Subject: {raw_subject(new)}"], eol)
+        return
+    said = decode_words(field.value)
+    tags = said[: len(said) - len(old)] if old and said.endswith(old) else ""
+    if field in layout.in_body and said.startswith("[PATCH]"):
+        yield _edit(field.start, field.end, [f"[PATCH] {new}"], eol)
+    else:
+        yield _edit(field.start, field.end, [f"{field.name}: {raw_subject(tags + new)}"], eol)
+
+
+def _entry_edits(layout: HeaderLayout, after: Words, eol: bytes) -> Iterator[_Edit]:
+    end = max((each.end for each in layout.fields), default=layout.after_fields)
+    for entry in after.entries:
+        field = entry.field
+        if field is None:
+            yield _edit(end, end, entry.text.split("\n"), eol)
+        elif entry_of(field).text != joined(entry.text):
+            yield _edit(field.start, field.end, entry.text.split("\n"), eol)
+
+
+def _described_edits(
+    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, after: Words, eol: bytes
+) -> Iterator[_Edit]:
+    """Subject and reason of a DEP-3 header: in its description, and in the text below the fields.
+
+    The part of the reason that did not change stays where it is.
+    """
+    field = layout.description
+    text = trimmed("\n".join(text_of(lines, layout)))
+    if field is None:
+        if not text:
+            at = layout.fields[0].start
+            said = [after.subject, *_lines(after.body)]
+            yield _edit(at, at, _folded("Description", said), eol)
+            return
+        whole = [after.subject, *([""] if after.body else []), *_lines(after.body)]
+        if _cleaned("\n".join(whole)) != _cleaned(text):
+            yield from _text_edit(raw, lines, layout, whole, eol)
+        return
+    rows = description_of(lines, field)
+    said = [each for each, _ in rows]
+    long = trimmed("\n".join(said[1:]))
+    body, rest = _parted(_cleaned(after.body), _cleaned(long), _cleaned(text))
+    if rest != _cleaned(text):
+        yield from _text_edit(raw, lines, layout, _lines(rest), eol)
+    if after.subject == (said or [""])[0] and body == _cleaned(long):
+        return
+    if body == _cleaned(long):
+        body = long
+    name = lines[field.start].lstrip(BLANKS).partition(":")[0]
+    kept = {each: raw[index] for each, index in rows[1:] if index > field.start}
+    first, *more = _folded(name, [after.subject, *_lines(body)])
+    new = [_bytes(first) + eol]
+    for line, plain in zip(more, _lines(body), strict=True):
+        new.append(kept.get(plain, _bytes(line) + eol))
+    if rows and after.subject == said[0] and rows[0][1] == field.start:
+        new[0] = raw[field.start]
+    yield _Edit(field.start, field.end, tuple(new))
+
+
+def _parted(body: str, long: str, text: str) -> tuple[str, str]:
+    """Which part of a new reason is the description's, and which stands in the text below."""
+    if not text:
+        return body, ""
+    if body == text or body.endswith(f"\n\n{text}"):
+        return body[: len(body) - len(text)].rstrip("\n"), text
+    if body == long or not long or body.startswith(f"{long}\n\n"):
+        return long, body[len(long) :].lstrip("\n")
+    return body, ""
+
+
+def _folded(name: str, lines: Sequence[str]) -> list[str]:
+    first, *more = lines
+    return [f"{name}: {first}", *(f" {line}" if line.strip() else " ." for line in more)]
+
+
+def _text_edit(
+    raw: Sequence[bytes], lines: Sequence[str], layout: HeaderLayout, new: Sequence[str], eol: bytes
+) -> Iterator[_Edit]:
+    """The text replaced; its lines that stay keep their bytes.
+
+    So do the comments in it, which git takes off a message that is edited.
+    """
+    start, end = layout.text, layout.end
+    while start < end and not lines[start].strip():
+        start += 1
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    meant = text_of(lines, layout)[start - layout.text : end - layout.text]
+    if layout.quoted:
+        new = quoted(new)
+        meant = list(lines[start:end])
+    if start == end:
+        if not new:
+            return
+        gap = [] if start > layout.after_fields and not lines[start - 1].strip() else [""]
+        below = [""] if end == len(lines) else []
+        yield _edit(start, end, [*gap, *new, *below], eol)
+        return
+    merged = _merged(meant, raw[start:end], new, lambda line: _bytes(line) + eol)
+    yield _Edit(start, end, tuple(merged))
+
+
+def _merged(
+    old: Sequence[str], raw: Sequence[bytes], new: Sequence[str], write: Callable[[str], bytes]
+) -> list[bytes]:
+    """`new` with the bytes that a line has already; comments and gaps of `old` that git drops."""
+    comments = any(line.startswith("#") for line in new)  # it was not cleaned
+    kept = list(range(len(old))) if comments else _kept(old)
+    matcher = SequenceMatcher(
+        None, [old[at].rstrip() for at in kept], [line.rstrip() for line in new], autojunk=False
+    )
+    out: list[bytes] = []
+    at = 0  # the raw lines before it are done
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag == "equal":
+            out += raw[at : kept[i2 - 1] + 1]
+            at = kept[i2 - 1] + 1
+            continue
+        if tag != "insert":
+            out += raw[at : kept[i1]]
+            at = kept[i2 - 1] + 1
+        out += map(write, new[j1:j2])
+        if tag != "insert":
+            out += [raw[n] for n in range(kept[i1], at) if old[n].startswith("#")]
+    return out + list(raw[at:])
+
+
+def _kept(lines: Sequence[str]) -> list[int]:
+    """The lines that git leaves when it cleans a message."""
+    kept: list[int] = []
+    for at, line in enumerate(lines):
+        if line.startswith("#") or (not line.strip() and not (kept and lines[kept[-1]].strip())):
+            continue
+        kept.append(at)
+    while kept and not lines[kept[-1]].strip():
+        kept.pop()
+    return kept
+
+
+# -- a message and the fields of its file ---------------------------------------------------------
+
+
+def says(preamble: Sequence[bytes], message: str) -> bool:
+    """Whether lines above a diff say what `message` says, up to what git cleans from a message.
+
+    Fields of the file that the message leaves out do not count: they are the file's.
+    """
+    lines = decoded_lines(preamble)
+    layout = layout_of_header(lines)
+    there = words_of(lines, layout)
+    wanted = _taken_apart(message, there, layout)
+    known = {joined(each.text) for each in there.entries}
+    same = _cleaned(Words(there.subject, there.body).message) == _cleaned(
+        Words(wanted.subject, wanted.body).message
+    )
+    return same and all(joined(each.text) in known for each in wanted.entries)
+
+
+def _taken_apart(message: str, old: Words, layout: HeaderLayout, *, fold: bool = True) -> Words:
+    """A message's words, its last trailers matched with the fields that the file has.
+
+    A trailer is a field's if it says what the field says, else if it has the name of a field that
+    no trailer says, else, in DEP-3, if it is new. Trailers that the old body had stay its.
+    """
+    subject, _, body = clean_message(message).partition("\n\n")
+    if fold and layout.form is HeaderForm.DEP3 and "\n" in subject:
+        subject, _, more = subject.partition("\n")
+        body = f"{more}\n\n{body}".strip("\n")
+    if layout.form not in (HeaderForm.MAIL, HeaderForm.DEP3):
+        return Words(subject, body)
+    lines = body.split("\n") if body else []
+    found = list(_last_trailers(lines))
+    free = {joined(each.text): each.field for each in old.entries}
+    own = set(old.body.split("\n"))
+    taken: dict[int, Entry] = {}
+    for number, (entry, _, _) in enumerate(found):
+        field = free.pop(joined(entry.text), None)
+        if field is not None:
+            taken[number] = Entry(entry.name, entry.text, field)
+    names = {each.key: each for each in free.values() if each is not None}
+    for number, (entry, start, _) in enumerate(found):
+        if number in taken or lines[start] in own:
+            continue
+        new = layout.form is HeaderForm.DEP3 and entry.key not in SPOKEN
+        if entry.key in names or new:
+            taken[number] = Entry(entry.name, entry.text, names.pop(entry.key, None))
+    gone = {at for number in taken for at in range(found[number][1], found[number][2])}
+    kept = [line for at, line in enumerate(lines) if at not in gone]
+    return Words(subject, trimmed("\n".join(kept)), tuple(taken[n] for n in sorted(taken)))
+
+
+def _last_trailers(lines: Sequence[str]) -> Iterator[tuple[Entry, int, int]]:
+    """The trailers of the paragraphs of trailers that end a body: entry, first line, end."""
+    at = len(lines)
+    start = at
+    while at:
+        end = at
+        while at and lines[at - 1].strip():
+            at -= 1
+        if at < end and not is_trailers("\n".join(lines[at:end])):
+            break
+        start = at
+        while at and not lines[at - 1].strip():
+            at -= 1
+    while start < len(lines):
+        end = start + 1
+        while end < len(lines) and lines[end][:1] in (" ", "\t") and lines[end].strip():
+            end += 1
+        if lines[start].strip():
+            text = "\n".join(lines[start:end])
+            yield Entry(text.partition(":")[0], text), start, end
+        start = end
+
+
+def _cleaned(text: str) -> str:
+    """A text as `git commit` cleans it: no comments, no blanks at line ends, no double gaps."""
+    lines = [line.rstrip() for line in text.split("\n") if not line.startswith("#")]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
 
 def parse_patch(data: bytes, *, name: str, strip: int = 1) -> PatchFile:

@@ -264,8 +264,8 @@ class _Applying(Struct, frozen=True):
         lock: Lock | None,
     ) -> tuple[Failure, ...]:
         # a stack that applies should feel instant
-        from patchkit.explain.advice import next_steps  # noqa: PLC0415
         from patchkit.explain.diagnose import explain_stack  # noqa: PLC0415
+        from patchkit.explain.explanation import next_steps  # noqa: PLC0415
 
         history = self.store.repository(component)
         patches = {patch.name: patch for patch in series.patches}

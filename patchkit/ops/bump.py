@@ -18,7 +18,7 @@ from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, Usa
 from patchkit.manifest.edit import set_pin
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
-from patchkit.manifest.scalars import check_version
+from patchkit.manifest.types import check_version
 from patchkit.manifest.values import (
     Component,
     GitPin,

@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError
+from patchkit.explain.diagnose import Results, find_edit, find_origin, results_of
 from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
-from patchkit.explain.origin import Results, find_edit, find_origin, results_of
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
@@ -289,7 +289,7 @@ def _explained(
     task: _Task,
     base: CommitId,
 ) -> PatchCheck:
-    from patchkit.explain.advice import next_steps  # noqa: PLC0415
+    from patchkit.explain.explanation import next_steps  # noqa: PLC0415
 
     steps = next_steps(
         explanation, patch, task.manifest, task.component, repinned=_is_repinned(task, base)

@@ -26,7 +26,7 @@ from patchkit.ops.refresh_input import RefreshInput, ResumeStep
 from patchkit.ops.refresh_report import Halted, NamedPin
 from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.workspace import Snapshot, inspect
-from patchkit.workspace.create import bring_objects
+from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.save import Held
 from patchkit.workspace.state import BUMP
 from patchkit.workspace.waiting import CheckoutSnapshot, Halt, Work, go_to, unsettled, work_of

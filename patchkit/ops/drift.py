@@ -59,8 +59,8 @@ from patchkit.errors import (
     worst,
 )
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
-from patchkit.guards.overrides.calls import Replacements
 from patchkit.guards.overrides.override_review import TreeAt, read_replacements
+from patchkit.guards.overrides.replacements import Replacements
 from patchkit.guards.residual_sites import (
     ReviewState,
     fingerprint,

@@ -23,7 +23,7 @@ from patchkit.stack.series import LoadedPatch
 from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:
-    from patchkit.guards.overrides.calls import Replacements
+    from patchkit.guards.overrides.replacements import Replacements
 
 
 class Guarded(Struct, frozen=True):

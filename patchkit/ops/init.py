@@ -14,7 +14,8 @@ from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest.find import FOLDER
 from patchkit.manifest.format import MANIFEST
 from patchkit.manifest.json_schema import schema_text
-from patchkit.manifest.scalars import (
+from patchkit.manifest.types import (
+    Complaint,
     check_commit,
     check_component_name,
     check_package,
@@ -24,7 +25,6 @@ from patchkit.manifest.scalars import (
     check_version,
     resolve_url,
 )
-from patchkit.manifest.types import Complaint
 from patchkit.manifest.validate import check_shape, shown
 from patchkit.manifest.values import (
     ArchivePin,

@@ -13,8 +13,6 @@ from msgspec.structs import replace
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
 from patchkit.gitcmd.object_reader import reading
-from patchkit.guards.overrides.calls import CallSite, source_lines
-from patchkit.guards.overrides.definitions import source_of
 from patchkit.guards.overrides.override_review import (
     OverrideTarget,
     TargetVerdict,
@@ -27,6 +25,7 @@ from patchkit.guards.overrides.override_review import (
     resolver_of,
     survey,
 )
+from patchkit.guards.overrides.replacements import CallSite, source_lines, source_of
 from patchkit.manifest.values import Component, GitPin, GitSource, Manifest, Overrides
 from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId

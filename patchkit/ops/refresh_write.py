@@ -18,7 +18,7 @@ from patchkit.ops.undo import Undo, made_of, write_undo
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot
-from patchkit.workspace.create import bring_objects
+from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import MoveTarget, require_held, settle
 from patchkit.workspace.save import Held, save_commit
 from patchkit.workspace.waiting import CheckoutSnapshot, go_to

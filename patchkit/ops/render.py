@@ -11,19 +11,23 @@ from msgspec import Struct
 from patchkit.disk.transaction import recover, write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, SurroundingsError, UsageError
 from patchkit.manifest.find import absolute, is_inside
-from patchkit.manifest.site_values import GivenValue, read_values, resolve_site
+from patchkit.manifest.machine_fields import GivenValue, read_values, resolve_site
 from patchkit.manifest.values import Manifest, whole_environment
 from patchkit.rendering.documents import (
+    Condition,
     DocumentKind,
     TargetFolders,
+    condition,
     document_text,
+    is_intact,
+    is_marked,
     kinds_of,
     plan_documents,
+    replaced,
     templates_of,
     version_table,
     with_needed,
 )
-from patchkit.rendering.marking import Condition, condition, is_intact, is_marked, replaced
 
 #: The site's values beside the files that are made of them.
 VALUES_FILE = "values.yaml"

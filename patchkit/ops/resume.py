@@ -37,7 +37,7 @@ from patchkit.workspace import (
     locked,
 )
 from patchkit.workspace.checkout import SAVED_REFS
-from patchkit.workspace.create import bring_objects
+from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import MoveTarget, settle
 from patchkit.workspace.put_files import ChangedMeanwhileError
 from patchkit.workspace.recover import has_leftovers, recover

@@ -12,8 +12,7 @@ from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, LocalSeries
 from patchkit.model.diff_parse import split_lines
-from patchkit.model.header_edit import says
-from patchkit.model.mail import parse_patch
+from patchkit.model.mail import parse_patch, says
 from patchkit.model.objects import Base
 from patchkit.model.patch import PatchFile
 from patchkit.model.revision import Revision, compare_patches

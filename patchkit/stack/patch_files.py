@@ -15,7 +15,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import diff_trees
 from patchkit.model.diff_parse import parse_diff, split_lines
 from patchkit.model.header import format_header
-from patchkit.model.header_edit import reword
+from patchkit.model.mail import reword
 from patchkit.model.patch import Header, Identity, PatchFile
 from patchkit.model.revision import same_changes
 from patchkit.stack.build import COMMITTER

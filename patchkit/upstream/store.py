@@ -18,8 +18,7 @@ from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
 
-from patchkit.disk.files import replace_file
-from patchkit.disk.locks import locked
+from patchkit.disk.files import locked, replace_file
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import (

@@ -1,9 +1,9 @@
 """Checkouts: see in which state one is, and bring it to a stack without ever losing work.
 
 Looking is here: `inspect`, and where a checkout is. Acting is in the modules, which commands that
-only look need not load: `enter` brings a checkout to a stack, `move.settle` records one. Below
-them `create` makes a checkout, `move` moves one (`changes` says which files, `journal` and
-`put_files` replace them safely), `recover` ends a move, also one that a kill cut short, `save`
+only look need not load: `enter` makes a checkout or brings it to a stack, `move.settle` records
+one. Below them `move` moves one (`changes` says which files, `journal` and `put_files` replace them
+safely), `recover` ends a move, also one that a kill cut short, `save`
 keeps what --force goes over, and `waiting` holds a conflict.
 """
 

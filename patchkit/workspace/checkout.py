@@ -12,8 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from patchkit.disk.files import replace_file
-from patchkit.disk.locks import FileLock
+from patchkit.disk.files import FileLock, replace_file
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, Manifest

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.merging.markers import leftover_markers
+from patchkit.model.merging.regions import leftover_markers
 from patchkit.model.objects import (
     CommitId,
     GitObject,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.locks import FileLock
+from patchkit.disk.files import FileLock
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
 
 def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
-    script = "import os, pathlib, patchkit.disk.locks as f\n"
+    script = "import os, pathlib, patchkit.disk.files as f\n"
     script += f"l = f.FileLock(pathlib.Path({str(path)!r}))\n"
     script += "assert l.acquire(0)\nprint(flush=True)\ninput()"
     command = [sys.executable, "-c", script]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patchkit.explain.advice import percent
-from patchkit.explain.diagnose import explain_stack
-from patchkit.explain.explanation import Cause, PatchExplanation
-from patchkit.explain.origin import Results, results_of
+from patchkit.explain.diagnose import Results, explain_stack, results_of
+from patchkit.explain.explanation import Cause, PatchExplanation, percent
 from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch

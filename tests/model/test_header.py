@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.header import read_header
-from patchkit.model.header_edit import reword, says
 from patchkit.model.lint import lint_patch
-from patchkit.model.mail import parse_patch
+from patchkit.model.mail import parse_patch, reword, says
 from patchkit.model.mailinfo import read_fields
 from patchkit.model.patch import Header, HeaderForm, Identity
 

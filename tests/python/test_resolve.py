@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from patchkit.guards.overrides.definitions import Definition, TargetKind, definition_of
+from patchkit.guards.overrides.replacements import Definition, TargetKind, definition_of
 from patchkit.python.modules import Modules
 from patchkit.python.resolve import Resolver
 from tests.support.projects import write_files

@@ -223,7 +223,7 @@ def init(
     the JSON Schema by which editors complete manifests. Overwrites nothing. Without
     --git, --index or --archive it asks, if there is a session.terminal.
     """
-    from patchkit.manifest.scalars import check_track
+    from patchkit.manifest.types import check_track
     from patchkit.ops.init import (
         NewProject,
         UpstreamOptions,
@@ -246,7 +246,7 @@ def init(
 
 def _ask() -> UpstreamOptions:
     """The upstream by questions on the terminal; UsageError where there is none."""
-    from patchkit.manifest.scalars import check_commit
+    from patchkit.manifest.types import check_commit
     from patchkit.ops.init import UpstreamOptions
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

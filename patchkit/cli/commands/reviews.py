@@ -16,8 +16,8 @@ from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.guards.contracts.breaches import BrokenCall
-    from patchkit.guards.overrides.definitions import Definition
     from patchkit.guards.overrides.override_review import OverrideTarget
+    from patchkit.guards.overrides.replacements import Definition
     from patchkit.ops.contracts import ComponentContracts, ContractsReport
     from patchkit.ops.overrides import ComponentOverrides, OverridesReport
     from patchkit.ops.residual import ComponentResidual, ResidualReport
@@ -280,7 +280,7 @@ def _render_target(terminal: Terminal, target: OverrideTarget, *, everything: bo
 
 def _signatures(before: ReviewedTarget, now: Definition) -> Iterator[tuple[str, Paint, str]]:
     """Two signatures, or of long ones the parameters that differ."""
-    from patchkit.guards.overrides.definitions import parameters_in
+    from patchkit.guards.overrides.replacements import parameters_in
 
     then, there = before.signature or before.kind, now.signature or now.kind.value
     if max(len(then), len(there)) > _LONG:

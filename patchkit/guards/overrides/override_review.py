@@ -14,8 +14,13 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.overrides.calls import CallSite, Replacements, find_replacements
-from patchkit.guards.overrides.definitions import Definition, definition_of
+from patchkit.guards.overrides.replacements import (
+    CallSite,
+    Definition,
+    Replacements,
+    definition_of,
+    find_replacements,
+)
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import TreeId

@@ -1,8 +1,16 @@
-"""One file, carried: what upstream made of it, with the patch's change, and how sure that is."""
+"""One file, carried: what upstream made of it, with the patch's change.
+
+Git's three-way merge first (`regions`); the regions that it leaves in conflict are settled by rules
+that say why they may, or not at all; `checks` looks over the result.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise, product
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,6 +20,7 @@ from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines
 from patchkit.model.merging.checks import (
     MOST,
+    added_lines,
     file_doubts,
     has_doubled_hunk,
     lines_lost,
@@ -19,10 +28,16 @@ from patchkit.model.merging.checks import (
     names_unbound,
     upstream_share,
 )
-from patchkit.model.merging.insertions import Order, possible_orders
-from patchkit.model.merging.merge_rules import resolve
+from patchkit.model.merging.moved import find_moved
+from patchkit.model.merging.python_imports import (
+    imported_by,
+    lists_names,
+    merge_imports,
+    merge_listed,
+)
 from patchkit.model.merging.regions import (
     Doubt,
+    MergeEdit,
     Region,
     RegionResolution,
     Rule,
@@ -30,6 +45,501 @@ from patchkit.model.merging.regions import (
     compare_three,
     edited,
 )
+from patchkit.model.merging.scopes import depth_of
+from patchkit.model.similarity import likeness
+
+# Two insertions at one point: which comes first, and where the second one begins.
+#
+# The lines are never changed, only their order. A list that is kept sorted stays so, and lines go
+# on with the block that they are indented for. Where the text says nothing the side decides: a
+# change that is carried onto a newer upstream comes after upstream's lines, as if it had been
+# written later; in a merge of upstream into a branch the branch's own lines come first, as
+# between git's markers.
+
+
+Lines = Sequence[bytes]
+_Key = tuple[tuple[int, bytes], ...]
+
+# Fewer entries do not show that a list is kept in order; import statements are sorted by tools.
+_SHOWS_ORDER = 3
+_IMPORTS_SHOW_ORDER = 2
+_IMPORTS = (b"import", b"from")
+_CLOSING = (b")", b"]", b"}")
+_NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#.*|//.*")
+_DIGITS = re.compile(rb"(\d+)")
+
+
+class Order(Struct, frozen=True):
+    """What decides where the text does not: whose lines come first.
+
+    `whole`: no side's lines go into the other's, not even where those leave a block.
+    """
+
+    patch_first: bool = False
+    whole: bool = False
+
+
+def possible_orders(*, patch_first: bool) -> tuple[Order, ...]:
+    """All orders, the likeliest first: those after it count where a check refuses the result."""
+    sides = (patch_first, not patch_first)
+    return tuple(Order(first, whole) for first in sides for whole in (False, True))
+
+
+def join_insertions(
+    upstream: Lines, patch: Lines, around: tuple[Lines, Lines], order: Order
+) -> list[bytes]:
+    """Both sides' lines for one gap; `around` are the base's lines above and below it."""
+    in_order = _sorted_together(upstream, patch, around)
+    if in_order is not None:
+        return in_order
+    first, second = (patch, upstream) if order.patch_first else (upstream, patch)
+    return [*first, *second] if order.whole else put_behind(first, second)
+
+
+def put_behind(first: Lines, second: Lines) -> list[bytes]:
+    """`second` behind `first`, but before the line of it that leaves the block of `second`.
+
+    Where both go on with the block above and then leave it, so does what is put together: first
+    what is in the block, then the rest; unless that would tear a statement apart, whose bracket
+    the lines close that leave.
+    """
+    cut = leaves_scope(first, indentation(second))
+    own = leaves_scope(second, indentation(second))
+    if cut < len(first) and own < len(second):
+        if any(
+            _code(lines[at:]).startswith(_CLOSING) for lines, at in ((first, cut), (second, own))
+        ):
+            return [*first, *second]
+        return [*first[:cut], *second[:own], *first[cut:], *second[own:]]
+    return [*first[:cut], *second, *first[cut:]]
+
+
+def _code(lines: Lines) -> bytes:
+    """The first line that is not blank, without its indentation."""
+    return next((line.strip() for line in lines if line.strip()), b"")
+
+
+def leaves_scope(lines: Lines, depth: int) -> int:
+    """The first of `lines` that is indented less than `depth`, with the blank lines before it.
+
+    A line that only closes a bracket that `lines` open is still a part of their statement.
+    """
+    opened = 0
+    for number, line in enumerate(lines):
+        if line.strip() and opened <= 0 and depth_of(line) < depth:
+            cut = number
+            while cut and not lines[cut - 1].strip():
+                cut -= 1
+            return cut
+        opened = max(opened + _opened(line), 0)
+    return len(lines)
+
+
+def indentation(lines: Lines) -> int:
+    """How deep the first line that is not blank stands; 0 if all are blank."""
+    return next((depth_of(line) for line in lines if line.strip()), 0)
+
+
+def _opened(line: bytes) -> int:
+    """How many more brackets a line opens than it closes, but for strings and comments."""
+    code = _NOT_CODE.sub(b"", line)
+    return sum(map(code.count, (b"(", b"[", b"{"))) - sum(map(code.count, _CLOSING))
+
+
+# A list that is kept sorted: with either side's entries it is in order, so that whoever added them
+# kept it so, and with both it has to be. An entry is a line with those that are deeper.
+
+
+def _sorted_together(
+    upstream: Lines, patch: Lines, around: tuple[Lines, Lines]
+) -> list[bytes] | None:
+    """The entries of both in order, if the list that they join is one that is kept sorted."""
+    ours, theirs = _entries(patch, patch), _entries(upstream, patch)
+    if not ours or not theirs or _length(ours) < len(patch) or _length(theirs) < len(upstream):
+        return None
+    before, after = _entries_above(around[0], patch), _entries(around[1], patch)
+    enough = _IMPORTS_SHOW_ORDER if _opening(patch[0]) in _IMPORTS else _SHOWS_ORDER
+    if min(len(ours), len(theirs)) + len(before) + len(after) < enough:
+        return None
+    for key in _KEYS:
+        sides = ([*before, *each, *after] for each in (theirs, ours))
+        if all(_is_sorted(side, key) for side in sides):
+            both = sorted([*theirs, *ours], key=lambda entry: key(entry[0]))
+            return [line for entry in both for line in entry]
+    return None
+
+
+def _length(entries: Sequence[Lines]) -> int:
+    return sum(map(len, entries))
+
+
+def _entries(lines: Lines, like: Lines) -> list[list[bytes]]:
+    """The entries up to the first line that is none of the same list."""
+    depth, start = indentation(like), _opening(like[0])
+    found: list[list[bytes]] = []
+    opened = 0
+    for line in lines:
+        goes_on = depth_of(line) > depth or (opened > 0 and line.strip().startswith(_CLOSING))
+        if not line.strip():
+            break
+        if found and opened > 0 and goes_on:
+            found[-1].append(line)
+        elif depth_of(line) == depth and _opening(line) == start and opened <= 0:
+            found.append([line])
+        else:
+            break
+        opened += _opened(line)
+    if opened > 0:  # it does not end here
+        found.pop()
+    return found
+
+
+def _entries_above(lines: Lines, like: Lines) -> list[list[bytes]]:
+    """The entries that end where `lines` end."""
+    depth = indentation(like)
+    start = len(lines)
+    while start and lines[start - 1].strip() and depth_of(lines[start - 1]) >= depth:
+        start -= 1
+    while start < len(lines):
+        found = _entries(lines[start:], like)
+        if _length(found) == len(lines) - start:
+            return found
+        start += max(_length(found), 1)
+    return []
+
+
+def _opening(line: bytes) -> bytes:
+    """What kind of entry a line is: its first character, or word of an import."""
+    bare = line.strip()
+    word = bare.split(b" ", 1)[0]
+    return word if word in _IMPORTS else (bare[:1] if not bare[:1].isalnum() else b"a")
+
+
+def _is_sorted(entries: Sequence[Lines], key: Callable[[bytes], _Key]) -> bool:
+    keys = [key(entry[0]) for entry in entries]
+    return all(earlier <= later for earlier, later in pairwise(keys))
+
+
+def _letters(line: bytes) -> _Key:
+    return ((0, line.strip().rstrip(b",").lower()),)
+
+
+def _characters(line: bytes) -> _Key:
+    return ((0, line.strip().rstrip(b",")),)
+
+
+def _numbers(line: bytes) -> _Key:
+    """Numbers in it count as such: 2 before 10."""
+    parts = _DIGITS.split(line.strip().rstrip(b",").lower())
+    return tuple((int(part), b"") if part.isdigit() else (0, part) for part in parts)
+
+
+_KEYS: tuple[Callable[[bytes], _Key], ...] = (_letters, _characters, _numbers)
+
+
+# Settle the regions where git's three-way merge gives up, each by a rule that says why it may.
+#
+# Every rule answers with edits of upstream's file, or not at all. None of them drops a line of
+# the patch, or one of upstream's: `checks` proves that for the whole file afterwards.
+
+
+# Words: lines that both sides changed are merged word by word, where they changed other words. The
+# rule is the three-way merge's own, one level down: what both changed, or changed side by
+# side, is a conflict. Blanks and line ends are words, too: nothing is ignored.
+
+
+_WORD = re.compile(rb"\w+|\r?\n|[^\S\n]+|[^\w\s]")
+_LONGEST = 4000  # words: more is not an edit of the same lines any more
+
+
+@lru_cache(maxsize=256)  # upstream's file changes, the lines that meet often do not
+def merge_words(
+    base: tuple[bytes, ...], upstream: tuple[bytes, ...], patch: tuple[bytes, ...]
+) -> tuple[bytes, ...] | None:
+    """The lines with both sides' changes; None if those meet."""
+    sides = [_WORD.findall(b"".join(lines)) for lines in (base, upstream, patch)]
+    if not all(sides) or max(map(len, sides)) > _LONGEST:
+        return None
+    three = compare_three(sides[0], sides[1], sides[2])
+    if three.conflicts or not _keeps_most(len(sides[0]), three.upstream_edits, three.patch_edits):
+        return None
+    merged = three.assemble([each.settled or () for each in three.regions])
+    return tuple(split_lines(merged))
+
+
+def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
+    """Whether each side changed the text here and there, not throughout."""
+    return all(len(edits) * 2 <= words for edits in sides)
+
+
+_TELLING = re.compile(rb"\w.*\w.*\w")
+_UPSTREAM_FIRST = Order()
+_BOTH_ADD = "both sides add lines at one place; only their order is open"
+_LOOKED_AT = 300  # bytes of a line: a minified file has lines of a megabyte
+
+#: A removed and a new line that are alike by this are one line, edited.
+_SAME_LINE = 0.6
+_LOOKED_THROUGH = 200  # new lines, for the one that a removed line became
+#: Of a patch's lines, the part that must not be upstream already where both sides insert.
+_SOME = 0.4
+#: So many lines, all new upstream, are the patch's change even where they stand elsewhere.
+_ENOUGH_ANYWHERE = 3
+#: So far above and below a region a statement that it is a part of may begin and end.
+_STATEMENT = 12
+
+
+def resolve(
+    region: Region, three: ThreeWay, *, python: bool, order: Order = _UPSTREAM_FIRST
+) -> RegionResolution | None:
+    """What the patch does in a region where both sides changed; None if nobody can say.
+
+    `order` counts where both sides insert at one point and nothing in the text speaks for one.
+    """
+    settled = region.settled
+    if settled is not None:
+        return RegionResolution(Rule.CLEAN, _edit(region, settled))
+    share = _upstream_share(region, three)
+    if _is_contained(region, three) or (share == 1.0 and _added(region) >= _ENOUGH_ANYWHERE):
+        return RegionResolution(Rule.CONTAINED, (), "upstream has these lines already")
+    if python:
+        imports = _imports(region)
+        if imports is not None:
+            return imports
+        listed = _listed(region, three) if share >= _SOME or not _are_apart(region) else None
+        if listed is not None:
+            return listed
+    if share >= _SOME:
+        return None  # upstream made a part of this change, in its own way
+    return _beside(region, three, order=order) or _words(region)
+
+
+def _edit(region: Region, lines: Sequence[bytes]) -> tuple[MergeEdit, ...]:
+    if tuple(lines) == region.upstream:
+        return ()
+    start = region.upstream_at
+    return (MergeEdit(start, start + len(region.upstream), tuple(lines)),)
+
+
+# -- what upstream has already -----------------------------------------------------------------
+
+
+def _upstream_share(region: Region, three: ThreeWay) -> float:
+    """The part of the telling lines that the patch adds here and upstream added, too.
+
+    Of a line or two only those count that upstream added at this very place: single lines happen
+    to be alike, as the arguments of calls are. Lines that the file had before (the same step in
+    every job of a workflow) say nothing where enough others do.
+    """
+    added = _telling(region.patch) - _telling(region.base)
+    if not added:
+        return 0.0
+    known = {line.strip() for line in three.base}
+    novel = Counter({line: count for line, count in added.items() if line not in known})
+    added = novel or added
+    new = _telling(region.upstream) - _telling(region.base)
+    if sum(added.values()) >= _ENOUGH_ANYWHERE:
+        new += added_lines(three.base, three.upstream, three.upstream_edits)
+    return sum((added & new).values()) / sum(added.values())
+
+
+def _is_contained(region: Region, three: ThreeWay) -> bool:
+    """Whether upstream, at this very place, adds all that the patch adds and removes the same.
+
+    Lines that upstream put elsewhere were not removed, and the patch's removal is due there.
+    """
+    before = Counter(region.base)
+    ours, theirs = Counter(region.patch), Counter(region.upstream)
+    removed = before - ours
+    if (ours - before) - (theirs - before) or removed - (before - theirs):
+        return False
+    come = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
+    return not any(line in come for line in removed if _TELLING.search(line))
+
+
+def _added(region: Region) -> int:
+    return sum((_telling(region.patch) - _telling(region.base)).values())
+
+
+def _telling(lines: Sequence[bytes]) -> Counter[bytes]:
+    return Counter(line.strip() for line in lines if _TELLING.search(line))
+
+
+# -- imports -----------------------------------------------------------------------------------
+
+
+def _imports(region: Region) -> RegionResolution | None:
+    """Only where lines are not enough: both changed one statement, or import the same name."""
+    sides = [imported_by(lines) for lines in (region.base, region.upstream, region.patch)]
+    before, theirs, ours = sides
+    if before is None or theirs is None or ours is None:
+        return None
+    if not (ours - before) & (theirs - before) and _are_apart(region):
+        return None
+    merged = merge_imports(region.base, region.upstream, region.patch)
+    if merged is None:
+        return None
+    return RegionResolution(Rule.IMPORTS, _edit(region, merged), "import statements of both sides")
+
+
+def _listed(region: Region, three: ThreeWay) -> RegionResolution | None:
+    """Names that both sides list in whole statements, which may begin and end beyond the region."""
+    above, below = _common_lines(region, three)
+    sides = (region.base, region.upstream, region.patch)
+    for up, down in _widenings(len(above), len(below)):
+        before, after = above[len(above) - up :], below[:down]
+        wide = [(*before, *side, *after) for side in sides]
+        if not all(lists_names(side) for side in wide):
+            continue
+        start, end = region.upstream_at - up, region.upstream_at + len(region.upstream) + down
+        rest = b"".join((*three.upstream[:start], *three.upstream[end:]))
+        merged = merge_listed(wide[0], wide[1], wide[2], rest)
+        if merged is None:
+            return None
+        edit = MergeEdit(start, end, merged)
+        return RegionResolution(Rule.IMPORTS, (edit,), "names that both sides import or list")
+    return None
+
+
+def _common_lines(region: Region, three: ThreeWay) -> tuple[list[bytes], list[bytes]]:
+    """The base's lines between the region and its neighbours, which all three have alike."""
+    start = max((each.end for each in three.regions if each.end < region.start), default=0)
+    ends = [each.start for each in three.regions if each.start > region.end]
+    end = min(ends, default=len(three.base))
+    above = list(three.base[max(start, region.start - _STATEMENT) : region.start])
+    return above, list(three.base[region.end : min(end, region.end + _STATEMENT)])
+
+
+def _widenings(above: int, below: int) -> Iterator[tuple[int, int]]:
+    """How many lines more to look at, the fewest first."""
+    return iter(sorted(product(range(above + 1), range(below + 1)), key=sum))
+
+
+# -- edits that do not overlap -----------------------------------------------------------------
+
+
+def _are_apart(region: Region) -> bool:
+    """Whether no base line is changed by both, and no insertion is inside the other's change."""
+    return all(
+        own.end <= up.start or up.end <= own.start
+        for own in region.patch_edits
+        for up in region.upstream_edits
+    )
+
+
+def _beside(region: Region, three: ThreeWay, *, order: Order) -> RegionResolution | None:
+    """Each of the patch's edits beside upstream's, or where upstream moved its surroundings."""
+    moved: list[MergeEdit] = []
+    staying: list[LineEdit] = []
+    for edit in region.patch_edits:
+        place = _moved(edit, region, three)
+        if place is None:
+            staying.append(edit)
+        else:
+            moved.append(place)
+    rest = replace(region, patch_edits=tuple(staying))
+    if not _are_apart(rest):
+        return None
+    edits = (*_edit(region, _woven(rest, three, order=order)), *moved)
+    if moved:
+        return RegionResolution(Rule.MOVED, edits, f"upstream moved its context{_to_lines(moved)}")
+    inserts = any(
+        own.inserts_only and up.inserts_only and own.start == up.start
+        for own in staying
+        for up in region.upstream_edits
+    )
+    if inserts:
+        return RegionResolution(Rule.BOTH_INSERT, edits, _BOTH_ADD)
+    doubts = (Doubt.REWRITTEN,) if _is_rewritten(region, three) else ()
+    return RegionResolution(Rule.BESIDE, edits, "upstream changed the lines next to it", doubts)
+
+
+def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> MergeEdit | None:
+    """The edit's new place, if upstream took away what it removes or stands next to.
+
+    Lines that upstream put back into the same region, indented otherwise perhaps, did not move.
+    """
+    left = {line.strip() for line in region.upstream}
+    near = range(max(edit.start - 1, region.start), min(edit.end + 1, region.end))
+    if all(three.base[line].strip() in left for line in near):
+        return None
+    if any(three.base[line].strip() in left for line in range(edit.start, edit.end)):
+        return None
+    return find_moved(three.base, three.upstream, three.patch, edit, three.upstream_edits)
+
+
+def _to_lines(moved: Sequence[MergeEdit]) -> str:
+    lines = [str(each.start + 1) for each in moved]
+    return f" to line{'s' if len(lines) > 1 else ''} {', '.join(lines)}"
+
+
+def _woven(region: Region, three: ThreeWay, *, order: Order) -> list[bytes]:
+    """The region with the edits of both sides, in the order of the base lines that they change.
+
+    Invariant: `woven` and `last` together have every line of the base up to `at` that no side
+    removes, and every line of the edits passed; `last` is what may still have to let in lines.
+    """
+    edits = [(e.start, e.end, 0, e) for e in region.upstream_edits]
+    edits += [(e.start, e.end, 1, e) for e in region.patch_edits]
+    edits.sort(key=lambda row: row[:3])
+    woven: list[bytes] = []
+    last: list[bytes] = []  # what stands before the next edit: it may have to go into that
+    at = region.start
+    number = 0
+    while number < len(edits):
+        start, end, side, edit = edits[number]
+        lines = _new_lines(edit, side, three)
+        if start > at:
+            woven += [*last, *three.base[at:start]]
+            last = []
+        following = edits[number + 1] if number + 1 < len(edits) else None
+        if following is not None and start == end == following[0] == following[1]:
+            others = _new_lines(following[3], 1, three)
+            around = three.base[:start], three.base[start:]
+            both = join_insertions(lines, others, around, order)
+            woven, last = [*woven, *last], both
+            number += 1
+        elif start == end and last:
+            last = [*last, *lines] if order.whole else put_behind(last, lines)
+        else:
+            woven, last = [*woven, *last], lines
+        at = max(at, end)
+        number += 1
+    return [*woven, *last, *three.base[at : region.end]]
+
+
+def _new_lines(edit: LineEdit, side: int, three: ThreeWay) -> list[bytes]:
+    return list((three.patch if side else three.upstream)[edit.new_start : edit.new_end])
+
+
+def _is_rewritten(region: Region, three: ThreeWay) -> bool:
+    """Whether upstream replaced a neighbour by something that is not like it."""
+    for up in region.upstream_edits:
+        if up.inserts_only:
+            continue
+        new = three.upstream[up.new_start : up.new_end]
+        for own in region.patch_edits:
+            if up.start <= own.end and own.start <= up.end:
+                near = three.base[up.end - 1 if up.end <= own.start else up.start]
+                if not any(_alike(near, line) >= _SAME_LINE for line in new[:_LOOKED_THROUGH]):
+                    return True
+    return False
+
+
+def _alike(one: bytes, other: bytes) -> float:
+    """How like two lines are by how they begin."""
+    return likeness(one[:_LOOKED_AT], other[:_LOOKED_AT])
+
+
+# -- edits of the same lines -------------------------------------------------------------------
+
+
+def _words(region: Region) -> RegionResolution | None:
+    merged = merge_words(region.base, region.upstream, region.patch)
+    if merged is None:
+        return None
+    detail = "both sides change other words of the same lines"
+    return RegionResolution(Rule.WORDS, _edit(region, merged), detail)
+
 
 _NUL = b"\x00"
 
@@ -81,7 +591,7 @@ def merge_file(
     """Merge three versions of a text; None for a binary file, which is never merged.
 
     Where git's three-way merge is clean its result is taken; nothing else is accepted unless every
-    check passes. `patch_first`: upstream is merged into the patch's branch, see `insertions`.
+    check passes. `patch_first`: upstream is merged into the patch's branch, see `Order`.
     """
     if any(_NUL in each for each in (base, upstream, patch)):
         return None

@@ -9,13 +9,17 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from patchkit.explain.advice import edited_files, file_words, hunk_words, percent, renamed_words
 from patchkit.explain.explanation import (
     Cause,
     FileExplanation,
     HunkExplanation,
     Mismatch,
     PatchExplanation,
+    edited_files,
+    file_words,
+    hunk_words,
+    percent,
+    renamed_words,
 )
 from patchkit.model.text import shown
 

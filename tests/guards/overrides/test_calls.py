@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.errors import BadInputError
-from patchkit.guards.overrides.calls import Replacements, find_replacements
+from patchkit.guards.overrides.replacements import Replacements, find_replacements
 from patchkit.python.modules import Modules
 from tests.recipes.kitchen import recipe_of
 

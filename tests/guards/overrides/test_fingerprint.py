@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from patchkit.guards.overrides.definitions import body_hash, parameters_in, signature_of
+from patchkit.guards.overrides.replacements import body_hash, parameters_in, signature_of
 from patchkit.python.modules import FunctionNode
 
 PLAIN = '''

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.merging.confidence import CERTAIN, confidence_of
+from patchkit.carry.carried import CERTAIN, confidence_of
 from patchkit.model.merging.merge import FileMerge, merge_file
 from patchkit.model.merging.regions import Doubt, Rule
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.merging.insertions import (
+from patchkit.model.merging.merge import (
     Order,
     indentation,
     join_insertions,

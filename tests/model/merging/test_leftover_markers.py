@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from patchkit.model.merging.markers import conflict_text, leftover_markers
 from patchkit.model.merging.merge import merge_file
+from patchkit.model.merging.regions import conflict_text, leftover_markers
 
 HEADED = b"Title\n=======\none\ntwo\nthree\n\nNext\n=======\nfour\n"
 

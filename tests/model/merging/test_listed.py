@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.merging.confidence import CERTAIN, confidence_of
+from patchkit.carry.carried import CERTAIN, confidence_of
 from patchkit.model.merging.merge import merge_file
 from patchkit.model.merging.python_imports import merge_listed
 from patchkit.model.merging.regions import Rule

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patchkit.model.merging.confidence import CERTAIN, confidence_of
-from patchkit.model.merging.markers import Labels, conflict_text
+from patchkit.carry.carried import CERTAIN, confidence_of
 from patchkit.model.merging.merge import FileMerge, merge_file
-from patchkit.model.merging.regions import Doubt, Rule
+from patchkit.model.merging.regions import Doubt, Labels, Rule, conflict_text
 
 BASE = """import os
 import sys
