@@ -45,7 +45,7 @@ from patchkit.model.outcome import Preimage, Reason, Status
 from patchkit.model.similarity import SimilarLines
 from patchkit.ops.drift import ComponentDrift, DriftReport
 from patchkit.report.findings import drift_notices
-from patchkit.report.html.html_page import drift_page
+from patchkit.report.html_page import drift_page
 
 _ROUNDS = 5
 _START = datetime(2025, 11, 18, 9, tzinfo=timezone.utc)

@@ -14,8 +14,7 @@ from msgspec import Struct
 from typer.models import ArgumentInfo, OptionInfo
 
 from patchkit.cli.catalog import GROUPS
-from patchkit.cli.command import About, Body, about
-from patchkit.cli.typer_command import load_command
+from patchkit.cli.command import About, Body, about, load_command
 from patchkit.errors import ExitCode
 
 # What a command takes, read off its signature: for help, completion and the reference.

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from patchkit.cli.catalog import COMMANDS, GROUPS
-from patchkit.cli.command import about
+from patchkit.cli.command import about, load_command
 from patchkit.cli.help import TABLE, page_file
-from patchkit.cli.typer_command import load_command
 from tools.format_tables import format_files
 from tools.help_pages import (
     SHARED_EXITS,

@@ -13,7 +13,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "manifest schema": "manifest:schema",
     },
     "Work with stacks": {
-        "fetch": "fetch:fetch",
+        "fetch": "apply:fetch",
         "apply": "apply:apply",
         "status": "status:status",
         "check": "check:check",
@@ -59,7 +59,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "From manifest to machine": {
         "render": "render:render",
         "doctor": "doctor:doctor",
-        "sbom": "sbom:sbom",
+        "sbom": "attest:sbom",
         "attest": "attest:attest",
     },
     "In CI": {

@@ -1,27 +1,31 @@
 """How a command is declared: what it says about itself, its options, and those that several share;
-and how a plain command line is read.
+and how a command line is read.
 
 A command's function has the options that are its own. What `takes` names is added to them
 (`parameters_of`), and reaches it as a `Session`, which opens manifest, components, store and
 terminal once, in one way for all.
 
 A line that is plain (every option spelled out and known, every value of an obvious kind) is read
-here. Any other one is typer's, which also says what is wrong with it (`typer_command.py`), and
-costs a fifth of a short command. Whatever is read here, typer reads in the same way.
+here. Any other one is typer's, which also says what is wrong with it (`run_by_typer`), and costs a
+fifth of a short command. Whatever is read here, typer reads in the same way.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
 from patchkit.cli.catalog import COMMANDS
 from patchkit.errors import ExitCode
+
+if TYPE_CHECKING:
+    import inspect
 
 Body = Callable[..., ExitCode]
 
@@ -380,3 +384,51 @@ def declare_alike(body: Body, said: About) -> None:
 def about(body: Body) -> About:
     """What a command's declaration says."""
     return _ABOUT[body]
+
+
+# Commands as typer knows them: for lines that are not plain, for help pages and the reference.
+
+
+def run_by_typer(name: str, words: Sequence[str]) -> ExitCode:
+    """Run a command; what is wrong with the line is an exception of typer's (`failure.py`)."""
+    import typer
+
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(add_help_option=False)(load_command(name))
+    command = typer.main.get_command(app)
+    # not `command.main`: it takes a broken pipe for an error of its own
+    with command.make_context(f"patchkit {name}", list(words)) as context:
+        return ExitCode(command.invoke(context))
+
+
+@cache
+def load_command(name: str) -> Body:
+    """A command of the catalog, with all its options as its signature; imports its module."""
+    import inspect
+
+    body = body_of(name)
+
+    def command(**options: Any) -> ExitCode:
+        return call_body(body, options)
+
+    declared = [_declared(each) for each in parameters_of(body)]
+    command.__doc__ = body.__doc__
+    command.__annotations__ = {each.name: each.annotation for each in declared}
+    command.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
+    declare_alike(command, about(body))
+    return command
+
+
+def _declared(parameter: ParameterSpec) -> inspect.Parameter:
+    import inspect
+
+    import typer
+
+    said = parameter.declared
+    form: Any = typer.Option if isinstance(said, OptionSpec) else typer.Argument
+    return inspect.Parameter(
+        parameter.keyword,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if parameter.default is REQUIRED else parameter.default,
+        annotation=Annotated[parameter.kind, form(*said.names, **said.settings)],
+    )

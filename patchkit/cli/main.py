@@ -128,7 +128,7 @@ def _run_command(name: str, arguments: list[str]) -> int:
     options = read_plainly(parameters_of(body), arguments)
     if options is not None:
         return call_body(body, options)
-    from patchkit.cli.typer_command import run_by_typer
+    from patchkit.cli.command import run_by_typer
 
     return run_by_typer(name, arguments)
 
@@ -144,11 +144,11 @@ def _warn_of_nothing() -> None:
 
 
 def _load_msgspec() -> None:
-    """Import msgspec without typing_extensions, of which it needs nothing from Python 3.11 on.
+    """Import msgspec without typing_extensions, which it takes only for TypedDict's Required.
 
     With it come inspect, ast and a dozen more, a tenth of what a short command costs.
     """
-    if sys.version_info >= (3, 11) and "typing_extensions" not in sys.modules:
+    if "typing_extensions" not in sys.modules:
         sys.modules["typing_extensions"] = None  # type: ignore[assignment]
         try:
             import msgspec  # noqa: F401

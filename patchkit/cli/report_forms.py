@@ -110,7 +110,7 @@ def ci_writers(paths: Sequence[Path]) -> Writers[CiReport]:
 
 def _pages() -> ModuleType:
     """The module that makes pages; other forms need not wait for its templates to load."""
-    from patchkit.report.html import html_page
+    from patchkit.report import html_page
 
     return html_page
 

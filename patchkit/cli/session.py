@@ -291,7 +291,7 @@ class Session:
 
     def progress(self) -> AbstractContextManager[Progress]:
         """A listener for the operation in the block, as fits the terminal."""
-        from patchkit.cli.progress_bar import showing_progress
+        from patchkit.cli.terminal import showing_progress
 
         return showing_progress(self.terminal)
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.cli.catalog import COMMANDS
-from patchkit.cli.command import about
-from patchkit.cli.typer_command import load_command
+from patchkit.cli.command import about, load_command
 from patchkit.errors import ExitCode
 from tests.support.commands import Ran, run, run_process
 from tests.support.golden import Golden

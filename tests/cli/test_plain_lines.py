@@ -15,10 +15,10 @@ from patchkit.cli.command import (
     ArgumentSpec,
     ParameterSpec,
     body_of,
+    load_command,
     parameters_of,
     read_plainly,
 )
-from patchkit.cli.typer_command import load_command
 
 _USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
 _VALUES = (

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.cli.catalog import COMMANDS
-from patchkit.cli.command import about
-from patchkit.cli.typer_command import load_command
+from patchkit.cli.command import about, load_command
 from tools.help_pages import command_page, overview, parameters, summary
 from tools.reference import stale_files
 

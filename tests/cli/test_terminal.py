@@ -13,9 +13,8 @@ import sys
 import pytest
 from msgspec import Struct
 
-from patchkit.cli.progress_bar import showing_progress
 from patchkit.cli.status_words import word
-from patchkit.cli.terminal import Terminal, colour_wanted
+from patchkit.cli.terminal import Terminal, colour_wanted, showing_progress
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 from tests.support.commands import run_process
@@ -132,7 +131,7 @@ def test_progress_off_a_terminal_is_lines(capsys: pytest.CaptureFixture[str]) ->
 _BARS = """\
 import time
 from patchkit.cli.terminal import Terminal
-from patchkit.cli.progress_bar import showing_progress
+from patchkit.cli.terminal import showing_progress
 with showing_progress(Terminal()) as progress:
     progress.step("demo", "fetching [bold]it[/bold]")
     for done in range(8):

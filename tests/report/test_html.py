@@ -27,10 +27,9 @@ from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.text import clean
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
+from patchkit.report.clashes import clash_of
 from patchkit.report.findings import drift_notices
-from patchkit.report.html.charts import ORDER, look_of, timeline_of, trend_of
-from patchkit.report.html.clashes import clash_of
-from patchkit.report.html.html_page import ci_page, drift_page
+from patchkit.report.html_page import ORDER, ci_page, drift_page, look_of, timeline_of, trend_of
 from patchkit.templates.environments import page_part
 from tests.report.lines import PAGE, STATES, component_drift, drift_report
 from tests.support.projects import Project

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.report.html.html_page import drift_page
+from patchkit.report.html_page import drift_page
 from tests.report.lines import PAGE, component_drift, drift_report, landed
 from tests.support.browser import look_at, print_page
 

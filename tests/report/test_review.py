@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.report.html.review_page import beside
+from patchkit.report.review_page import beside
 from tests.support.browser import open_page
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch

@@ -205,7 +205,7 @@ class Reviewing:
             return report
         from patchkit.cli.session import load
         from patchkit.ops.bump_review import review_bump
-        from patchkit.report.pull_request import review_markdown
+        from patchkit.report.markdown import review_markdown
 
         session = self._session
         manifest = load(session.manifest_path)
@@ -220,7 +220,7 @@ class Reviewing:
             self._put(self._review, review_markdown(found))
         elif self._review is not None:
             from patchkit.cli.report_forms import written_now
-            from patchkit.report.html.review_page import review_page
+            from patchkit.report.review_page import review_page
 
             self._put(self._review, review_page(found, written_now()))
         if self.printed:

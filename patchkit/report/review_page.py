@@ -14,8 +14,8 @@ from patchkit.model.patch import Hunk
 from patchkit.model.text import clean, shown
 from patchkit.ops.bump_review import BumpReview, ComponentReview, PatchReview, UpstreamChange
 from patchkit.ops.refresh_report import RefreshResult
-from patchkit.report.html.clashes import Row, compared_rows
-from patchkit.report.pull_request import (
+from patchkit.report.clashes import Row, compared_rows
+from patchkit.report.markdown import (
     DETAILED,
     FOLDED,
     HEADINGS,
