@@ -39,11 +39,10 @@ from patchkit.model.objects import FILE_MODE, Base, CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Silent
 from patchkit.model.series_file import parse_series
-from patchkit.ops.apply_into import reverse_into
-from patchkit.ops.attest import attest
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
 from patchkit.ops.drift import DriftReport
+from patchkit.ops.installed import attest, reverse_into
 from patchkit.ops.upstream_tests import read_junit, read_record
 from patchkit.recipes.recipe_file import parse_recipe
 from patchkit.report.issues import plan_issues

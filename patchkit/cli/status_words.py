@@ -73,7 +73,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "among": ("?", Paint.NOTICE),
     "always": ("✗", Paint.BAD),
     "never": ("✓", Paint.GOOD),
-    # an installed package (installed.layer.PatchPresence, ops.apply_into.IntoResult)
+    # an installed package (installed.layer.PatchPresence, ops.installed.IntoResult)
     "live": ("✓", Paint.GOOD),
     "not live": ("✗", Paint.BAD),
     "partly live": ("✗", Paint.BAD),

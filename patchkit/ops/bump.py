@@ -33,7 +33,6 @@ from patchkit.manifest.values import (
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import broken_by_moving
-from patchkit.ops.conflict_report import waiting_of
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import PinEdit, RefreshOptions, ResumeStep
@@ -45,7 +44,7 @@ from patchkit.ops.refresh_report import (
     RefreshResult,
     sorted_patches,
 )
-from patchkit.ops.resume import arrive, find_halt, is_written
+from patchkit.ops.resume import arrive, find_halt, is_written, waiting_of
 from patchkit.ops.undo import keep_report
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit

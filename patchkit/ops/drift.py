@@ -73,7 +73,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import partners_of
 from patchkit.ops.check_report import BrokenManifest
-from patchkit.ops.residual import baseline_path
+from patchkit.ops.reviews import baseline_path
 from patchkit.ops.stacks import built_stack
 from patchkit.parallel import in_parallel
 from patchkit.recipes.generate import load_generator

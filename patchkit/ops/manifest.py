@@ -1,19 +1,59 @@
-"""Look at manifests: what is wrong with them, and what they say once everything is resolved."""
+"""Manifests by themselves: what is wrong with them, what they say once everything is resolved, and
+the start of a project with a first one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
 from patchkit.disk.files import read_plain
-from patchkit.errors import BadInputError, ExitCode, Problem
+from patchkit.disk.transaction import recover, write_set
+from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
+from patchkit.manifest.find import FOLDER
+from patchkit.manifest.format import MANIFEST
+from patchkit.manifest.json_schema import schema_text
 from patchkit.manifest.load import inspect_manifest
-from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
-from patchkit.manifest.write import manifest_data, yaml_text
+from patchkit.manifest.types import (
+    Complaint,
+    check_commit,
+    check_component_name,
+    check_package,
+    check_sha256,
+    check_track,
+    check_url,
+    check_version,
+    resolve_url,
+)
+from patchkit.manifest.validate import check_shape, shown
+from patchkit.manifest.values import (
+    ArchivePin,
+    ArchiveSource,
+    Component,
+    GitPin,
+    GitSource,
+    IndexPin,
+    IndexSource,
+    LocalPatch,
+    LocalSeries,
+    Location,
+    Manifest,
+    Pin,
+    Source,
+)
+from patchkit.manifest.write import component_data, manifest_data, yaml_text
+from patchkit.manifest.yaml_nodes import parse
+from patchkit.model.names import is_component_name
+from patchkit.model.objects import CommitId
 from patchkit.model.series_file import parse_series
+
+if TYPE_CHECKING:
+    from patchkit.upstream.git import NamedCommit, Refs
 
 
 class LintedManifest(Struct, frozen=True):
@@ -126,3 +166,224 @@ def _once(name: str, where: str, names: dict[str, str]) -> Iterator[Problem]:
 
 
 _NOT_THERE = "local paths start from the project's folder, the parent of manifests/"
+
+
+# Start a project: a commented manifest with one component, and an empty series for it.
+
+
+_SCHEMA = "manifest.schema.json"
+
+
+class UpstreamOptions(Struct, frozen=True):
+    """What was asked for, as typed; `index` is PROJECT==VERSION, `ref` names a commit."""
+
+    git: str | None = None
+    commit: str | None = None
+    ref: str | None = None
+    index: str | None = None
+    archive: str | None = None
+    sha256: str | None = None
+
+
+class NewUpstream(Struct, frozen=True):
+    """An upstream with its pin; `name` is a component name made of it, empty if none can be."""
+
+    name: str
+    source: Source
+    pin: Pin
+    track: str | None = None
+
+
+class NewProject(Struct, frozen=True):
+    """What the first manifest is to say; `name` is the manifest's, without an ending."""
+
+    name: str
+    component: str
+    upstream: NewUpstream
+    description: str = ""
+
+
+class Created(Struct, frozen=True):
+    """`manifest` is the new manifest's path, `files` everything that was written, in order.
+
+    Paths start from the project's folder. `component` is the manifest's only component.
+    """
+
+    manifest: str
+    component: str
+    files: tuple[str, ...]
+
+
+def create_project(root: Path, new: NewProject) -> Created:
+    """Write manifests/NAME.yaml, patches/COMPONENT/series and the schema for editors.
+
+    On disk: all of them or none. A series that is there already stays as it is; a manifest that is
+    there is never overwritten (UsageError). Raises BadInputError for values that no manifest takes.
+    """
+    from patchkit.templates.environments import render_template
+
+    require("the component's name", new.component, check_component_name)
+    recover(root)
+    path = root / FOLDER / f"{_manifest_name(new.name)}.yaml"
+    for ending in (".yaml", ".yml"):
+        if path.with_suffix(ending).exists():
+            taken = path.with_suffix(ending).relative_to(root)
+            hint = "edit it, or choose another name"
+            raise UsageError(Problem(f"{taken} is there already", hint=hint))
+    series = root / "patches" / new.component / "series"
+    schema = _schema_file(root)
+    text = manifest_text(new, modeline=os.path.relpath(schema, path.parent))
+    _require_valid(text, path.relative_to(root))
+    files = {
+        path: text,
+        series: render_template("series.j2", component=new.component),
+        schema: schema_text(),
+    }
+    if series.exists():
+        del files[series]
+    if schema.exists() and schema.read_text(encoding="utf-8") == files[schema]:
+        del files[schema]
+    seen = {schema: schema.read_bytes()} if schema.exists() else {}  # an older patchkit's
+    write_set(root, {file: content.encode() for file, content in files.items()}, seen)
+    return Created(
+        path.relative_to(root).as_posix(),
+        new.component,
+        tuple(file.relative_to(root).as_posix() for file in files),
+    )
+
+
+def choose_upstream(options: UpstreamOptions) -> NewUpstream:
+    """What the options name; asks the network only for `ref`, or for `index` without `sha256`.
+
+    Raises UsageError for options that do not go together, SurroundingsError if nobody answers.
+    """
+    given = [each for each in (options.git, options.index, options.archive) if each is not None]
+    if len(given) != 1:
+        hint = "an upstream is a git repository, a project on the index, or an archive"
+        raise UsageError(Problem("give one of --git, --index, --archive", hint=hint))
+    if options.git is not None:
+        return _git_upstream(options.git, options)
+    if options.commit is not None or options.ref is not None:
+        raise UsageError("--commit and --ref go with --git")
+    if options.archive is not None:
+        return _archive_upstream(options.archive, options.sha256)
+    return _index_upstream(str(options.index), options.sha256)
+
+
+def _git_upstream(url: str, options: UpstreamOptions) -> NewUpstream:
+    from patchkit.upstream.git import LATEST, find_ref, list_refs
+
+    require("--git", url, check_url)
+    if options.sha256 is not None:
+        raise UsageError("--sha256 goes with --index and --archive")
+    if (options.commit is None) == (options.ref is None):
+        hint = "--commit ID pins that commit, --ref NAME the one that a branch or tag is at now"
+        raise UsageError(Problem("give one of --commit and --ref", hint=hint))
+    name = component_name_of(url)
+    if options.commit is not None:
+        commit = require("--commit", options.commit, check_commit)
+        return NewUpstream(name, GitSource(url), GitPin(CommitId(commit)))
+    ref = require("--ref", str(options.ref), check_track)
+    if ref == LATEST:
+        hint = "name a branch or tag; one that is called so is refs/heads/latest, refs/tags/latest"
+        raise UsageError(
+            Problem(f"--ref {LATEST} stands for `track`, and there is none", hint=hint)
+        )
+    refs = list_refs(GitSource(resolve_url(url, Path.cwd())), wanted=ref)
+    named = find_ref(refs, ref)
+    return NewUpstream(name, GitSource(url), GitPin(named.commit), _followed(ref, named, refs))
+
+
+def _followed(ref: str, named: NamedCommit, refs: Refs) -> str | None:
+    """What `track` says of a name that moves: a branch or a pattern; in full where a tag is too."""
+    from patchkit.upstream.git import is_pattern
+
+    if is_pattern(ref):
+        return ref
+    alone = f"refs/tags/{named.branch}" not in refs.commits
+    return (ref if alone else named.ref) if named.branch else None
+
+
+def _archive_upstream(url: str, sha256: str | None) -> NewUpstream:
+    require("--archive", url, check_url)
+    if sha256 is None:
+        hint = "`sha256sum FILE` tells it; compare it with what the project publishes"
+        raise UsageError(Problem("--archive needs --sha256", hint=hint))
+    digest = require("--sha256", sha256, check_sha256)
+    return NewUpstream(component_name_of(url), ArchiveSource(url), ArchivePin(digest))
+
+
+def _index_upstream(requirement: str, sha256: str | None) -> NewUpstream:
+    project, _, version = requirement.partition("==")
+    require("--index", project, check_package)
+    require("the version in --index", version, check_version)
+    if sha256 is None:
+        from patchkit.upstream.index import sdist_hash
+
+        sha256 = sdist_hash(project, version)
+    digest = require("--sha256", sha256, check_sha256)
+    return NewUpstream(component_name_of(project), IndexSource(project), IndexPin(version, digest))
+
+
+def component_name_of(text: str) -> str:
+    """A component name from a URL or a project's name; empty if nothing usable is in it."""
+    last = re.split(r"[/:]", text.rstrip("/"))[-1]
+    last = re.sub(r"\.(git|tar\.\w+|tgz|zip)$", "", last)
+    name = re.sub(r"[^a-z0-9._-]+", "-", last.lower()).strip("._-")[:64].rstrip("._-")
+    return name if is_component_name(name) else ""
+
+
+def require(option: str, text: str, check: Callable[[str], Complaint | None]) -> str:
+    """The text if `check` has no complaint; else UsageError that names the option."""
+    complaint = check(text)
+    if complaint is None:
+        return text
+    raise UsageError(Problem(f"{option} {shown(text)} {complaint.what}", hint=complaint.hint))
+
+
+def manifest_text(new: NewProject, *, modeline: str) -> str:
+    """The manifest with comments; `modeline` is where editors find its schema."""
+    from patchkit.templates.environments import render_template
+
+    where = Location(Path(), 1)
+    component = Component(
+        new.component,
+        new.upstream.source,
+        new.upstream.pin,
+        where,
+        where,
+        track=new.upstream.track,
+        checkout=new.component,
+        patches=(LocalSeries(f"patches/{new.component}/series", where),),
+    )
+    data = component_data(component)
+    return render_template(
+        "manifest.yaml.j2",
+        modeline=modeline,
+        description=new.description or f"{new.component} with our patches",
+        component=new.component,
+        source=data["source"],
+        pin=data["pin"],
+        track=new.upstream.track,
+        patches=data["patches"],
+    )
+
+
+def _schema_file(root: Path) -> Path:
+    """The project's schema for editors, where it has one, else beside the manifests."""
+    shipped = root / "docs" / _SCHEMA
+    return shipped if shipped.exists() else root / FOLDER / _SCHEMA
+
+
+def _manifest_name(name: str) -> str:
+    name = re.sub(r"\.ya?ml$", "", name)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}", name):
+        hint = "letters, digits and . _ - inside; the file goes into manifests/"
+        raise UsageError(Problem(f"{shown(name)} cannot name a manifest", hint=hint))
+    return name
+
+
+def _require_valid(text: str, path: Path) -> None:
+    problems = check_shape(parse(text, path), MANIFEST)
+    if problems:
+        raise BadInputError(*problems)

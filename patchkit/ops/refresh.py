@@ -26,7 +26,6 @@ from patchkit.manifest.values import Component, Manifest, path_below
 from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.revision import interdiff
-from patchkit.ops.conflict_report import CannotGoOnError, still_waits, waits
 from patchkit.ops.refresh_input import (
     PinEdit,
     RefreshInput,
@@ -48,6 +47,7 @@ from patchkit.ops.refresh_report import (
     RefreshResult,
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out, follow
+from patchkit.ops.resume import CannotGoOnError, still_waits, waits
 from patchkit.ops.undo import read_undo
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised

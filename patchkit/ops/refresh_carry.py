@@ -24,19 +24,6 @@ from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.patch import Hunk
 from patchkit.model.progress import Progress
-from patchkit.ops.conflict_report import (
-    CannotGoOnError,
-    NewConflict,
-    Resumed,
-    Waiting,
-    can_stop_in,
-    halted_report,
-    nothing_waits,
-    pin_text,
-    resume,
-    seen_files,
-    waits,
-)
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh_input import (
     PinEdit,
@@ -54,6 +41,19 @@ from patchkit.ops.refresh_input import (
     with_findings,
 )
 from patchkit.ops.refresh_report import NamedPin, PatchHead, RefreshedComponent, RefreshResult
+from patchkit.ops.resume import (
+    CannotGoOnError,
+    NewConflict,
+    Resumed,
+    Waiting,
+    can_stop_in,
+    halted_report,
+    nothing_waits,
+    pin_text,
+    resume,
+    seen_files,
+    waits,
+)
 from patchkit.refresh.carry_onto import FixedPatchesError, draft_carry
 from patchkit.refresh.conflict import (
     Conflict,

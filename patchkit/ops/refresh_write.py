@@ -12,8 +12,8 @@ from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.ops.conflict_report import NewConflict, stop_at
 from patchkit.ops.refresh_report import RefreshedComponent, RefreshResult
+from patchkit.ops.resume import NewConflict, stop_at
 from patchkit.ops.undo import Undo, made_of, write_undo
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock

@@ -1,20 +1,34 @@
-"""The way out of a conflict in a checkout: where it is, the end of it, and the way back."""
+"""A carry that stops at a conflict, and goes on from there: where the checkout waits, the end of
+it, and the way back.
+
+The checkout gets the stack as far as it went, and the conflict on top. What a person makes of it is
+a decision about that patch: to go on is to carry everything again with the decisions so far. So a
+halt is nothing but decisions, and nothing is written to the project before the last one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
-from patchkit.errors import PatchkitError, Problem, SurroundingsError
+from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import reading, write_objects
-from patchkit.manifest.values import Component, Manifest
+from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.values import Component, GitPin, IndexPin, Manifest, Pin, path_below
+from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, GitObject, TreeId, make_commit
+from patchkit.model.outcome import FileResult
 from patchkit.model.patch import Identity
 from patchkit.model.progress import Progress
-from patchkit.ops.conflict_report import CannotGoOnError, Waiting, nothing_waits, waiting_of
+from patchkit.model.text import counted
+from patchkit.ops.refresh_input import RefreshInput, ResumeStep
+from patchkit.ops.refresh_report import Halted, NamedPin
 from patchkit.ops.undo import (
     CannotUndoError,
     Undo,
@@ -23,6 +37,7 @@ from patchkit.ops.undo import (
     read_undo,
     record_path,
 )
+from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import load_lock, recorded_in
 from patchkit.stack.series import load_series
@@ -42,7 +57,277 @@ from patchkit.workspace.move import MoveTarget, settle
 from patchkit.workspace.put_files import ChangedMeanwhileError
 from patchkit.workspace.recover import has_leftovers, recover
 from patchkit.workspace.save import Held, save_commit
-from patchkit.workspace.waiting import CheckoutSnapshot, Halt, go_to, read_halt, work_of
+from patchkit.workspace.state import BUMP
+from patchkit.workspace.waiting import (
+    CheckoutSnapshot,
+    Halt,
+    Work,
+    go_to,
+    read_halt,
+    unsettled,
+    work_of,
+)
+
+
+class CannotGoOnError(PatchkitError):
+    """The checkout is not in a state to go on from."""
+
+    exit_code = ExitCode.FINDING
+
+
+class Waiting(Struct, frozen=True):
+    """What a halt is about.
+
+    `pin` is to be written with the patches, None if it was edited by hand; `old_base` is the base
+    that the patches were for. `onto` is the tree on which `patch` stands. `marked` are the paths
+    that got markers, `flagged` are files to look at beside those in conflict; `seen` is the
+    SHA-256 of each file of the project that all of it was made
+    from, "" for none. `keys` tell the conflict of each path from others.
+    """
+
+    manifest: str
+    component: str
+    old_base: CommitId
+    old: NamedPin
+    new: NamedPin
+    pin: Mapping[str, str] | None
+    careful: bool
+    fork: bool
+    patch: str
+    onto: TreeId
+    marked: tuple[str, ...]
+    seen: Mapping[str, str]
+    keys: Mapping[str, str]
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    flagged: tuple[FileResult, ...] = ()
+    proposed: tuple[str, ...] = ()  # the paths in conflict for which there is a merge to take
+
+    @property
+    def wanted(self) -> Pin | None:
+        """The pin to write."""
+        if self.pin is None:
+            return None
+        return (
+            GitPin(CommitId(self.pin["commit"])) if "commit" in self.pin else IndexPin(**self.pin)
+        )
+
+
+class Resumed(Struct, frozen=True):
+    """A halt from which to go on: with which decisions, and how the user left the checkout."""
+
+    halt: Halt
+    waiting: Waiting
+    work: Work
+
+
+class NewConflict(Struct, frozen=True):
+    """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
+
+    found: RefreshInput
+    source: Repository
+    conflict: Conflict
+    waiting: Waiting
+    resumed: Resumed | None = None
+
+
+def waiting_of(halt: Halt) -> Waiting:
+    """What a halt is about."""
+    data: dict[str, Any] = dict(halt.data)
+    data["decisions"] = convert(data["decisions"], dict[str, Decision])
+    data["old"], data["new"] = NamedPin(**data["old"]), NamedPin(**data["new"])
+    data["marked"] = tuple(data["marked"])
+    data["proposed"] = tuple(data.get("proposed", ()))
+    data["flagged"] = convert(data.get("flagged", ()), tuple[FileResult, ...])
+    return Waiting(**data)
+
+
+def can_stop_in(snapshot: Snapshot, resumed: Resumed | None) -> bool:
+    """Whether a checkout may be given a conflict: it is there, and nothing of the user's is."""
+    if resumed is not None:
+        return True
+    at_stack = snapshot.head is not None and snapshot.head == snapshot.applied
+    return snapshot.state.movable and at_stack
+
+
+def seen_files(found: RefreshInput) -> dict[str, str]:
+    """The files of the project that the component was read from, by hash."""
+    root = found.project.manifest.root
+    return {
+        path_below(path, root): ("" if data is None else sha256(data).hexdigest())
+        for path, data in sorted(found.seen.items())
+    }
+
+
+def resume(found: RefreshInput, halt: Halt, step: ResumeStep, when: int) -> Resumed:
+    """Take a decision from the checkout. CannotGoOnError if there is none yet.
+
+    On disk: but for CONTINUE, what the user did to the conflict is saved under a ref.
+    """
+    _require_as_it_was(found, halt)
+    if step is ResumeStep.CONTINUE:
+        return _resolved(found, halt, when)
+    return _left_out(found, halt, when, proposed=step is ResumeStep.TAKE_PROPOSAL)
+
+
+def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
+    """The project's files and the checkout's commits must be those of the stop."""
+    waiting, path = waiting_of(halt), found.checkout.path
+    changed = sorted(
+        file
+        for file, digest in seen_files(found).items()
+        if waiting.seen.get(file, "") != digest and file in waiting.seen
+    )
+    if changed:
+        what = f"{', '.join(changed)} changed since it stopped"
+        hint = f"put that back; or patchkit abort {found.target}  and begin again"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+    if found.snapshot.head != halt.place.tip:
+        tip = short_id(halt.place.tip)
+        hint = f"git -C {shlex.quote(str(path))} reset --soft {tip}  keeps the files"
+        what = "the checkout's commits are other ones now"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+
+
+def _left_out(found: RefreshInput, halt: Halt, when: int, *, proposed: bool) -> Resumed:
+    """Without what was done to the conflict: `proposed` takes the merges that it offers."""
+    waiting = waiting_of(halt)
+    if proposed and not waiting.proposed:
+        what = f"there is no proposal for {waiting.patch}"
+        raise CannotGoOnError(Problem(what, waiting.component, "resolve it in the checkout"))
+    work = work_of(found.checkout, found.snapshot, halt, when, save=True)
+    decision = Decision(waiting.onto, None, proposed=proposed)
+    decided = {**waiting.decisions, waiting.patch: decision}
+    return Resumed(halt, replace(waiting, decisions=decided), work)
+
+
+def _resolved(found: RefreshInput, halt: Halt, when: int) -> Resumed:
+    waiting, checkout = waiting_of(halt), found.checkout
+    if still := unsettled(checkout, halt, waiting.marked):
+        raise CannotGoOnError(*_open(still, waiting, found))
+    work = work_of(checkout, found.snapshot, halt, when, save=False)
+    left = work.place
+    if left.worktree == waiting.onto:
+        hint = f"patchkit skip {found.target}  takes it off the series"
+        what = f"nothing of {waiting.patch} is left in the checkout"
+        raise CannotGoOnError(Problem(what, waiting.component, hint))
+    decision = Decision(
+        waiting.onto, left.worktree, halt.place.worktree, dict(waiting.keys), waiting.flagged
+    )
+    decided = {**waiting.decisions, waiting.patch: decision}
+    return Resumed(halt, replace(waiting, decisions=decided), work)
+
+
+def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
+    """Put the conflict into the checkout. All or nothing; SurroundingsError if it cannot be.
+
+    Returns refs of what was saved; `when`, in seconds since the epoch, names them.
+    """
+    found, conflict, resumed = stop.found, stop.conflict, stop.resumed
+    checkout, snapshot = found.checkout, found.snapshot
+    bring_objects(stop.source, checkout.repository, conflict.objects)
+    place = CheckoutSnapshot(
+        found.base.commit,
+        conflict.tip,
+        conflict.worktree,
+        {path: list(rows) for path, rows in conflict.index.items()},
+    )
+    if resumed is None:
+        assert snapshot.base is not None
+        assert snapshot.applied is not None
+        halt = Halt(place, (snapshot.base, snapshot.applied), _text(stop.waiting))
+        held = Held(snapshot.applied)
+    else:
+        earlier, work = resumed.halt, resumed.work
+        halt = Halt(place, earlier.before, _text(stop.waiting), earlier.commit, work.place)
+        held = work.held
+    return go_to(checkout, snapshot, place, halt, held=held, when=when).saved
+
+
+def halted_report(stop: NewConflict) -> Halted:
+    """The conflict for the user."""
+    conflict, checkout = stop.conflict, stop.found.checkout
+    header = conflict.patch.file.header
+    subject, _, reason = (header.message if header is not None else "").partition("\n")
+    names = [each.name for each in stop.found.series.patches]
+    return Halted(
+        conflict.patch.name,
+        subject,
+        _reason(reason),
+        checkout.path,
+        conflict.files,
+        conflict.later,
+        conflict.unknown,
+        names.index(conflict.patch.name) + 1 if conflict.patch.name in names else 0,
+        len(names),
+    )
+
+
+def waits(snapshot: Snapshot) -> bool:
+    """Whether a checkout holds a conflict of ours."""
+    return snapshot.operation == BUMP
+
+
+def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
+    """There is no conflict to go on from, in a component or in any of the manifest's."""
+    hint = f"patchkit status {manifest.options()} says what is there"
+    return Problem("no bump waits for a conflict to be resolved", component or manifest.name, hint)
+
+
+def pin_text(pin: Pin) -> dict[str, str]:
+    """A pin as `Waiting.pin` has it."""
+    if isinstance(pin, GitPin):
+        return {"commit": pin.commit}
+    assert isinstance(pin, IndexPin)
+    return {"version": pin.version, "sha256": pin.sha256}
+
+
+def still_waits(found: RefreshInput) -> Problem:
+    """Why nothing else can be done with a checkout that holds a conflict."""
+    target = found.target
+    return Problem(
+        "a bump waits in the checkout for its conflict to be resolved",
+        found.project.component.name,
+        f"patchkit continue {target}, or skip, or abort",
+    )
+
+
+def again(found: RefreshInput) -> RefreshInput:
+    """The same with the checkout as it is now."""
+    return replace(found, snapshot=inspect(found.checkout))
+
+
+def _open(
+    still: Mapping[str, Sequence[int]], waiting: Waiting, found: RefreshInput
+) -> Iterator[Problem]:
+    """What is left to do: each file, and then how to go on."""
+    folder = shlex.quote(str(found.checkout.path))
+    for path, lines in still.items():
+        if not lines:
+            name = shlex.quote(path)
+            hint = f"git -C {folder} add {name}, or git -C {folder} rm {name}"
+            yield Problem("is not decided", path, hint)
+            continue
+        places = ", ".join(str(line) for line in lines)
+        what = f"has conflict markers in line{'s' if len(lines) > 1 else ''} {places}"
+        yield Problem(what, f"{path}:{lines[0]}")
+    files = counted(len(still), "file")
+    yield Problem(
+        f"{waiting.patch} still waits: {files} to resolve in {found.checkout.path}",
+        waiting.component,
+        f"then: patchkit continue {found.target}",
+    )
+
+
+def _reason(message: str) -> str:
+    """The first paragraph of a message's body."""
+    return message.strip("\n").split("\n\n", 1)[0]
+
+
+def _text(waiting: Waiting) -> dict[str, Any]:
+    text: dict[str, Any] = to_builtins(waiting)
+    text["marked"] = list(waiting.marked)
+    return text
+
 
 _NOTHING = "there is nothing to take back"
 _BY_GIT = "only the last bump or change of a series can be, and once; git knows the project's files"

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from patchkit import __version__
-from patchkit.ops.matrix import Job, MatrixReport
+from patchkit.ops.ci import Job, MatrixReport
 from patchkit.report.findings import HELP, RULES, Case, CaseVerdict, Level, Notice
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -12,7 +12,7 @@ import pytest
 
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import ArchivePin, Component, GitPin, IndexPin, LocalSeries
-from patchkit.ops.init import component_name_of
+from patchkit.ops.manifest import component_name_of
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Upstream

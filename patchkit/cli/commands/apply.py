@@ -73,7 +73,7 @@ LockedOption = Annotated[
         ExitCode.ENVIRONMENT: "a fetch failed, a checkout is locked, the disk is full",
     },
     result="patchkit.ops.apply:ApplyReport",
-    variants={"apply into": "patchkit.ops.apply_into:IntoReport"},
+    variants={"apply into": "patchkit.ops.installed:IntoReport"},
 )
 def apply(
     session: Session,
@@ -123,7 +123,7 @@ def apply(
 
 def _into(session: Session, folder: Path, *, reverse: bool, dry_run: bool) -> ExitCode:
     from patchkit.cli.commands.attest import render_into
-    from patchkit.ops.apply_into import apply_into, reverse_into
+    from patchkit.ops.installed import apply_into, reverse_into
 
     if reverse:
         manifest, names = session.asked

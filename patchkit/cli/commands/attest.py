@@ -16,8 +16,7 @@ from patchkit.model.text import counted
 
 if TYPE_CHECKING:
     from patchkit.installed.layer import AttestedPatch
-    from patchkit.ops.apply_into import IntoComponent, IntoReport
-    from patchkit.ops.attest import AttestedComponent, AttestReport
+    from patchkit.ops.installed import AttestedComponent, AttestReport, IntoComponent, IntoReport
 
 
 @command(
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
         "read",
         ExitCode.ENVIRONMENT: "the Python does not answer, or a fetch failed",
     },
-    result="patchkit.ops.attest:AttestReport",
+    result="patchkit.ops.installed:AttestReport",
 )
 def attest(
     session: Session,
@@ -59,8 +58,8 @@ def attest(
     there is no receipt, its stacks are built and looked for. One line for each component, for a
     log; below it what is not live.
     """
-    from patchkit.ops.attest import Expected, folders_of_image, folders_of_python
-    from patchkit.ops.attest import attest as judge
+    from patchkit.ops.installed import Expected, folders_of_image, folders_of_python
+    from patchkit.ops.installed import attest as judge
 
     if sum(each is not None for each in (into, python, image_root)) != 1:
         raise UsageError("name one of --into DIR, --python EXE and --image-root DIR")

@@ -22,16 +22,14 @@ from patchkit.cli.terminal import Terminal
 from patchkit.disk.files import LARGEST_PATCH, read_plain
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError
 from patchkit.ops.check_report import BrokenManifest, CheckReport
-from patchkit.ops.ci import CiReport, Share
+from patchkit.ops.ci import CiReport, MatrixReport, Share
 from patchkit.ops.drift import DriftReport
-from patchkit.ops.matrix import MatrixReport
 from patchkit.report.json import exit_code_of, read_envelope, read_result
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from patchkit.ops.ci import CiReport
-    from patchkit.ops.matrix import MatrixReport
+    from patchkit.ops.ci import CiReport, MatrixReport
     from patchkit.report.issues import IssuesReport
 
 
@@ -227,7 +225,7 @@ TrackingOption = Annotated[
         ExitCode.OK: "printed",
         ExitCode.BAD_INPUT: "a manifest cannot be read: no job would look at it",
     },
-    result="patchkit.ops.matrix:MatrixReport",
+    result="patchkit.ops.ci:MatrixReport",
 )
 def matrix(
     session: Session,
@@ -243,7 +241,7 @@ def matrix(
     Each has options for `patchkit ci` and a key for its cache, so that the runners of a CI system
     are the cluster; `patchkit report merge` joins their results. Nothing is fetched.
     """
-    from patchkit.ops.matrix import plan_jobs
+    from patchkit.ops.ci import plan_jobs
 
     if jobs < 1:
         raise UsageError("--jobs must be 1 or more")

@@ -15,8 +15,13 @@ from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, Problem, UsageError
 
 if TYPE_CHECKING:
-    from patchkit.ops.init import Created, UpstreamOptions
-    from patchkit.ops.manifest import LintedManifest, LintReport, ShownManifest
+    from patchkit.ops.manifest import (
+        Created,
+        LintedManifest,
+        LintReport,
+        ShownManifest,
+        UpstreamOptions,
+    )
 
 
 class SchemaReport(Struct, frozen=True):
@@ -160,7 +165,7 @@ def _render_show(terminal: Terminal, shown: ShownManifest) -> None:
         ExitCode.USAGE: "the manifest is there already, or the options do not go together",
         ExitCode.ENVIRONMENT: "the upstream or the index could not be asked",
     },
-    result="patchkit.ops.init:Created",
+    result="patchkit.ops.manifest:Created",
 )
 def init(
     session: Session,
@@ -224,7 +229,7 @@ def init(
     --git, --index or --archive it asks, if there is a session.terminal.
     """
     from patchkit.manifest.types import check_track
-    from patchkit.ops.init import (
+    from patchkit.ops.manifest import (
         NewProject,
         UpstreamOptions,
         choose_upstream,
@@ -247,7 +252,7 @@ def init(
 def _ask() -> UpstreamOptions:
     """The upstream by questions on the terminal; UsageError where there is none."""
     from patchkit.manifest.types import check_commit
-    from patchkit.ops.init import UpstreamOptions
+    from patchkit.ops.manifest import UpstreamOptions
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         hint = "--git URL --ref BRANCH, for example; `patchkit init --help` has more"

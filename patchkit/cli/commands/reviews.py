@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from patchkit.guards.contracts.breaches import BrokenCall
     from patchkit.guards.overrides.override_review import OverrideTarget
     from patchkit.guards.overrides.replacements import Definition
-    from patchkit.ops.contracts import ComponentContracts, ContractsReport
-    from patchkit.ops.overrides import ComponentOverrides, OverridesReport
-    from patchkit.ops.residual import ComponentResidual, ResidualReport
+    from patchkit.ops.reviews import (
+        ComponentContracts,
+        ComponentOverrides,
+        ComponentResidual,
+        ContractsReport,
+        OverridesReport,
+        ResidualReport,
+    )
     from patchkit.stack.lockfile import ReviewedTarget
 
 
@@ -71,7 +76,7 @@ PruneOption = Annotated[
         ExitCode.BAD_INPUT: "a recipe, rule file, baseline or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.residual:ResidualReport",
+    result="patchkit.ops.reviews:ResidualReport",
 )
 def residual(
     session: Session,
@@ -91,7 +96,7 @@ def residual(
     The rules of recipes, and of rule files that only look, are run over the whole patched tree.
     What they find is compared with a reviewed baseline beside the series: only new sites speak.
     """
-    from patchkit.ops.residual import ResidualOptions, find_residual
+    from patchkit.ops.reviews import ResidualOptions, find_residual
 
     options = ResidualOptions(
         today=date.today(),
@@ -200,7 +205,7 @@ _LONG = 76
         ExitCode.BAD_INPUT: "a rule file, series, lock or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.overrides:OverridesReport",
+    result="patchkit.ops.reviews:OverridesReport",
 )
 def overrides(
     session: Session,
@@ -217,7 +222,7 @@ def overrides(
     The calls that replace it are found by a rule, the names that they give are looked up in the
     target's source; nothing is imported. What was reviewed is in the lock.
     """
-    from patchkit.ops.overrides import OverridesOptions, review_overrides
+    from patchkit.ops.reviews import OverridesOptions, review_overrides
 
     options = OverridesOptions(tuple(target or ()), since, at, diff, accept)
     with session.progress() as progress:
@@ -313,7 +318,7 @@ AllCallsOption = Annotated[
         ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.contracts:ContractsReport",
+    result="patchkit.ops.reviews:ContractsReport",
 )
 def contracts(
     session: Session,
@@ -325,7 +330,7 @@ def contracts(
     Imports, names and arguments are held to the patched source of the component that they lead
     to; nothing is imported or run.
     """
-    from patchkit.ops.contracts import look_at_contracts
+    from patchkit.ops.reviews import look_at_contracts
 
     with session.progress() as progress:
         report = look_at_contracts(

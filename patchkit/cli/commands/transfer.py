@@ -14,9 +14,7 @@ from patchkit.model.text import counted
 if TYPE_CHECKING:
     from patchkit.cli.terminal import Line
     from patchkit.manifest.values import Component
-    from patchkit.ops.adopt import AdoptReport
-    from patchkit.ops.export import ExportReport
-    from patchkit.ops.take import TakeReport
+    from patchkit.ops.transfer import AdoptReport, ExportReport, TakeReport
     from patchkit.stack.importing import ImportSource
 
 
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
         ExitCode.BAD_INPUT: "a patch cannot be read",
         ExitCode.ENVIRONMENT: "the upstream cannot be had, or the disk is full",
     },
-    result="patchkit.ops.adopt:AdoptReport",
+    result="patchkit.ops.transfer:AdoptReport",
 )
 def import_(
     session: Session,
@@ -83,7 +81,7 @@ def import_(
     numbers go; the files' bytes are kept. Of a checkout, the commits since the pin are taken, then
     the uncommitted edits as one patch; new files count once git was told of them (git add).
     """
-    from patchkit.ops.adopt import AdoptOptions, adopt_patches
+    from patchkit.ops.transfer import AdoptOptions, adopt_patches
 
     into = session.component
     found = _read(source, into, git=git, order=order, strip=strip, message=message)
@@ -157,7 +155,7 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
         ExitCode.BAD_INPUT: "a file cannot be read, or the order of the patches could not stay",
         ExitCode.ENVIRONMENT: "a patch cannot be fetched, or the disk is full",
     },
-    result="patchkit.ops.take:TakeReport",
+    result="patchkit.ops.transfer:TakeReport",
 )
 def take(
     session: Session,
@@ -174,7 +172,7 @@ def take(
     the component's series, in the same place of the stack: a bump can carry it, and a conflict in
     it can be resolved. An `Origin` line in its message says where it came from.
     """
-    from patchkit.ops.take import take_patches
+    from patchkit.ops.transfer import take_patches
 
     with session.progress() as progress:
         report = take_patches(
@@ -214,7 +212,7 @@ def _render_take(terminal: Terminal, report: TakeReport) -> None:
         ExitCode.BAD_INPUT: "a patch does not apply, or cannot be written in that form",
         ExitCode.ENVIRONMENT: "the upstream cannot be had, or the disk is full",
     },
-    result="patchkit.ops.export:ExportReport",
+    result="patchkit.ops.transfer:ExportReport",
 )
 def export(
     session: Session,
@@ -242,7 +240,7 @@ def export(
     """
     from patchkit.errors import UsageError
     from patchkit.model.mailinfo import read_author
-    from patchkit.ops.export import Form, export_component
+    from patchkit.ops.transfer import Form, export_component
 
     target = quilt if mbox is None else mbox
     if target is None or (quilt is not None and mbox is not None):

@@ -14,10 +14,18 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import counted, shown
 
 if TYPE_CHECKING:
-    from patchkit.ops.blame import BlamedLine, BlameReport
     from patchkit.ops.diff import DiffReport, FileStat
-    from patchkit.ops.graph import ComponentGraph, Dependency, GraphReport, PatchNode
-    from patchkit.ops.log import ComponentLog, LoggedPatch, LogReport
+    from patchkit.ops.views import (
+        BlamedLine,
+        BlameReport,
+        ComponentGraph,
+        ComponentLog,
+        Dependency,
+        GraphReport,
+        LoggedPatch,
+        LogReport,
+        PatchNode,
+    )
 
 
 #: States of a checkout that holds no stack to compare with.
@@ -105,7 +113,7 @@ def _row(file: FileStat) -> tuple[Line, ...]:
         ExitCode.BAD_INPUT: "a series or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.log:LogReport",
+    result="patchkit.ops.views:LogReport",
 )
 def log(
     session: Session,
@@ -114,7 +122,7 @@ def log(
 
     What they are, whether they fit, and whether they are applied.
     """
-    from patchkit.ops.log import log_components
+    from patchkit.ops.views import log_components
 
     with session.progress() as progress:
         report = log_components(
@@ -184,7 +192,7 @@ SpotArgument = Annotated[
         ExitCode.BAD_INPUT: "a series or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.blame:BlameReport",
+    result="patchkit.ops.views:BlameReport",
 )
 def blame(
     session: Session,
@@ -196,8 +204,8 @@ def blame(
     Lines without a patch are upstream's. It looks at what the patch files make, not at edits in a
     checkout that no patch has yet.
     """
-    from patchkit.ops.blame import blame as find
-    from patchkit.ops.blame import parse_spot
+    from patchkit.ops.views import blame as find
+    from patchkit.ops.views import parse_spot
 
     with session.progress() as progress:
         report = find(
@@ -252,7 +260,7 @@ EveryOption = Annotated[
         ExitCode.BAD_INPUT: "a series or patch cannot be read, or does not apply",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
-    result="patchkit.ops.graph:GraphReport",
+    result="patchkit.ops.views:GraphReport",
 )
 def graph(
     session: Session,
@@ -265,7 +273,7 @@ def graph(
     A patch needs an earlier one if it changes, or has as context, lines that the earlier one
     brought, or a file that it made. Patches that need nothing of each other can change places.
     """
-    from patchkit.ops.graph import graph_components
+    from patchkit.ops.views import graph_components
 
     with session.progress() as progress:
         report = graph_components(

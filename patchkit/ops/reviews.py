@@ -1,0 +1,539 @@
+"""What is found beyond patches and reviewed by people: functions that components replace in each
+other, sites that rules name and no patch covers, and calls between components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import date
+from difflib import unified_diff
+from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from patchkit.disk.transaction import write_set
+from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
+from patchkit.gitcmd.object_reader import reading
+from patchkit.guards.contracts.agreement import ComponentAgreement, Explained
+from patchkit.guards.contracts.breaches import BrokenCall, OpenCall
+from patchkit.guards.overrides.override_review import (
+    OverrideTarget,
+    TargetVerdict,
+    TreeAt,
+    accepted,
+    as_it_was,
+    count_verdicts,
+    is_chosen,
+    read_replacements,
+    resolver_of,
+    survey,
+)
+from patchkit.guards.overrides.replacements import CallSite, source_lines, source_of
+from patchkit.guards.residual_sites import (
+    Baseline,
+    ResidualSite,
+    Review,
+    ReviewedArea,
+    ReviewState,
+    Scan,
+    baseline_bytes,
+    lint_rules,
+    load_baseline,
+    review_sites,
+    scan_once,
+    with_reviewed,
+    without,
+)
+from patchkit.manifest.values import (
+    AbsentTarget,
+    Component,
+    DeclaredCall,
+    GitPin,
+    GitSource,
+    Manifest,
+    Overrides,
+)
+from patchkit.model.names import COMMIT_ID
+from patchkit.model.objects import CommitId
+from patchkit.model.progress import Progress
+from patchkit.ops.agreements import Agreements
+from patchkit.ops.stacks import built_stack, require_clean
+from patchkit.python.resolve import Resolver
+from patchkit.recipes.rule import Scope, check_glob
+from patchkit.stack.lockfile import Lock, Reviewed, load_lock, lock_bytes
+from patchkit.upstream.store import Store
+
+
+class OverridesOptions(Struct, frozen=True):
+    """What to look at.
+
+    `names` are globs over targets, () for all. `since`: compare with that commit of the target
+    instead of what was reviewed; `at`: look at that commit instead of the pin: either way at
+    upstream's code, without patches. `diff`: show how
+    code changed. `accept`: record the chosen targets as reviewed.
+    """
+
+    names: tuple[str, ...] = ()
+    since: str = ""
+    at: str = ""
+    diff: bool = False
+    accept: bool = False
+
+
+class TargetDiff(Struct, frozen=True):
+    """How a target's code changed since it was reviewed, as a unified diff."""
+
+    name: str
+    diff: tuple[str, ...]
+
+
+class ComponentOverrides(Struct, frozen=True):
+    """What `component` replaces in `target` while it runs.
+
+    `commit` is the target's that was looked at, `since` the one it is compared with, "" for what
+    was reviewed. `counts` are of all targets, `targets` those that were asked for. `uncertain` are
+    calls whose argument is not plain to see, `elsewhere` how many names are in other packages.
+    `accepted`: how many were recorded as reviewed.
+    """
+
+    not_in_json: ClassVar[frozenset[str]] = frozenset({"recorded"})
+
+    component: str
+    target: str
+    commit: CommitId
+    since: str
+    counts: Mapping[TargetVerdict, int]
+    targets: tuple[OverrideTarget, ...]
+    uncertain: tuple[CallSite, ...] = ()
+    elsewhere: int = 0
+    diffs: tuple[TargetDiff, ...] = ()
+    accepted: int = 0
+    recorded: Reviewed = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to look at one of all its targets."""
+        return any(verdict.is_open for verdict in self.counts)
+
+
+class OverridesReport(Struct, frozen=True):
+    """Every pair of components of which one replaces code of the other."""
+
+    manifest: str
+    overrides: tuple[ComponentOverrides, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """A finding where somebody has to look."""
+        return ExitCode.FINDING if any(each.is_open for each in self.overrides) else ExitCode.OK
+
+
+def review_overrides(
+    manifest: Manifest,
+    components: Sequence[Component],
+    options: OverridesOptions,
+    store: Store,
+    progress: Progress,
+) -> OverridesReport:
+    """Judge the targets of all overrides of the components.
+
+    On disk: with `accept` the lock, else nothing but what the store fetches. BadInputError if a
+    rule or lock cannot be read or a stack is broken.
+    """
+    chosen = [(component, each) for component in components for each in component.overrides]
+    _require_commits(options)
+    seen = _read(manifest)
+    lock = load_lock(manifest.lock_path) or Lock({})
+    reviewing = _Reviewing(manifest, options, store, progress)
+    report = tuple(reviewing.pair(*pair, lock) for pair in chosen)
+    if options.accept and chosen:
+        recorded = {(each.component, each.target): each.recorded for each in report}
+        data = lock_bytes(replace(lock, overrides={**lock.overrides, **recorded}))
+        write_set(manifest.root, {manifest.lock_path: data}, {manifest.lock_path: seen})
+    return OverridesReport(manifest.name, report)
+
+
+class _Reviewing(Struct, frozen=True):
+    manifest: Manifest
+    options: OverridesOptions
+    store: Store
+    progress: Progress
+
+    def pair(self, component: Component, declared: Overrides, lock: Lock) -> ComponentOverrides:
+        target = self.manifest.component(declared.target)
+        assert target is not None
+        options, name = self.options, component.name
+        with ExitStack() as stack:
+            built = stack.enter_context(
+                built_stack(self.manifest, component, self.store, self.progress)
+            )
+            require_clean(built, self.manifest)
+            own = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+            calls = read_replacements(declared, self.manifest.root, own)
+            now = self._now(target, stack)
+            resolver = resolver_of(declared, now)
+            reviewed = lock.overrides.get((name, target.name), {})
+            if options.since:
+                then = self._tree(target, options.since, stack)
+                names = list(calls.below(declared.packages))
+                reviewed = as_it_was(resolver_of(declared, then), names, then.commit)
+            since = bool(options.since)
+            found = survey(declared, calls, resolver, reviewed, comparing=since)
+            asked = tuple(each for each in found.targets if is_chosen(each.name, options.names))
+            self._require_known(asked, component, target)
+            diffs = tuple(self._diffs(asked, declared, target, resolver, stack))
+        result = ComponentOverrides(
+            component=name,
+            target=target.name,
+            commit=CommitId(now.commit),
+            since=options.since,
+            counts=count_verdicts(found.targets),
+            targets=asked,
+            uncertain=found.uncertain,
+            elsewhere=found.elsewhere,
+            diffs=diffs,
+        )
+        if not options.accept:
+            return result
+        recorded = accepted(found.targets, options.names, now.commit)
+        again = survey(declared, calls, resolver, recorded)
+        return replace(
+            result,
+            counts=count_verdicts(again.targets),
+            targets=tuple(each for each in again.targets if is_chosen(each.name, options.names)),
+            accepted=sum(each not in reviewed.items() for each in recorded.items()),
+            recorded=recorded,
+        )
+
+    def _now(self, target: Component, stack: ExitStack) -> TreeAt:
+        """The target's tree: with its patches, as it runs, at its pin; upstream's to compare."""
+        options = self.options
+        if options.since or options.at:
+            return self._tree(target, options.at, stack)
+        built = stack.enter_context(built_stack(self.manifest, target, self.store, self.progress))
+        require_clean(built, self.manifest)
+        return TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+
+    def _tree(self, target: Component, commit: str, stack: ExitStack) -> TreeAt:
+        """The target's tree at its pin, or at another commit, without any patch."""
+        if commit:
+            if not isinstance(target.source, GitSource):
+                hint = "leave out --since and --at"
+                raise UsageError(f"{target.name} is no git repository", hint=hint)
+            target = replace(target, pin=GitPin(commit))
+        base = self.store.base(target, self.progress)
+        reader = stack.enter_context(reading(self.store.repository(target)))
+        return TreeAt(reader, base.tree, base.commit)
+
+    def _require_known(
+        self, asked: Sequence[OverrideTarget], component: Component, target: Component
+    ) -> None:
+        for glob in self.options.names:
+            if not any(is_chosen(each.name, [glob]) for each in asked):
+                what = f"{component.name} replaces no {glob} in {target.name}"
+                raise UsageError(what, hint="names are dotted and full; * is any text")
+
+    def _diffs(
+        self,
+        targets: Sequence[OverrideTarget],
+        declared: Overrides,
+        target: Component,
+        now: Resolver,
+        stack: ExitStack,
+    ) -> Iterator[TargetDiff]:
+        if not self.options.diff:
+            return
+        resolvers: dict[str, Resolver] = {}
+        for each in targets:
+            if each.reviewed is None or each.verdict in (
+                TargetVerdict.SAME,
+                TargetVerdict.DECLARED,
+            ):
+                continue
+            commit = each.reviewed.commit
+            if commit not in resolvers:
+                resolvers[commit] = resolver_of(declared, self._tree(target, commit, stack))
+            before, after = _text(resolvers[commit], each.name), _text(now, each.name)
+            lines = unified_diff(before, after, f"a/{each.name}", f"b/{each.name}", lineterm="")
+            yield TargetDiff(each.name, tuple(lines))
+
+
+def _text(resolver: Resolver, name: str) -> list[str]:
+    """The source of a name's definitions, line by line."""
+    lines: list[str] = []
+    for code in source_of(resolver, name):
+        if code.node is None:
+            continue
+        data = resolver.modules.text(code.module)
+        decorators = getattr(code.node, "decorator_list", [])
+        first = min([code.node.lineno, *(each.lineno for each in decorators)])
+        found = source_lines(data)[first - 1 : code.node.end_lineno]
+        lines += [line.rstrip("\r\n") for line in found]
+    return lines
+
+
+def _require_commits(options: OverridesOptions) -> None:
+    for word in (options.since, options.at):
+        if word and not COMMIT_ID.fullmatch(word):
+            hint = "40 hex digits: git rev-parse, or ask the upstream"
+            raise UsageError(f"{word} is no full commit id", hint=hint)
+    if options.accept and (options.since or options.at):
+        raise UsageError("--accept records what is at the pin: leave out --since and --at")
+
+
+def _read(manifest: Manifest) -> bytes | None:
+    try:
+        return manifest.lock_path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadInputError(Problem(str(error.strerror), str(manifest.lock_path))) from error
+
+
+# Contracts: do the calls between a manifest's patched components fit?
+
+
+class ComponentContracts(Struct, frozen=True):
+    """What a component calls in the others.
+
+    `modules` were looked at, `bound` calls into other components fit, `broken` places do not;
+    `explained` would be broken if the manifest did not say why they need not fit, `open` are calls
+    of which it cannot be told. `unused` and `unmatched` are entries of the manifest for nothing.
+    """
+
+    component: str
+    modules: int
+    bound: int
+    broken: tuple[BrokenCall, ...] = ()
+    explained: tuple[Explained, ...] = ()
+    open: tuple[OpenCall, ...] = ()
+    unused: tuple[AbsentTarget, ...] = ()
+    unmatched: tuple[DeclaredCall, ...] = ()
+
+
+class ContractsReport(Struct, frozen=True):
+    """The components that were looked at."""
+
+    manifest: str
+    components: tuple[ComponentContracts, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """A finding where a place does not fit, or an entry is for nothing."""
+        wrong = any(e.broken or e.unused or e.unmatched for e in self.components)
+        return ExitCode.FINDING if wrong else ExitCode.OK
+
+
+def look_at_contracts(
+    manifest: Manifest, components: Sequence[Component], store: Store, progress: Progress
+) -> ContractsReport:
+    """Bind the calls of the components into the others.
+
+    On disk: what the store fetches, nothing else. UsageError if no component has contracts.
+    """
+    chosen = [each for each in components if each.contracts is not None]
+    if not chosen:
+        hint = "a component says so under `contracts:` (docs/howto/contracts.md)"
+        raise UsageError("no component has contracts", hint=hint)
+    agreements = Agreements(store, progress)
+    found = {each.name: agreements.of(manifest, each) for each in chosen}
+    return ContractsReport(manifest.name, tuple(map(_row_of, found, found.values())))
+
+
+def _row_of(name: str, found: ComponentAgreement) -> ComponentContracts:
+    return ComponentContracts(
+        component=name,
+        modules=found.modules,
+        bound=found.found.bound,
+        broken=found.found.broken,
+        explained=found.explained,
+        open=found.found.open,
+        unused=found.unused,
+        unmatched=found.unmatched,
+    )
+
+
+# Residual: sites that rules name and no patch covers, against the baseline; accept, prune.
+
+
+class ResidualOptions(Struct, frozen=True):
+    """What to look at, and what to record.
+
+    `paths` are globs, `rules` ids of rules; () for all. `accept`: record the chosen sites, with
+    `reason`, `until` a day or for ever; with `area` the globs themselves. `record`: note new ones
+    as known. `prune`: take out entries that match nothing. `today` decides what is over.
+    """
+
+    today: date
+    paths: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    accept: bool = False
+    record: bool = False
+    reason: str = ""
+    until: date | None = None
+    area: bool = False
+    prune: bool = False
+
+
+class ComponentResidual(Struct, frozen=True):
+    """The sites of one component that no patch covers.
+
+    `rules` are the ids of all that was looked for in `files` files; `sites` those that were asked
+    for. `new`, `expired`, `known` and `reviewed` count all sites, `unmatched` entries of the
+    baseline that match none; `accepted`, `recorded` and `pruned` what was written there.
+    """
+
+    component: str
+    baseline: str
+    rules: tuple[str, ...]
+    files: int
+    sites: tuple[ResidualSite, ...]
+    new: int
+    expired: int
+    known: int
+    reviewed: int
+    unmatched: tuple[str, ...]
+    accepted: int = 0
+    recorded: int = 0
+    pruned: int = 0
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """A finding where somebody has to look."""
+        return ExitCode.FINDING if self.new or self.expired else ExitCode.OK
+
+
+class ResidualReport(Struct, frozen=True):
+    """Every component that has rules to look for."""
+
+    manifest: str
+    components: tuple[ComponentResidual, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all."""
+        return worst(each.exit_code for each in self.components)
+
+
+def baseline_path(component: Component) -> str:
+    """The component's baseline, relative to the project: what it says, or beside its series."""
+    if component.residual.baseline:
+        return component.residual.baseline
+    series = component.series
+    folder = series.path.rpartition("/")[0] if series else f"patches/{component.name}"
+    return f"{folder}/residual.yml" if folder else "residual.yml"
+
+
+def find_residual(
+    manifest: Manifest,
+    components: Sequence[Component],
+    options: ResidualOptions,
+    store: Store,
+    progress: Progress,
+) -> ResidualReport:
+    """Look through the patched trees of the components that have rules.
+
+    On disk: with `accept`, `record` or `prune` the baselines, all or none. BadInputError if a rule,
+    baseline or stack is broken.
+    """
+    _require_sense(options)
+    scanning = _Scanning(manifest, options, store, progress)
+    scanned = [scanning.component(each) for each in components]
+    found = tuple(each for each in scanned if each is not None)
+    if scanning.writes:
+        write_set(manifest.root, scanning.writes, scanning.seen)
+    return ResidualReport(manifest.name, found)
+
+
+class _Scanning(Struct, frozen=True):
+    """Collects what is to be written, and what was read before."""
+
+    manifest: Manifest
+    options: ResidualOptions
+    store: Store
+    progress: Progress
+    writes: dict[Path, bytes | None] = field(default_factory=dict)
+    seen: dict[Path, bytes | None] = field(default_factory=dict)
+
+    def component(self, component: Component) -> ComponentResidual | None:
+        """One component; None if it has no rule."""
+        root = self.manifest.root
+        with built_stack(self.manifest, component, self.store, self.progress) as built:
+            rules = lint_rules(root, component.residual.rules, built.series.patches)
+            if not rules:
+                return None
+            require_clean(built, self.manifest)
+            self.progress.step(component.name, "scanning", local=True)
+            scan = scan_once(self.store.cache, built.source, built.stack.tree, rules)
+        self.progress.finish(component.name, "scanned")
+        return self._judged(component, scan)
+
+    def _judged(self, component: Component, scan: Scan) -> ComponentResidual:
+        options, name = self.options, baseline_path(component)
+        path = self.manifest.root / name
+        seen = path.read_bytes() if path.exists() else None
+        baseline = load_baseline(path, name)
+        before = review_sites(scan.sites, baseline, options.today)
+        changed = _changed(baseline, before, options)
+        if changed != baseline:
+            self.writes[path], self.seen[path] = baseline_bytes(changed), seen
+        after = review_sites(scan.sites, changed, options.today)
+        return ComponentResidual(
+            component=component.name,
+            baseline=name,
+            rules=scan.rules,
+            files=scan.files,
+            sites=tuple(site for site in after.sites if _is_chosen(site, options)),
+            new=after.count(ReviewState.NEW),
+            expired=after.count(ReviewState.EXPIRED),
+            known=after.count(ReviewState.KNOWN),
+            reviewed=after.count(ReviewState.REVIEWED),
+            unmatched=tuple(str(each.where) for each in after.unmatched if each.where is not None),
+            accepted=after.count(ReviewState.REVIEWED) - before.count(ReviewState.REVIEWED),
+            recorded=max(after.count(ReviewState.KNOWN) - before.count(ReviewState.KNOWN), 0),
+            pruned=len(before.unmatched) if options.prune else 0,
+        )
+
+
+def _changed(baseline: Baseline, review: Review, options: ResidualOptions) -> Baseline:
+    """The baseline as it is to be."""
+    if options.prune:
+        baseline = without(baseline, review.unmatched)
+    if not (options.accept or options.record):
+        return baseline
+    if options.area:
+        rules = options.rules or ("*",)
+        areas = tuple(
+            ReviewedArea(rule, glob, options.reason, options.until)
+            for rule in rules
+            for glob in options.paths
+        )
+        return replace(baseline, areas=(*baseline.areas, *areas))
+    chosen = [site for site in review.sites if _is_chosen(site, options)]
+    return with_reviewed(baseline, chosen, options.reason, options.until)
+
+
+def _is_chosen(site: ResidualSite, options: ResidualOptions) -> bool:
+    if options.rules and site.rule not in options.rules:
+        return False
+    return not options.paths or Scope(options.paths).covers(site.path)
+
+
+def _require_sense(options: ResidualOptions) -> None:
+    for glob in options.paths:
+        complaint = check_glob(glob)
+        if complaint is not None:
+            raise UsageError(f"{glob} {complaint.what}", hint=complaint.hint)
+    if options.record and (options.accept or options.reason.strip() or options.until is not None):
+        hint = "--record notes sites without a review; --accept --reason ... reviewed ones"
+        raise UsageError("--record takes no reason", hint=hint)
+    if options.accept and not options.reason.strip():
+        raise UsageError("--accept needs a reason", hint='--reason "why these may stay"')
+    if options.area and not (options.accept and options.paths):
+        hint = "patchkit residual 'tests/**' --accept --area --reason ..."
+        raise UsageError("--area goes with --accept and globs", hint=hint)
+    if options.until is not None and options.until < options.today:
+        raise BadInputError(Problem(f"{options.until} is over already"))

@@ -1,0 +1,599 @@
+"""Patches on their way between a series and the world: taken in from elsewhere (`import`) or from
+the repositories that a manifest refers to (`take`), and written for other tools (`export`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+
+from msgspec import Struct
+
+from patchkit.disk.files import replace_file, write_folder
+from patchkit.disk.transaction import write_set
+from patchkit.errors import BadInputError, ExitCode, Problem, UsageError
+from patchkit.explain.diagnose import explain_stack
+from patchkit.explain.explanation import PatchExplanation
+from patchkit.gitcmd.object_reader import reading, write_objects
+from patchkit.gitcmd.remote import readable_url
+from patchkit.gitcmd.scratch import overlay
+from patchkit.manifest.edit import add_patch, fold_patches
+from patchkit.manifest.values import (
+    Component,
+    Manifest,
+    PinnedPatch,
+)
+from patchkit.model.header import format_header
+from patchkit.model.mail import parse_patch, subject_from, with_trailer
+from patchkit.model.mailinfo import format_author
+from patchkit.model.names import pick_patch
+from patchkit.model.objects import CommitId, TreeId
+from patchkit.model.outcome import Status
+from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
+from patchkit.model.progress import Progress
+from patchkit.model.series_file import Series, parse_series
+from patchkit.refresh.patch_plan import SeriesFolder, commit_changes
+from patchkit.refresh.project_files import Project, files_of, foresee, other_uses, patch_names_in
+from patchkit.stack.build import Stack, build_stack
+from patchkit.stack.importing import ImportedPatch, ImportSource, with_free_names
+from patchkit.stack.lockfile import (
+    LockedComponent,
+    load_lock,
+    lock_bytes,
+    lock_component,
+    merge_lock,
+    recorded_in,
+)
+from patchkit.stack.patch_files import canonical_diffs, plain_diffs
+from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
+from patchkit.upstream.store import Store, home_of
+
+# Take patches that a manifest refers to into the component's own series, to be changed there.
+#
+# A patch by reference is another repository's and is never rewritten, so that a new pin which it
+# does not fit stops it. Taken over it is like any other; where it came from stays in its message.
+
+
+class TakenPatch(Struct, frozen=True):
+    """A patch, its file in the project, and where it came from."""
+
+    name: str
+    file: str
+    origin: str
+
+
+class TakeReport(Struct, frozen=True):
+    """What was taken over into `series`; `files` were written (with a dry run: would be)."""
+
+    manifest: str
+    component: str
+    series: str
+    dry_run: bool
+    patches: tuple[TakenPatch, ...]
+    files: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What cannot be taken over is an error."""
+        return ExitCode.OK
+
+
+def take_patches(
+    manifest: Manifest,
+    component: Component,
+    names: Sequence[str],
+    *,
+    store: Store,
+    progress: Progress,
+    dry_run: bool = False,
+) -> TakeReport:
+    """Take the patches called `names`, or all that are by reference, into the series.
+
+    The order of the stack stays, and what it makes of the base. On disk: the patch files, the
+    series, the manifest and the lock, all or none. UsageError for a name that is no patch by
+    reference; BadInputError where the order could not stay.
+    """
+    project = Project(manifest, component)
+    series = project.home.entry.path  # once it is written, a new one would get another name
+    seen = files_of(project)  # before they are read for good
+    before = load_series(manifest, component, store, progress)
+    chosen = _chosen(before, component, names)
+    _require_room(project, chosen)
+    taken = {each.name: _taken(each, project) for each in chosen}
+    after = LoadedSeries(tuple(taken.get(each.name, each) for each in before.patches))
+    writes = _files_with_taken(project, taken, after)
+    if lock := _lock(project, before, after, store, progress):
+        seen[manifest.lock_path] = manifest.lock_path.read_bytes()
+        writes[manifest.lock_path] = lock
+    if taken and not dry_run:
+        seen |= {path: None for path in writes if path not in seen}
+        write_set(manifest.root, writes, seen)
+    return TakeReport(
+        manifest.name,
+        component.name,
+        series,
+        dry_run,
+        tuple(TakenPatch(each.name, taken[each.name].where, each.where) for each in chosen),
+        tuple(sorted(path.relative_to(manifest.root).as_posix() for path in writes)),
+    )
+
+
+def _chosen(series: LoadedSeries, component: Component, names: Sequence[str]) -> list[LoadedPatch]:
+    referred = [each for each in series.patches if isinstance(each.origin, PinnedPatch)]
+    listed = [each.name for each in series.patches]
+    names = [pick_patch(name, listed) for name in names]
+    strangers = set(names) - {each.name for each in referred}
+    if strangers:
+        known = ", ".join(each.name for each in referred) or "none is"
+        what = f"{', '.join(sorted(strangers))}: not by reference in {component.name}"
+        raise UsageError(Problem(what, hint=f"by reference: {known}"))
+    return [each for each in referred if not names or each.name in names]
+
+
+def _require_room(project: Project, chosen: Sequence[LoadedPatch]) -> None:
+    """BadInputError if the order, the manifest or a file of that name forbid it."""
+    problems = [*_not_here(project, chosen), *_between(project, chosen)]
+    there = patch_names_in(project.home.folder)
+    problems += [
+        Problem("is there already", project.home.path(each.name), f"give it a `name` at {where}")
+        for each in chosen
+        for where in (each.origin.where,)
+        if each.name in there
+    ]
+    if problems:
+        raise BadInputError(*problems)
+
+
+def _not_here(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Problem]:
+    for each in chosen:
+        if not each.origin.where.file.samefile(project.manifest.path):
+            what = f"{each.name} is inherited from here"
+            hint = (
+                f"write the patches of {project.component.name} into {project.manifest.path.name}"
+            )
+            yield Problem(what, str(each.origin.where), hint)
+
+
+def _between(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Problem]:
+    """Entries that would change places with one that is taken."""
+    manifest, component = project.manifest, project.component
+    entries = component.patches
+    moving = [entries.index(each.origin) for each in chosen]
+    entry = component.series
+    if entry is not None:
+        moving.append(entries.index(entry))
+    if not chosen:
+        return
+    for number in range(min(moving), max(moving) + 1):
+        each = entries[number]
+        if number not in moving:
+            name = each.patch_name if isinstance(each, PinnedPatch) else each.path
+            what = f"{name} is between patches that would be in one series"
+            pinned = isinstance(each, PinnedPatch)
+            hint = "list it in the series in place of the manifest"
+            if pinned:
+                hint = f"take them all: patchkit take {manifest.options(component.name)}"
+            yield Problem(what, str(each.where), hint)
+
+
+def _taken(patch: LoadedPatch, project: Project) -> LoadedPatch:
+    """The patch as a file of the series, whose message says where it came from."""
+    where = project.home.path(patch.name)
+    reason = f"{subject_from(patch.name)}\n\nTaken over as it was published."
+    data = with_trailer(patch.file, _origin(patch, project.manifest), reason)
+    return LoadedPatch(
+        name=patch.name,
+        data=data,
+        file=parse_patch(data, name=where, strip=patch.strip),
+        origin=project.home.entry,
+        path=project.manifest.root / where,
+        where=where,
+        strip=patch.strip,
+        subdirectory=patch.subdirectory,
+    )
+
+
+def _origin(patch: LoadedPatch, manifest: Manifest) -> str:
+    """Repository, commit, path and hash of a patch by reference, as trailers."""
+    entry = patch.origin
+    assert isinstance(entry, PinnedPatch)
+    source, commit = home_of(manifest, entry)
+    return (
+        f"Origin: {readable_url(source.url)} {commit}\n"
+        f"Origin-File: {entry.path}\nOrigin-SHA256: {entry.sha256}"
+    )
+
+
+def _files_with_taken(
+    project: Project, taken: dict[str, LoadedPatch], after: LoadedSeries
+) -> dict[Path, bytes | None]:
+    manifest, component, home = project.manifest, project.component, project.home
+    if not taken:
+        return {}
+    path = manifest.root / home.entry.path
+    series = parse_series(path.read_bytes(), name=home.entry.path) if path.exists() else Series()
+    listed = [each for each in after.patches if each.origin == home.entry]
+    series = series.arrange([each.name for each in listed])
+    for each in taken.values():
+        if each.strip != component.strip:
+            series = series.with_strip(each.name, each.strip)
+    gone = [
+        number
+        for number, entry in enumerate(component.patches)
+        if isinstance(entry, PinnedPatch) and entry.patch_name in taken
+    ]
+    own = None if component.series is not None else home.entry.path
+    text = fold_patches(manifest.path.read_bytes(), component.name, gone, own, file=manifest.path)
+    writes: dict[Path, bytes | None] = {manifest.root / e.where: e.data for e in taken.values()}
+    return {**writes, path: series.data, manifest.path: text}
+
+
+def _lock(
+    project: Project,
+    before: LoadedSeries,
+    after: LoadedSeries,
+    store: Store,
+    progress: Progress,
+) -> bytes | None:
+    """The lock with the new files' hashes; None where it does not say what is there now."""
+    manifest, component = project.manifest, project.component
+    known = load_lock(manifest.lock_path)
+    base = store.base(component, progress)
+    recorded = recorded_in(known, component.name)
+    if recorded is None or recorded.commit != base.commit or before == after:
+        return None
+    with reading(store.repository(component)) as reader:
+        stacks = [build_stack(reader, base, each.series_patches) for each in (before, after)]
+    if stacks[0].tree != stacks[1].tree:
+        what = "taken over, the patches would make something else of the base"
+        raise BadInputError(Problem(what, component.name, "please report it"))
+    if not stacks[1].clean:
+        return None
+    return lock_bytes(merge_lock(known, {component.name: lock_component(stacks[1], after)}))
+
+
+# Take patches from elsewhere into a component's series.
+
+
+class AdoptOptions(Struct, frozen=True):
+    """How to import: `force` takes what does not apply."""
+
+    force: bool = False
+    dry_run: bool = False
+
+
+class AdoptedPatch(Struct, frozen=True):
+    """One patch: where it came from, its file in the project, and whether it applies there."""
+
+    name: str
+    source: str
+    file: str
+    status: Status
+
+
+class AdoptReport(Struct, frozen=True):
+    """What was taken in, in order, from a source of that `kind`.
+
+    `series` is the series file; `written` is false for a dry run, and where a patch does not apply
+    and `--force` was not given: nothing was written then. `explanations` say why it does not.
+    """
+
+    component: str
+    kind: str
+    series: str
+    patches: tuple[AdoptedPatch, ...]
+    written: bool
+    exit_code: ExitCode = ExitCode.OK
+    explanations: tuple[PatchExplanation, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def adopt_patches(
+    manifest: Manifest,
+    component: Component,
+    found: ImportSource,
+    *,
+    store: Store,
+    options: AdoptOptions,
+    progress: Progress,
+) -> AdoptReport:
+    """Append the patches of a source to a component's series; nothing is overwritten.
+
+    A patch whose bytes the series has already is passed over. On disk: the patch files, the series
+    (and its entry in the manifest, if there was none) and the lock, all or none of them.
+    """
+    project = Project(manifest, component)
+    home = project.home
+    seen = files_of(project)  # before they are read for good
+    old = load_series(manifest, component, store, progress)
+    new = _loaded(found, home, old)
+    base = store.base(component, progress)
+    series = LoadedSeries(_in_place(old, new, component))
+    repository = store.repository(component)
+    with reading(repository) as reader:
+        stack = build_stack(reader, base, series.series_patches)
+        explanations = explain_stack(reader, stack, series.series_patches, history=repository)
+    writes = _writes(project, new)
+    problems, locks = _consequences(project, writes, series, stack, store=store, progress=progress)
+    refused = (bool(problems) or not stack.clean) and not options.force
+    written = bool(new) and not refused and not options.dry_run
+    if written:
+        seen |= {path: path.read_bytes() if path.exists() else None for path in locks}
+        write_set(manifest.root, writes | _lock_files(locks), seen)
+    status = {each.name: each.status for each in stack.outcomes}
+    names = {patch.name: each.where for patch, each in zip(new, _fresh(found, old), strict=True)}
+    return AdoptReport(
+        component.name,
+        found.kind,
+        home.entry.path,
+        tuple(AdoptedPatch(p.name, names[p.name], p.where, status[p.name]) for p in new),
+        written,
+        ExitCode.FINDING if problems or not stack.clean else ExitCode.OK,
+        explanations,
+        problems,
+    )
+
+
+def _fresh(found: ImportSource, old: LoadedSeries) -> list[ImportedPatch]:
+    known = {patch.data for patch in old.patches}
+    return [each for each in found.patches if each.data not in known]
+
+
+def _loaded(found: ImportSource, home: SeriesFolder, old: LoadedSeries) -> tuple[LoadedPatch, ...]:
+    taken = {each.name for each in old.patches} | patch_names_in(home.folder)
+    named = with_free_names(_fresh(found, old), taken)
+    return tuple(_load(each, home) for each in named)
+
+
+def _load(patch: ImportedPatch, home: SeriesFolder) -> LoadedPatch:
+    # what was a commit has an a/ and a b/ before its paths, whatever the component's files have
+    strip = max(home.component.strip, 1) if patch.strip is None else patch.strip
+    where = home.path(patch.name)
+    return LoadedPatch(
+        name=patch.name,
+        data=patch.data,
+        file=parse_patch(patch.data, name=patch.where, strip=strip),
+        origin=home.entry,
+        path=home.root / where,
+        where=where,
+        strip=strip,
+        subdirectory=home.component.subdirectory,
+    )
+
+
+def _in_place(
+    old: LoadedSeries, new: Sequence[LoadedPatch], component: Component
+) -> tuple[LoadedPatch, ...]:
+    """All patches in the order in which they apply: the new ones behind those of the series."""
+    patches = list(old.patches)
+    entry = component.series
+    if entry is None:
+        return (*patches, *new)
+    earlier = component.patches[: component.patches.index(entry) + 1]
+    place = sum(each.origin in earlier for each in patches)
+    return (*patches[:place], *new, *patches[place:])
+
+
+def _writes(project: Project, new: Sequence[LoadedPatch]) -> dict[Path, bytes | None]:
+    manifest, home, component = project.manifest, project.home, project.component
+    writes: dict[Path, bytes | None] = {home.root / each.where: each.data for each in new}
+    path = manifest.root / home.entry.path
+    series = parse_series(path.read_bytes(), name=home.entry.path) if path.exists() else Series()
+    for each in new:
+        series = series.append(each.name)
+        if each.strip != component.strip:
+            text = series.data.rstrip(b"\r\n") + f" -p{each.strip}\n".encode()
+            series = parse_series(text, name=home.entry.path)
+    writes[path] = series.data
+    if component.series is None:
+        data = manifest.path.read_bytes()
+        entry = {"series": home.entry.path}
+        writes[manifest.path] = add_patch(data, component.name, entry, file=manifest.path)
+    return writes
+
+
+def _consequences(
+    project: Project,
+    writes: Mapping[Path, bytes | None],
+    series: LoadedSeries,
+    stack: Stack,
+    *,
+    store: Store,
+    progress: Progress,
+) -> tuple[tuple[Problem, ...], dict[Path, dict[str, LockedComponent]]]:
+    """Why other stacks do not bear the change, and what the locks say after it."""
+    manifest, component = project.manifest, project.component
+    uses = other_uses(manifest, component, writes)
+    consequences = foresee(uses, writes, store, progress)
+    locks: dict[Path, dict[str, LockedComponent]] = {}
+    for use, locked in consequences.locks:
+        locks.setdefault(use.manifest.lock_path, {})[use.component.name] = locked
+    if stack.clean:
+        locks.setdefault(manifest.lock_path, {})[component.name] = lock_component(stack, series)
+    return consequences.problems, locks
+
+
+def _lock_files(locks: Mapping[Path, Mapping[str, LockedComponent]]) -> dict[Path, bytes | None]:
+    """The lock files as they will be; where there is none yet, `apply` writes it."""
+    files: dict[Path, bytes | None] = {}
+    for path, components in locks.items():
+        known = load_lock(path)
+        if known is not None:
+            files[path] = lock_bytes(merge_lock(known, components))
+    return files
+
+
+# Write a component's whole stack for other tools: a quilt series, or a mailbox for `git am`.
+#
+# What is written comes from the stack's trees, not from the patch files: every diff is exact on
+# the one before, whatever the files' own form, strip level or place (files of other repositories
+# too).
+
+
+# The line above a mail, as git mailsplit knows it.
+_FROM_LINE = re.compile(rb"^From .*\d:\d\d.* \d{2,4}[^\n]*\n", re.MULTILINE)
+
+
+def _from_line(commit: str) -> bytes:
+    """What `git format-patch` writes, so that mail programs and `git am` know what this is."""
+    return f"From {commit} Mon Sep 17 00:00:00 2001\n".encode()
+
+
+class Form(str, Enum):
+    """What to write."""
+
+    QUILT = "quilt"  # a folder with a series file and patches
+    MBOX = "mbox"  # one file, a mail per patch
+
+
+class ExportReport(Struct, frozen=True):
+    """What was written to `target`: the names of the `patches`, in order.
+
+    `tree` is the tree that they give on `base`. `skipped` are patches that change no file,
+    `unsendable` those in a mailbox whose own From: or Date: `git am` does not take.
+    """
+
+    component: str
+    form: Form
+    target: Path
+    base: CommitId
+    tree: TreeId
+    patches: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+    unsendable: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+class _Exported(Struct, frozen=True):
+    """A patch to write: its file, with another diff."""
+
+    name: str
+    commit: str
+    file: PatchFile
+    diff: bytes
+
+    @property
+    def text(self) -> bytes:
+        """The user's text above the diff, to the byte; nothing is added where there is none."""
+        return self.file.preamble + self.diff + self.file.signature
+
+    def mail(self, author: Identity | None) -> bytes:
+        """The same as a mail for `git am`, by `author` where the patch names none.
+
+        What is no mail yet gets the lines that make it one, above the text that it has.
+        """
+        header = self.file.header
+        if header is not None and header.author is not None:
+            author = header.author
+        text = self.file.preamble.lstrip(b"\r\n")
+        gap = self.file.preamble[: len(self.file.preamble) - len(text)]
+        own = _FROM_LINE.match(text)
+        head, text = (own[0], text[own.end() :]) if own else (_from_line(self.commit), text)
+        if self.file.form is not HeaderForm.MAIL:
+            head += format_header(Header(self._subject, author))
+        elif header is not None and header.author is None and author is not None:
+            head += f"From: {format_author(author)}\n".encode("utf-8", "surrogateescape")
+        # a mailbox is cut wherever such a line stands
+        text = _FROM_LINE.sub(rb">\g<0>", text)
+        return gap + head + text + self.diff + self.file.signature + b"\n"
+
+    @property
+    def sendable(self) -> bool:
+        """Whether git am takes the fields that the patch has: address and date."""
+        header = self.file.header
+        if self.file.form is not HeaderForm.MAIL or header is None or header.author is None:
+            return True
+        dated = re.search(rb"^Date:", self.file.preamble, re.MULTILINE | re.IGNORECASE)
+        return bool(header.author.email) and (not dated or bool(header.author.date))
+
+    @property
+    def _subject(self) -> str:
+        subject = self.file.header.subject.strip() if self.file.header is not None else ""
+        return subject or self.name.removesuffix(".patch")
+
+
+def export_component(
+    manifest: Manifest,
+    component: Component,
+    form: Form,
+    target: Path,
+    *,
+    author: Identity | None = None,
+    store: Store,
+    progress: Progress,
+) -> ExportReport:
+    """Write a component's stack to `target`, which must not be there yet (or be an empty folder).
+
+    `author` is whose the patches of a mailbox are that name no author. Raises BadInputError where a
+    patch does not apply, or cannot be written in that form.
+    """
+    _require_free(form, target)
+    base = store.base(component, progress)
+    series = load_series(manifest, component, store, progress)
+    repository = store.repository(component)
+    with overlay(repository) as trial, reading(trial) as reader:
+        stack = build_stack(reader, base, series.series_patches)
+        if not stack.clean:
+            bad = next(each for each in stack.outcomes if not each.status.applies)
+            hint = f"patchkit check {manifest.options(component.name)}"
+            raise BadInputError(Problem(f"{bad.name} does not apply", component.name, hint))
+        write_objects(trial, stack.objects)
+        changes = commit_changes(stack, series.patches)
+        pairs = [(change.before, change.after) for change in changes.values()]
+        # GNU patch, which quilt runs, takes a rename apart wrongly where no line changes
+        diffs = plain_diffs(trial, pairs) if form is Form.QUILT else canonical_diffs(trial, pairs)
+    commits = {each.name: each.commit or "" for each in stack.outcomes}
+    files = {each.name: each.file for each in series.patches}
+    exported = [
+        _Exported(name, commits[name], files[name], diff)
+        for name, diff in zip(changes, diffs, strict=True)
+    ]
+    if form is Form.QUILT:
+        _write_quilt(target, exported)
+    else:
+        _write_mbox(target, exported, author)
+    return ExportReport(
+        component.name,
+        form,
+        target,
+        base.commit,
+        stack.tree,
+        tuple(changes),
+        tuple(each.name for each in series.patches if each.name not in changes),
+        tuple(each.name for each in exported if form is Form.MBOX and not each.sendable),
+    )
+
+
+def _require_free(form: Form, target: Path) -> None:
+    empty = form is Form.QUILT and target.is_dir() and not any(target.iterdir())
+    if (target.exists() or target.is_symlink()) and not empty:
+        raise UsageError(f"{target} is there already", hint="name a new place")
+
+
+def _write_quilt(target: Path, patches: Sequence[_Exported]) -> None:
+    problems = [
+        Problem(f"{each.name} changes a binary file, which quilt cannot do", hint="use --mbox")
+        for each in patches
+        if b"\nGIT binary patch\n" in each.diff
+    ]
+    if problems:
+        raise BadInputError(*problems)
+    series = {"series": "".join(f"{each.name}\n" for each in patches).encode()}
+    write_folder(target, {each.name: each.text for each in patches} | series)
+
+
+def _write_mbox(target: Path, patches: Sequence[_Exported], author: Identity | None) -> None:
+    headers = ((each.name, each.file.header) for each in patches)
+    hint = "name one above its diff (From: or Author:), or for all such: --author 'NAME <ADDRESS>'"
+    problems = [
+        Problem(f"{name} names no author, without which git am takes no mail", hint=hint)
+        for name, header in headers
+        if author is None and (header is None or header.author is None)
+    ]
+    if problems:
+        raise BadInputError(*problems)
+    mails = (each.mail(author) for each in patches)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(target, b"".join(mails), named=True)

@@ -1,0 +1,402 @@
+"""Looking at a stack: its patches and which of them are in the checkout (`log`), which patch a line
+comes from (`blame`), which patches need which earlier ones (`graph`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError, worst
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.line_history import PatchDependency
+from patchkit.model.objects import CommitId
+from patchkit.model.outcome import PatchResult, Status
+from patchkit.model.patch import PatchFile
+from patchkit.model.progress import Progress
+from patchkit.ops.stacks import BuiltStack, built_stack, require_clean
+from patchkit.stack.build import StackCommit, read_stack
+from patchkit.stack.series import LoadedPatch
+from patchkit.upstream.store import Store
+from patchkit.workspace import Checkout, checkout_of, inspect
+
+
+class LoggedPatch(Struct, frozen=True):
+    """A patch of a stack.
+
+    `status` is the verdict on it, `checkout` whether the checkout has it: "applied", "changed" (as
+    another commit), "missing", or "" where there is no checkout. `commit` is None where it does
+    not apply. `added` and `removed` count lines.
+    """
+
+    number: int
+    name: str
+    where: str
+    subject: str
+    author: str
+    status: Status
+    checkout: str
+    commit: CommitId | None
+    files: int
+    added: int
+    removed: int
+
+
+class OwnCommit(Struct, frozen=True):
+    """A commit of the checkout that no patch file has."""
+
+    commit: CommitId
+    subject: str
+
+
+class ComponentLog(Struct, frozen=True):
+    """A component: its base, its patches in order, commits on top, or what kept us from looking."""
+
+    component: str
+    pin: str
+    base: CommitId | None = None
+    patches: tuple[LoggedPatch, ...] = ()
+    commits: tuple[OwnCommit, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+class LogReport(Struct, frozen=True):
+    """The stacks of the components asked for."""
+
+    manifest: str
+    components: tuple[ComponentLog, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all."""
+        return worst(each.exit_code for each in self.components)
+
+
+def log_components(
+    manifest: Manifest,
+    components: Sequence[Component],
+    *,
+    workspace: Path,
+    store: Store,
+    progress: Progress,
+) -> LogReport:
+    """The stack of each component; writes nothing but what the store fetches."""
+    logs = [_log(manifest, each, workspace, store, progress) for each in components]
+    return LogReport(manifest.name, tuple(logs))
+
+
+def count_lines(file: PatchFile) -> tuple[int, int]:
+    """(added, removed) lines of a patch."""
+    lines = [line[:1] for c in file.changes for hunk in c.hunks for line in hunk.lines]
+    return lines.count(b"+"), lines.count(b"-")
+
+
+def _log(
+    manifest: Manifest, component: Component, workspace: Path, store: Store, progress: Progress
+) -> ComponentLog:
+    blank = ComponentLog(component.name, str(component.pin))
+    try:
+        commits = _commits(checkout_of(workspace, manifest, component))
+        with built_stack(manifest, component, store, progress) as built:
+            return _logged(blank, built, commits)
+    except PatchkitError as error:
+        return ComponentLog(
+            component.name, blank.pin, problems=error.problems, exit_code=error.exit_code
+        )
+
+
+def _commits(checkout: Checkout) -> tuple[StackCommit, ...] | None:
+    """The commits on the checkout's base, None where there is no checkout of ours."""
+    snapshot = inspect(checkout)
+    if not snapshot.ours or snapshot.base is None or snapshot.head is None:
+        return None
+    return read_stack(checkout.repository, snapshot.base, snapshot.head)
+
+
+def _logged(
+    blank: ComponentLog, built: BuiltStack, commits: Sequence[StackCommit] | None
+) -> ComponentLog:
+    present = None if commits is None else {each.patch: each.id for each in commits if each.patch}
+    rows = zip(built.series.patches, built.stack.outcomes, strict=True)
+    names = {patch.name for patch in built.series.patches}
+    return ComponentLog(
+        component=blank.component,
+        pin=blank.pin,
+        base=built.stack.base.commit,
+        patches=tuple(
+            _logged_patch(number, patch, outcome, present)
+            for number, (patch, outcome) in enumerate(rows, 1)
+        ),
+        commits=tuple(
+            OwnCommit(each.id, each.subject) for each in commits or () if each.patch not in names
+        ),
+    )
+
+
+def _logged_patch(
+    number: int, patch: LoadedPatch, outcome: PatchResult, present: Mapping[str, str] | None
+) -> LoggedPatch:
+    header = patch.file.header
+    added, removed = count_lines(patch.file)
+    return LoggedPatch(
+        number=number,
+        name=patch.name,
+        where=patch.where,
+        subject=header.subject if header else "",
+        author=header.author.name if header and header.author else "",
+        status=outcome.status,
+        checkout=_presence(patch.name, outcome, present),
+        commit=outcome.commit,
+        files=len(patch.file.changes),
+        added=added,
+        removed=removed,
+    )
+
+
+def _presence(name: str, outcome: PatchResult, present: Mapping[str, str] | None) -> str:
+    if present is None or outcome.status is Status.EMPTY:
+        return ""
+    if name not in present:
+        return "missing"
+    return "applied" if present[name] == outcome.commit else "changed"
+
+
+# Blame: which patch a line of a patched file comes from, or that it is upstream's.
+
+
+class BlamedLines(Struct, frozen=True):
+    """A file of a component's patched tree, and lines of it: first and last, both included."""
+
+    path: str
+    first: int | None = None
+    last: int | None = None
+
+
+class BlamedLine(Struct, frozen=True):
+    """One line: its number, the patch that it comes from (None: upstream), and its text."""
+
+    number: int
+    patch: str | None
+    text: bytes
+
+
+class BlamedPatch(Struct, frozen=True):
+    """A patch that lines come from: its place in the stack from 1, subject and author."""
+
+    name: str
+    number: int
+    subject: str
+    author: str
+    where: str
+
+
+class BlameReport(Struct, frozen=True):
+    """The lines asked for, and the patches that they come from."""
+
+    component: str
+    path: str
+    lines: tuple[BlamedLine, ...]
+    patches: tuple[BlamedPatch, ...]
+
+
+def parse_spot(text: str) -> BlamedLines:
+    """FILE, FILE:LINE or FILE:FIRST-LAST."""
+    match = re.fullmatch(r"(.+?):(\d+)(?:[-,](\d+))?", text)
+    if match is None:
+        return BlamedLines(text)
+    first = int(match[2])
+    return BlamedLines(match[1], first, int(match[3] or first))
+
+
+def blame(
+    manifest: Manifest,
+    components: Sequence[Component],
+    spot: BlamedLines,
+    *,
+    workspace: Path,
+    store: Store,
+    progress: Progress,
+) -> BlameReport:
+    """Look for the file in the patched trees of `components`, and say whose its lines are.
+
+    UsageError if no component, or more than one, has it, or if it has no such line.
+    """
+    found = [
+        report
+        for component in components
+        if (
+            report := _blame(
+                manifest, component, spot, workspace=workspace, store=store, progress=progress
+            )
+        )
+        is not None
+    ]
+    if not found:
+        names = ", ".join(each.name for each in components)
+        raise UsageError(
+            f"{spot.path}: no such file in the patched tree of {names}",
+            hint="give the path from the upstream's top folder, as a patch has it",
+        )
+    if len(found) > 1:
+        names = ", ".join(each.component for each in found)
+        raise UsageError(
+            f"{spot.path}: several components have it: {names}", hint="choose with --component"
+        )
+    return found[0]
+
+
+def _blame(
+    manifest: Manifest,
+    component: Component,
+    spot: BlamedLines,
+    *,
+    workspace: Path,
+    store: Store,
+    progress: Progress,
+) -> BlameReport | None:
+    path = _in_tree(spot.path, manifest, component, workspace)
+    with built_stack(manifest, component, store, progress) as built:
+        if built.tip.data(path) is None:
+            return None
+        lines = built.tip.lines(path)
+        first = 1 if spot.first is None else spot.first
+        last = len(lines) if spot.last is None else spot.last
+        if not 1 <= first <= last <= len(lines) and spot.first is not None:
+            raise UsageError(f"{path}: no line {last} in it, it has {len(lines)}")
+        owners = built.attribute()[0].owners(path) or ()
+        names = [None, *(patch.name for patch in built.series.patches)]
+        blamed = tuple(
+            BlamedLine(number, names[owners[number - 1]], lines[number - 1])
+            for number in range(first, last + 1)
+        )
+        return BlameReport(component.name, path, blamed, _patches(built, blamed))
+
+
+def _in_tree(path: str, manifest: Manifest, component: Component, workspace: Path) -> str:
+    """The path in the tree; one that leads into the component's checkout loses that part."""
+    folder = checkout_of(workspace, manifest, component).path
+    try:
+        return Path(path).absolute().relative_to(folder.absolute()).as_posix()
+    except ValueError:
+        return path.removeprefix("./")
+
+
+def _patches(built: BuiltStack, lines: Sequence[BlamedLine]) -> tuple[BlamedPatch, ...]:
+    wanted = {line.patch for line in lines}
+    return tuple(
+        BlamedPatch(
+            patch.name,
+            number,
+            patch.file.header.subject if patch.file.header else "",
+            patch.file.header.author.name if patch.file.header and patch.file.header.author else "",
+            patch.where,
+        )
+        for number, patch in enumerate(built.series.patches, 1)
+        if patch.name in wanted
+    )
+
+
+# Graph: which patches of a stack need which earlier ones.
+
+
+class Dependency(Struct, frozen=True):
+    """A patch needs `on`: for how many `lines` (0: only for a file as a whole), in which files."""
+
+    on: str
+    lines: int
+    paths: tuple[str, ...]
+
+
+class PatchNode(Struct, frozen=True):
+    """A patch of the stack and what it needs; what it needs through others is left out."""
+
+    name: str
+    number: int
+    needs: tuple[Dependency, ...]
+
+
+class ComponentGraph(Struct, frozen=True):
+    """The patches of a component in the order of its series, or why there is no graph."""
+
+    component: str
+    patches: tuple[PatchNode, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+class GraphReport(Struct, frozen=True):
+    """The graphs of the components asked for."""
+
+    manifest: str
+    components: tuple[ComponentGraph, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all."""
+        return worst(each.exit_code for each in self.components)
+
+
+def graph_components(
+    manifest: Manifest,
+    components: Sequence[Component],
+    store: Store,
+    progress: Progress,
+    *,
+    every: bool = False,
+) -> GraphReport:
+    """The graph of each component; with `every`, also needs that follow from others."""
+    graphs = [_graph(manifest, each, store, progress, every=every) for each in components]
+    return GraphReport(manifest.name, tuple(graphs))
+
+
+def _graph(
+    manifest: Manifest, component: Component, store: Store, progress: Progress, *, every: bool
+) -> ComponentGraph:
+    try:
+        with built_stack(manifest, component, store, progress) as built:
+            require_clean(built, manifest)
+            _, needs = built.attribute()
+            names = [patch.name for patch in built.series.patches]
+    except PatchkitError as error:
+        return ComponentGraph(component.name, (), error.problems, error.exit_code)
+    direct = {(n.number, n.on) for n in needs}
+    kept = direct if every else reduced(direct)
+    nodes = tuple(
+        PatchNode(name, number, _dependencies(number, names, needs, kept))
+        for number, name in enumerate(names, 1)
+    )
+    return ComponentGraph(component.name, nodes)
+
+
+def reduced(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The edges of an acyclic graph (from, to) without those that follow from others."""
+    targets: dict[int, set[int]] = {}
+    for start, end in edges:
+        targets.setdefault(start, set()).add(end)
+    reach: dict[int, set[int]] = {}
+    for node in sorted(targets):  # a patch needs earlier ones only
+        ends = targets[node]
+        reach[node] = ends.union(*(reach.get(end, set()) for end in ends))
+    return {
+        (start, end)
+        for start, end in edges
+        if not any(end in reach.get(other, ()) for other in targets[start] - {end})
+    }
+
+
+def _dependencies(
+    number: int, names: Sequence[str], needs: Sequence[PatchDependency], kept: set[tuple[int, int]]
+) -> tuple[Dependency, ...]:
+    own = [need for need in needs if need.number == number and (number, need.on) in kept]
+    return tuple(
+        Dependency(
+            names[on - 1],
+            sum(need.lines for need in own if need.on == on),
+            tuple(dict.fromkeys(need.path for need in own if need.on == on)),
+        )
+        for on in sorted({need.on for need in own})
+    )
