@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.carry.cases import Case, read_cases
-from bench.carry.grading import Grade, grade
+from bench.carry.grading import Grade, Whole, grade, grade_whole, language, languages
 from bench.carry.mine import main as mine_cases
 from bench.carry.run import Tally
 from bench.carry.strategies import careful, patchkit, strategies
@@ -23,16 +23,34 @@ UPSTREAM = b"one\nTWO\nthree\nup\nfour\n"
     ("result", "expected"),
     [
         (b"one\nTWO\nTHREE\nup\nfour\n", Grade.RIGHT),
+        (b"one\nTWO\nTHREE \n\nup\nfour\n", Grade.SPACING),
+        (b"one\nTWO\n THREE\nup\nfour\n", Grade.WRONG),
         (b"one\nTWO\nup\nTHREE\nfour\n", Grade.ORDER),
         (b"one\nTWO\nTHREE\nup\nfour\nmore\n", Grade.WRONG),
         (b"THREE\none\nTWO\nup\nfour\n", Grade.WRONG),
         (b"one\ntwo\nTHREE\nup\nfour\n", Grade.WRONG),
-        (None, Grade.CONFLICT),
+        (None, Grade.WRONG),
     ],
 )
 def test_grades(result: bytes | None, expected: Grade) -> None:
     truth = b"one\nTWO\nTHREE\nup\nfour\n"
     assert grade(BASE, UPSTREAM, truth, result) is expected
+
+
+def test_a_whole_patch_is_as_good_as_its_worst_file() -> None:
+    right, order, wrong = ((each, False) for each in (Grade.RIGHT, Grade.ORDER, Grade.WRONG))
+    assert grade_whole([right]) is Whole.RIGHT
+    assert grade_whole([right, order]) is Whole.LINES
+    assert grade_whole([right, order, (Grade.CONFLICT, False)]) is Whole.FLAGGED
+    assert grade_whole([right, wrong]) is Whole.FLAGGED
+    assert grade_whole([wrong, (Grade.WRONG, True)]) is Whole.SILENT
+
+
+def test_languages_are_told_by_endings() -> None:
+    paths = ("a/b.py", "x.cpp", "y.H", "z.yml", "Makefile", "run.sh", "a.sh/b")
+    found = [language(each) for each in paths]
+    assert found == ["Python", "C++", "C", "YAML", "others", "shell", "others"]
+    assert languages(found) == ["all", "Python", "C", "C++", "shell", "YAML", "others"]
 
 
 def test_a_case_is_carried_and_graded(upstream: Upstream, tmp_path: Path) -> None:
@@ -57,8 +75,10 @@ def test_a_case_is_carried_and_graded(upstream: Upstream, tmp_path: Path) -> Non
     assert missing == "y: no clone of no+where"
     tally = Tally()
     tally.add(case, patchkit(case), 1.0)
-    assert tally.grades == {Grade.RIGHT: 1}
-    assert tally.flagged == {Grade.RIGHT: 1}
+    (row,) = tally.files
+    assert (row.grade, row.language) == (Grade.RIGHT, "others")
+    assert row.outcome is not None
+    assert row.outcome.review
     assert careful(case).files == {}
     for name in ("git apply", "git merge-tree"):
         strategy = strategies()[name]
@@ -105,5 +125,5 @@ def test_cases_are_mined_from_a_history(
     for case in read_cases(cases, tmp_path, tmp_path / "work", "any"):
         assert isinstance(case, Case)
         tally.add(case, patchkit(case), 1.0)
-    assert tally.grades == {Grade.RIGHT: 4}
-    assert tally.cases == 4
+    assert [each.grade for each in tally.files] == [Grade.RIGHT] * 4
+    assert len(tally.patches) == 4

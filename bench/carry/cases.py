@@ -8,8 +8,9 @@ the same change as its authors carried it to another base.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,31 @@ from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, GitObject
+from patchkit.model.tree import Overlay, Tree
 from patchkit.stack.build import SeriesPatch, build_stack
+
+
+class Kept(str, Enum):
+    """What became of the patch's change of a file in the maintainers' hands."""
+
+    SAME = "same"  # the same lines added and removed
+    CHANGED = "changed"  # reworked for the new base, or for reasons of their own
+    DROPPED = "dropped"  # the new patch leaves the file as upstream has it
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What the maintainers have at `path` on the new base; `source` is its path on the old one."""
+    """What the maintainers have at `path` on the new base; `source` is its path on the old one.
+
+    `data` is None where they have no file. `again`: another case has the same contents.
+    """
 
     source: str
     path: str
-    data: bytes
+    data: bytes | None
+    kept: Kept = Kept.SAME
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,7 @@ def _case(
 
 
 def _is_wanted(file: Mapping[str, Any], subset: str) -> bool:
-    if subset == "any":
+    if subset in ("any", "whole"):
         return True
     if file.get("dup") or file.get("kind", "M") != "M" or file["cls"] != "pure":
         return False
@@ -134,12 +149,7 @@ def _change(facts: Mapping[str, Any], wanted: list[Any], clones: Clones) -> Case
     patch = repository.git(
         *("diff", "--no-renames", "--full-index", "--binary", old.commit, facts["A"], "--", *paths)
     ).out
-    truths = [
-        Truth(
-            each["path"], each.get("moved_to") or each["path"], reader.read(each["truth"], "blob")
-        )
-        for each in wanted
-    ]
+    truths = [_truth(each, reader.read(each["truth"], "blob")) for each in wanted]
     whole = all(each["cls"] == "pure" for each in facts["files"])
     merges = facts["kind"] in ("merge", "merges")
     return Case(
@@ -167,14 +177,11 @@ def _bump(facts: Mapping[str, Any], wanted: list[Any], clones: Clones) -> Case:
     )
     clones.restart(facts["component"])
     patch = source[1].read(facts["old_patch"], "blob")
-    truths = [
-        Truth(
-            each["path"],
-            each.get("moved_to") or each["path"],
-            _made(each, facts, source[1], new, reader),
-        )
-        for each in wanted
-    ]
+    theirs = build_stack(
+        reader, new, [_series_patch("new", source[1].read(facts["new_patch"], "blob"))]
+    )
+    made = Tree(Overlay(reader, theirs.objects), theirs.tree)
+    truths = [_truth(each, _contents(reader, theirs.objects, made, each)) for each in wanted]
     whole = all(each["cls"] == "pure" for each in facts["files"])
     return Case(
         facts["id"], facts["group"], repository, reader, old, new, patch, tuple(truths), whole
@@ -192,18 +199,27 @@ def _with_patches(
     return Base(stack.commit, stack.tree, base.date)
 
 
-def _made(
-    file: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    source: ObjectReader,
-    base: Base,
-    reader: ObjectReader,
-) -> bytes:
-    """The maintainers' file: their new patch on the new base."""
-    stack = build_stack(
-        reader, base, [_series_patch("new", source.read(facts["new_patch"], "blob"))]
+def _truth(file: Mapping[str, Any], data: bytes | None) -> Truth:
+    kept = {"dropped": Kept.DROPPED, "landed": Kept.DROPPED, "pure": Kept.SAME}
+    kept["pure_ws"] = Kept.SAME
+    return Truth(
+        file["path"],
+        file.get("moved_to") or file["path"],
+        data,
+        kept.get(file["cls"], Kept.CHANGED),
+        bool(file.get("dup")),
     )
-    return next(each.payload for each in stack.objects if each.oid == file["truth"])
+
+
+def _contents(
+    reader: ObjectReader, objects: Iterable[GitObject], tree: Tree, file: Mapping[str, Any]
+) -> bytes | None:
+    """The maintainers' file: their new patch on the new base."""
+    entry = tree.entry(file.get("moved_to") or file["path"])
+    if entry is None:
+        return None
+    assert entry.oid == file.get("truth", entry.oid)
+    return Overlay(reader, objects).read(entry.oid, "blob")
 
 
 def _series_patch(name: str, data: bytes) -> SeriesPatch:

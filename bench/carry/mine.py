@@ -38,7 +38,6 @@ _REVERTED = re.compile(r"This reverts commit ([0-9a-f]{40})")
 _LATER = (0, 50, 400)  # commits after a change landed
 _MOST_FILES = 300  # of a change: more is no patch
 _MISSING = (0, 1, 128)
-_SEED = 1
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,7 @@ class Mine:
     name: str
     repository: Repository
     reader: ObjectReader
+    seed: int = 1
     seen: set[tuple[str, ...]] = field(default_factory=set)
     _line: tuple[str, ...] = ()
     _places: dict[str, int] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Mine:
         out = self.repository.git("log", "--all", "-z", "--format=%H%n%P%n%b", *options).out
         records = (each.split("\n", 2) for each in out.decode("utf-8", "replace").split("\0"))
         commits = [(each[0], each[1].split(), each[2]) for each in records if len(each) == 3]
-        random.Random(_SEED).shuffle(commits)
+        random.Random(self.seed).shuffle(commits)
         return commits
 
     def parent(self, commit: str) -> str | None:
@@ -163,7 +163,7 @@ def rebases(mine: Mine) -> Iterator[Carry]:
         if parents and " " not in parents:
             twins.setdefault(tuple(key), []).append((int(committed), commit, parents))
     pairs = [pair for each in twins.values() for pair in pairwise(sorted(each))]
-    random.Random(_SEED).shuffle(pairs)
+    random.Random(mine.seed).shuffle(pairs)
     for (_, old, before), (_, new, onto) in pairs:
         if before != onto:
             yield Carry("rebases", before, old, onto, new)
@@ -208,11 +208,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--most", type=int, default=200, help="cases of each kind")
     parser.add_argument("--tries", type=int, default=1000, help="changes looked at for a kind")
     parser.add_argument("--clean", type=int, default=4, help="every N-th with clean files")
+    parser.add_argument("--seed", type=int, default=1, help="another one chooses other changes")
     options = parser.parse_args(arguments)
     folder = options.repository.replace("/", "+")
     repository = Repository(options.mirrors.resolve() / folder / "repo")
     with ObjectReader(repository) as reader:
-        mine = Mine(options.repository.rpartition("/")[2].lower(), repository, reader)
+        name = options.repository.rpartition("/")[2].lower()
+        mine = Mine(name, repository, reader, options.seed)
         kinds = options.kind or list(KINDS)
         found = chain.from_iterable(_some(mine, kind, options) for kind in kinds)
         print(json.dumps({"mirrors": {mine.name: folder}, "cases": list(found)}, indent=0))

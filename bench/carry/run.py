@@ -1,93 +1,116 @@
 """`python -m bench.carry.run CASES --mirrors DIR`: how often each way of carrying is right.
 
-For each strategy: what it carried, how much of that is right, right but for an order that need not
-matter, or wrong, what it left in conflict, and the time. Of ours also how much was flagged for
-review, wrong without a flag, and, with --calibration, how often what it was so sure of was right:
-its lines, and its bytes.
+For each strategy and each language: what it carried, how much of that is right, right but for an
+order that need not matter, or wrong, what it left in conflict, and the time. Of ours also how much
+was flagged for review, and wrong without a flag.
+
+`--subset whole` grades all files of each patch, also those that the maintainers reworked or
+dropped, and then the patch as a whole. `--calibration` tells how often what we are so sure of is
+right, its lines and its bytes: by bands, and by the reasons that are given.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TypeAlias
 
-from bench.carry.cases import Case, read_cases
-from bench.carry.grading import Grade, grade
-from bench.carry.strategies import Answer, Strategy, strategies
+from bench.carry.cases import Case, Kept, read_cases
+from bench.carry.grading import ALL, Grade, Whole, grade, grade_whole, language, languages
+from bench.carry.strategies import PROPOSALS, Answer, Strategy, strategies
+from patchkit.model.outcome import FileResult
 from patchkit.model.tree import Tree
 
-_STEPS = (0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
-#: End of a band -> what was said of each file, and whether it was so.
-Bands: TypeAlias = defaultdict[float, list[tuple[float, bool]]]
+_STEPS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
+_FEW = 10  # files: a share of less says nothing
+# What differs from case to case in a reason: places, commits, names.
+_PLACE = re.compile(r"^line \d+: |\s*\(.*\)|:.*$|\b\d+\b|'.*?'")
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One file of a case as a strategy has it; `outcome` is what ours says of it."""
+
+    language: str
+    kept: Kept
+    again: bool
+    grade: Grade
+    outcome: FileResult | None
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is wrong and nobody is told."""
+        return self.grade is Grade.WRONG and not (self.outcome is not None and self.outcome.review)
+
+
+Rows: TypeAlias = Sequence[Graded]
 
 
 @dataclass
 class Tally:
-    """The grades of a strategy."""
+    """The grades of a strategy: the files of each case."""
 
-    grades: Counter[Grade] = field(default_factory=Counter)
-    whole: Counter[Grade] = field(default_factory=Counter)
-    flagged: Counter[Grade] = field(default_factory=Counter)
-    sure: Bands = field(default_factory=lambda: defaultdict(list))
-    same: Bands = field(default_factory=lambda: defaultdict(list))
+    patches: list[list[Graded]] = field(default_factory=list)
+    pure: list[bool] = field(default_factory=list)
     seconds: float = 0.0
-    cases: int = 0
 
     def add(self, case: Case, answer: Answer, seconds: float) -> None:
         """Grade one case."""
         self.seconds += seconds
-        self.cases += 1
-        grades = []
-        for path, given in _grades(case, answer):
-            grades.append(given)
-            self.grades[given] += 1
-            outcome = answer.outcomes.get(path)
-            if outcome is not None and given is not Grade.CONFLICT:
-                self.flagged[given] += outcome.review
-                right = given is Grade.RIGHT
-                _note(self.sure, outcome.confidence, is_so=right or given is Grade.ORDER)
-                _note(self.same, outcome.same_bytes, is_so=right)
-        if case.whole:
-            worst = max(grades, key=list(Grade).index)
-            self.whole[worst] += 1
+        self.patches.append(list(_graded(case, answer)))
+        self.pure.append(case.whole)
+
+    @property
+    def files(self) -> list[Graded]:
+        """Each file once, however many cases have it."""
+        return [each for patch in self.patches for each in patch if not each.again]
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", type=Path, help="a case file")
+    parser.add_argument("cases", type=Path, nargs="+", help="case files")
     parser.add_argument("--mirrors", type=Path, required=True, help="bare clones OWNER+NAME/repo")
-    parser.add_argument("--subset", default="", help="bumps, trivial; hard, easy; moved; any")
+    parser.add_argument(
+        "--subset", default="", help="bumps, trivial; hard, easy; moved; any, whole"
+    )
     parser.add_argument("--strategy", action="append", help="only this one; may be repeated")
     parser.add_argument("--half", choices=("develop", "validate"), help="only half of the cases")
     parser.add_argument("--every", type=int, default=1, help="only each so many-th case")
     parser.add_argument("--calibration", action="store_true", help="how right we are when so sure")
     options = parser.parse_args()
-    chosen = _chosen(options.strategy)
-    subset = options.subset or ("bumps" if "bump" in options.cases.name else "hard")
+    names = options.strategy or ([PROPOSALS] if options.calibration else None)
+    chosen = _chosen(names)
+    subset = options.subset or ("bumps" if "bump" in options.cases[0].name else "hard")
     tallies = {name: Tally() for name in chosen}
     with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as work:
-        cases = read_cases(options.cases, options.mirrors.resolve(), Path(work), subset)
-        for case in _picked(cases, options.half, options.every):
+        cases = (
+            read_cases(path, options.mirrors.resolve(), Path(work), subset)
+            for path in options.cases
+        )
+        for case in _picked(chain.from_iterable(cases), options.half, options.every):
             for name, strategy in chosen.items():
                 start = time.perf_counter()
                 answer = strategy(case)
                 tallies[name].add(case, answer, time.perf_counter() - start)
-    _print(tallies)
+    _print_files(tallies, whole=subset == "whole")
+    (_print_whole if subset == "whole" else _print_pure)(tallies)
     if options.calibration:
-        _print_calibration(tallies)
+        for name, tally in tallies.items():
+            print_calibration(name, tally.files)
 
 
 def _chosen(names: list[str] | None) -> dict[str, Strategy]:
     chosen = {}
     for name, strategy in strategies().items():
-        if names and name not in names:
+        if (names and name not in names) or (not names and name == PROPOSALS):
             continue
         if isinstance(strategy, str):
             print(f"skipped: {name} ({strategy})")
@@ -107,48 +130,147 @@ def _picked(cases: Iterator[Case | str], half: str | None, every: int) -> Iterat
                 yield case
 
 
-def _grades(case: Case, answer: Answer) -> Iterator[tuple[str, Grade]]:
+def _graded(case: Case, answer: Answer) -> Iterator[Graded]:
     trees = Tree(case.reader, case.old_base.tree), Tree(case.reader, case.new_base.tree)
     for truth in case.truths:
         entries = trees[0].entry(truth.source), trees[1].entry(truth.path)
         base, upstream = (case.reader.read(e.oid, "blob") if e else b"" for e in entries)
-        yield truth.path, grade(base, upstream, truth.data, answer.files.get(truth.path))
+        if truth.path not in answer.files:
+            given = Grade.CONFLICT
+        else:
+            given = grade(base, upstream, truth.data, answer.files[truth.path])
+        outcome = answer.outcomes.get(truth.path)
+        yield Graded(language(truth.path), truth.kept, truth.again, given, outcome)
 
 
-def _print(tallies: dict[str, Tally]) -> None:
-    head = ("strategy", "carried", "right", "order", "wrong", "unflagged", "conflict", "whole", "s")
-    print(("{:20}" + "{:>10}" * (len(head) - 1)).format(*head))
+# Tables: a row for each strategy and language.
+
+
+def _print_files(tallies: dict[str, Tally], *, whole: bool) -> None:
+    """Per file; `whole`: by what the maintainers did with it."""
+    _row("files", *("of", "carried", "right", "spacing", "order", "wrong", "unflagged", "conflict"))
     for name, tally in tallies.items():
-        total = sum(tally.grades.values())
-        counts = [tally.grades[each] for each in Grade]
-        unflagged = tally.grades[Grade.WRONG] - tally.flagged[Grade.WRONG]
-        shares = [total - counts[-1], *counts[:3], unflagged, counts[-1]]
-        cells = [f"{share / max(1, total):.1%}" for share in shares]
-        whole = tally.whole[Grade.RIGHT] / max(1, sum(tally.whole.values()))
-        cells += [f"{whole:.1%}", f"{tally.seconds:.1f}"]
-        print(("{:20}" + "{:>10}" * len(cells)).format(name, *cells))
-    first = next(iter(tallies.values()))
-    print(f"{sum(first.grades.values())} files of {first.cases} patches")
+        for kept in Kept if whole else (None,):
+            rows = [each for each in tally.files if kept in (None, each.kept)]
+            for group in languages(each.language for each in rows):
+                some = [each for each in rows if group in (ALL, each.language)]
+                counts = [sum(each.grade is g for each in some) for g in Grade]
+                silent = sum(each.silent for each in some)
+                shares = [len(some) - counts[-1], *counts[:4], silent, counts[-1]]
+                label = f"{name}, {kept.value}" if kept is not None else name
+                _row(f"{label}, {group}", len(some), *(_share(n, len(some)) for n in shares))
+        print(f"{name}: {len(tally.patches)} patches, {tally.seconds:.1f} s")
 
 
-def _note(bands: Bands, said: float, *, is_so: bool) -> None:
-    bands[next(each for each in _STEPS if said < each)].append((said, is_so))
-
-
-def _print_calibration(tallies: dict[str, Tally]) -> None:
+def _print_pure(tallies: dict[str, Tally]) -> None:
+    """Whole patches, of those that the maintainers kept as they were in every file."""
+    _row("patches all of whose files stayed the same", "of", "right")
     for name, tally in tallies.items():
-        for what, bands in (("these lines", tally.sure), ("these bytes", tally.same)):
-            if bands:
-                print(f"{name}, {what}: band, files, said, right")
-            low = 0.0
-            for high in _STEPS:
-                rows = bands[high]
-                if rows:
-                    said, right = (sum(column) / len(rows) for column in zip(*rows, strict=True))
-                    print(
-                        f"  {low:.0%} to {min(high, 1):.0%}: {len(rows)}, {said:.0%}, {right:.0%}"
-                    )
-                low = high
+        found = [patch for patch, pure in zip(tally.patches, tally.pure, strict=True) if pure]
+        for group, some in _patches(found):
+            right = sum(all(each.grade is Grade.RIGHT for each in patch) for patch in some)
+            _row(f"{name}, {group}", len(some), _share(right, len(some)))
+
+
+def _print_whole(tallies: dict[str, Tally]) -> None:
+    """All patches, by the most that the maintainers did to one of its files."""
+    _row("whole patches", "of", *(each.value for each in Whole))
+    for name, tally in tallies.items():
+        for most in (None, *Kept):
+            chosen = [p for p in tally.patches if p and most in (None, _most(p))]
+            for group, some in _patches(chosen):
+                given = [grade_whole((e.grade, e.silent) for e in patch) for patch in some]
+                shares = (_share(given.count(each), len(given)) for each in Whole)
+                done = "all" if most is None else f"at most {most.value}"
+                _row(f"{name}, {done}, {group}", len(some), *shares)
+
+
+def _most(patch: Rows) -> Kept:
+    return max((each.kept for each in patch), key=list(Kept).index)
+
+
+def _patches(patches: list[list[Graded]]) -> Iterator[tuple[str, list[list[Graded]]]]:
+    """The patches by language; one of several languages counts with all only."""
+    own = [{each.language for each in patch} for patch in patches]
+    for group in languages(each for names in own if len(names) == 1 for each in names):
+        yield (
+            group,
+            [
+                patch
+                for patch, names in zip(patches, own, strict=True)
+                if group == ALL or names == {group}
+            ],
+        )
+
+
+def print_calibration(name: str, files: Iterable[Graded]) -> None:
+    """How often what was said with some confidence was so, by bands and by reasons."""
+    said = [e for e in files if e.outcome is not None and e.grade is not Grade.CONFLICT]
+    for what, number, is_so in _NUMBERS:
+        _row(f"{name}: {what}", "files", "said", "right", "off")
+        for group in languages(each.language for each in said):
+            some = [each for each in said if group in (ALL, each.language)]
+            for low, high in pairwise(_STEPS):
+                band = [each for each in some if low <= number(each.outcome) < high]
+                _said(f"{group}, {low:.0%} to {min(high, 1):.0%}", band, number, is_so)
+    reasons: defaultdict[str, list[Graded]] = defaultdict(list)
+    for each in said:
+        given = dict.fromkeys(map(told, each.outcome.reasons if each.outcome else ()))
+        for reason in given or ("no reason",):
+            reasons[reason].append(each)
+            if len(given) == 1:
+                reasons[f"{reason}, and nothing else"].append(each)
+    for what, number, is_so in _NUMBERS:
+        _row(f"{name}: {what}, by reason", "files", "said", "right", "off")
+        for reason, some in sorted(reasons.items(), key=lambda item: item[0]):
+            if len(some) >= _FEW:
+                _said(reason, some, number, is_so)
+
+
+def told(reason: str) -> str:
+    """A reason without what differs from file to file."""
+    return " ".join(_PLACE.sub("", reason).split())
+
+
+_Number: TypeAlias = Callable[[FileResult | None], float]
+_Is: TypeAlias = Callable[[Graded], bool]
+
+
+def _lines(outcome: FileResult | None) -> float:
+    return outcome.confidence if outcome is not None else 0.0
+
+
+def _bytes(outcome: FileResult | None) -> float:
+    return outcome.same_bytes if outcome is not None else 0.0
+
+
+def _right_lines(each: Graded) -> bool:
+    return each.grade in (Grade.RIGHT, Grade.SPACING, Grade.ORDER)
+
+
+def _right_bytes(each: Graded) -> bool:
+    return each.grade is Grade.RIGHT
+
+
+_NUMBERS: tuple[tuple[str, _Number, _Is], ...] = (
+    ("these lines", _lines, _right_lines),
+    ("these bytes", _bytes, _right_bytes),
+)
+
+
+def _said(label: str, rows: Rows, number: _Number, is_so: _Is) -> None:
+    if rows:
+        said = sum(number(each.outcome) for each in rows) / len(rows)
+        right = sum(map(is_so, rows)) / len(rows)
+        _row(f"  {label}", len(rows), f"{said:.0%}", f"{right:.0%}", f"{100 * (right - said):+.0f}")
+
+
+def _share(number: int, total: int) -> str:
+    return f"{number / max(1, total):.1%}"
+
+
+def _row(label: str, *cells: object) -> None:
+    print(f"{label:64}" + "".join(f"{cell!s:>12}" for cell in cells))
 
 
 if __name__ == "__main__":

@@ -36,16 +36,30 @@ class Answer:
 
 Strategy = Callable[[Case], Answer]
 
+#: Our engine with the merges that it only proposes: for calibration.
+PROPOSALS = "patchkit, proposals taken"
 
-def patchkit(case: Case, *, careful: bool = False, guess: bool = False) -> Answer:
-    """Our engine, which knows whether it merges or carries; with `guess` as `carry` does not."""
+
+def patchkit(
+    case: Case, *, careful: bool = False, guess: bool = False, proposals: bool = False
+) -> Answer:
+    """Our engine, which knows whether it merges or carries; with `guess` as `carry` does not.
+
+    `proposals`: what it only proposes is taken.
+    """
     patch = SeriesPatch("x.patch", parse_patch(case.patch, name="x"))
     bases = case.old_base, case.new_base
     old, new = bases[0].commit, bases[1].commit
     first = is_branch_update(case.repository, old, new) if guess else case.merges
     past = Between(case.repository, old, new)
     report = carry_stack(
-        case.reader, *bases, [patch], past=past, careful=careful, patch_first=first
+        case.reader,
+        *bases,
+        [patch],
+        past=past,
+        careful=careful,
+        patch_first=first,
+        take_proposals=["x.patch"] if proposals else [],
     )
     (outcome,) = report.outcomes
     named = {each.carried_to or each.path: each for each in outcome.files}
@@ -55,6 +69,11 @@ def patchkit(case: Case, *, careful: bool = False, guess: bool = False) -> Answe
 def guessing(case: Case) -> Answer:
     """Our engine as the command `carry` calls it, which sees two commits only."""
     return patchkit(case, guess=True)
+
+
+def proposing(case: Case) -> Answer:
+    """Our engine, with what it is likelier wrong about as well."""
+    return patchkit(case, proposals=True)
 
 
 def careful(case: Case) -> Answer:
@@ -151,7 +170,8 @@ def strategies() -> dict[str, Strategy | str]:
     return {
         "patchkit": patchkit,
         "patchkit carry": guessing,
-        "patchkit --careful": careful,
+        "patchkit --no-fuzz": careful,
+        PROPOSALS: proposing,
         "git apply": git_apply(),
         "git apply --3way": git_apply("--3way"),
         "git merge-tree": merge_tree,
