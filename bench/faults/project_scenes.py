@@ -143,7 +143,7 @@ PROJECT_SCENES = (
     Scene("render --force", ("render", *VALUES, "--force"), _rendered),
     Scene("render --into", ("render", "versions", *VALUES, "--into", "docs/page.md"), _rendered),
     Scene("overrides", ("overrides", "--accept"), _overriding),
-    Scene("take", ("take",), _by_reference, done=frozenset({0, 1, 2})),
+    Scene("vendor", ("vendor",), _by_reference, done=frozenset({0, 1, 2})),
     Scene("carry", ("carry", "--repo", "clone", "--old-base", "origin/old", "--new-base",
                     "origin/main", *_PATCHES, "--out", "carried", "--tree"), _to_carry,
           done=frozenset({2})),

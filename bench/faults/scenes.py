@@ -284,7 +284,7 @@ SCENES = (
     Scene("recipe new", ("recipe", "new", "drop", "--pattern", "import os", "--remove"), _kitchen,
           done=frozenset({2, 4})),
     Scene("drift", ("drift",), _to_bump, _NOTES),
-    Scene("residual", ("residual", "--accept", "--reason", "known"), _with_rules),
+    Scene("scan", ("scan", "--accept", "--reason", "known"), _with_rules),
     *PROJECT_SCENES,
 )  # fmt: skip
 

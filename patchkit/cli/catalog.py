@@ -25,7 +25,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "move": "series:move",
         "fold": "series:fold",
         "split": "series:split",
-        "take": "transfer:take",
+        "vendor": "transfer:vendor",
         "export": "transfer:export",
     },
     "Look": {
@@ -49,7 +49,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "contracts": "reviews:contracts",
         "test": "test:test",
         "overrides": "reviews:overrides",
-        "residual": "reviews:residual",
+        "scan": "reviews:scan",
     },
     "Patches by recipe": {
         "recipe test": "recipe:test",
@@ -78,27 +78,16 @@ COMMANDS: dict[str, str] = {
     name: place for commands in GROUPS.values() for name, place in commands.items()
 }
 
-
-#: Names that options had, and what to say for them: understood for a release, and not listed.
-RENAMED_OPTIONS: dict[str, list[str]] = {
-    "--careful": ["--no-fuzz"],
-    "--partial": ["--skip-conflicts"],
-    "--fork": ["--copy-series"],
-    "--to-track": ["--to", "latest"],
-}
-
-
-def with_new_names(words: list[str]) -> list[str]:
-    """A command line whose options have the names of today; what follows `--` stays."""
-    end = words.index("--") if "--" in words else len(words)
-    changed = [new for word in words[:end] for new in RENAMED_OPTIONS.get(word, [word])]
-    return [*changed, *words[end:]]
+#: Names that commands had in the last release: understood for one more, and not listed. Options
+#: keep their old names in `OptionSpec.old`.
+RENAMED_COMMANDS: dict[str, str] = {"take": "vendor", "residual": "scan"}
 
 
 def split_command(words: list[str]) -> tuple[str, list[str]] | None:
     """(command, its arguments) of a command line; None if it does not start with a command."""
     for length in (2, 1):
         name = " ".join(words[:length])
+        name = RENAMED_COMMANDS.get(name, name)
         if name in COMMANDS:
             return name, words[length:]
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from patchkit import __version__
-from patchkit.cli.catalog import split_command, with_new_names
+from patchkit.cli.catalog import split_command
 
 # Nobody reads our output any more; what the shell reports for a process that SIGPIPE ended.
 _BROKEN_PIPE = 141
@@ -55,7 +55,7 @@ def _open_streams() -> None:
 def run(argv: list[str]) -> int:
     """Run a command line; returns the exit code, never raises."""
     try:
-        argv = with_new_names(_changed_folder(argv))
+        argv = _changed_folder(argv)
         found = split_command(argv)
         if (asked := _help_asked(argv)) or found is None:
             code = _answer(argv, asked)
@@ -122,15 +122,15 @@ def _help_asked(argv: list[str]) -> list[str]:
 
 
 def _run_command(name: str, arguments: list[str]) -> int:
-    from patchkit.cli.command import body_of, call_body, parameters_of, read_plainly
+    from patchkit.cli import command
 
-    body = body_of(name)
-    options = read_plainly(parameters_of(body), arguments)
+    body = command.body_of(name)
+    parameters = command.parameters_of(body)
+    arguments = command.with_current_names(parameters, arguments)
+    options = command.read_plainly(parameters, arguments)
     if options is not None:
-        return call_body(body, options)
-    from patchkit.cli.command import run_by_typer
-
-    return run_by_typer(name, arguments)
+        return command.call_body(body, options)
+    return command.run_by_typer(name, arguments)
 
 
 def _warn_of_nothing() -> None:

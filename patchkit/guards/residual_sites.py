@@ -182,7 +182,7 @@ _VERSION = 1
 _TEXT = 100
 
 _HEAD = """\
-# Sites that somebody has looked at, and below `known` those that nobody has. `patchkit residual
+# Sites that somebody has looked at, and below `known` those that nobody has. `patchkit scan
 # --accept --reason ...` writes this file anew: comments are lost, reasons are not.
 """
 

@@ -301,7 +301,7 @@ def not_ours(report: RefreshedComponent, found: RefreshInput) -> RefreshedCompon
 def to_take(found: RefreshInput, names: Sequence[str]) -> str:
     """What to do about patches by reference that would have to change."""
     ways = [
-        ("make it yours, then bump again", f"patchkit take {' '.join(names)} {found.target}"),
+        ("make it yours, then bump again", f"patchkit vendor {' '.join(names)} {found.target}"),
         ("or take it at another commit", ""),
     ]
     return in_columns(ways)

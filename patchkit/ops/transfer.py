@@ -174,7 +174,7 @@ def _between(project: Project, chosen: Sequence[LoadedPatch]) -> Iterator[Proble
             pinned = isinstance(each, PinnedPatch)
             hint = "list it in the series in place of the manifest"
             if pinned:
-                hint = f"take them all: patchkit take {manifest.options(component.name)}"
+                hint = f"take them all: patchkit vendor {manifest.options(component.name)}"
             yield Problem(what, str(each.where), hint)
 
 

@@ -304,7 +304,7 @@ def _own(
     patch = find_patch(start.patches, given)
     if patch.path is None:
         what = f"{patch.name} belongs to another repository and cannot be rewritten"
-        raise UsageError(Problem(what, patch.where, f"make it yours: patchkit take {patch.name}"))
+        raise UsageError(Problem(what, patch.where, f"make it yours: patchkit vendor {patch.name}"))
     if listed and not isinstance(patch.origin, LocalSeries):
         what = f"{patch.name} is listed in the manifest itself"
         raise UsageError(Problem(what, str(patch.origin.where), "change its entry there"))

@@ -1,4 +1,4 @@
-"""`patchkit residual`, and what `check` says about sites that no patch covers."""
+"""`patchkit scan`, and what `check` says about sites that no patch covers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Scanned:
         self.project.component("demo", self.upstream, commit, entries, residual=rules)
 
     def sites(self, *argv: str) -> dict[str, str]:
-        report = self.project.run("residual", "--all", "--json", *argv).json
+        report = self.project.run("scan", "--all", "--json", *argv).json
         found = report["components"][0]["sites"]
         return {f"{each['path']}:{each['line']} {each['within']}": each["state"] for each in found}
 
@@ -75,7 +75,7 @@ def scanned(project: Project, upstream: Upstream) -> Scanned:
 
 
 def test_sites_beyond_the_recipe_are_named(scanned: Scanned, golden: Golden) -> None:
-    golden("residual-new", scanned.project.run("residual"))
+    golden("residual-new", scanned.project.run("scan"))
     assert scanned.sites() == {
         "lite/ops.py:2 Ops.shift": "new",
         "run.py:1 ": "new",
@@ -89,11 +89,11 @@ def test_sites_beyond_the_recipe_are_named(scanned: Scanned, golden: Golden) -> 
 
 def test_what_is_accepted_is_silent_and_what_comes_new_speaks(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("residual", "tests/**", "--accept", "--area", "--reason", "not run")
-    done = project.run("residual", "--accept", "--reason", "looked at").ok()
+    project.run("scan", "tests/**", "--accept", "--area", "--reason", "not run")
+    done = project.run("scan", "--accept", "--reason", "looked at").ok()
     assert "2 sites recorded as reviewed" in done.err
     assert scanned.codes() == []
-    assert project.run("residual", "--quiet").ok().out == ""
+    assert project.run("scan", "--quiet").ok().out == ""
     moved = "# a line more\n" + str(BASE["lite/ops.py"]) + "\n" + FUSED.format("fold")
     scanned.pin({"lite/ops.py": moved, "tests/new.py": FUSED.format("test_new")})
     assert scanned.sites() == {
@@ -107,15 +107,15 @@ def test_what_is_accepted_is_silent_and_what_comes_new_speaks(scanned: Scanned) 
 
 def test_the_baseline_is_stable(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("residual", "--accept", "--reason", "looked at").ok()
+    project.run("scan", "--accept", "--reason", "looked at").ok()
     text = scanned.baseline
     assert '  - {rule: device, path: run.py, text: "\\"cuda\\"", reason: "looked at"}\n' in text
-    project.run("residual", "--accept", "--reason", "another").ok()
+    project.run("scan", "--accept", "--reason", "another").ok()
     assert scanned.baseline == text
 
 
 def test_only_what_is_asked_for_is_accepted(scanned: Scanned) -> None:
-    ran = scanned.project.run("residual", "--rule", "device", "--accept", "--reason", "x")
+    ran = scanned.project.run("scan", "--rule", "device", "--accept", "--reason", "x")
     assert ran.code == 1
     assert scanned.sites()["run.py:1 "] == "reviewed"
     assert scanned.sites()["lite/ops.py:2 Ops.shift"] == "new"
@@ -123,22 +123,22 @@ def test_only_what_is_asked_for_is_accepted(scanned: Scanned) -> None:
 
 def test_reasons_run_out(scanned: Scanned) -> None:
     until = ("--until", "2999-12-31")
-    scanned.project.run("residual", "--accept", "--reason", "for now", *until).ok()
+    scanned.project.run("scan", "--accept", "--reason", "for now", *until).ok()
     path = scanned.project.root / "patches/demo/residual.yml"
     path.write_text(path.read_text().replace("2999-12-31", "2020-12-31"))
     assert set(scanned.sites().values()) == {"expired"}
     assert scanned.codes() == ["residual-expired", "residual-expired"]
-    scanned.project.run("residual", "--accept", "--reason", "for ever").ok()
+    scanned.project.run("scan", "--accept", "--reason", "for ever").ok()
     assert "2020" not in scanned.baseline
 
 
 def test_entries_that_match_nothing_are_told_and_pruned(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("residual", "--accept", "--reason", "looked at").ok()
+    project.run("scan", "--accept", "--reason", "looked at").ok()
     scanned.pin({"run.py": "device = best()\n"})
     assert scanned.codes() == ["residual-unmatched"]
-    assert "1 entry matches no site any more" in project.run("residual").err
-    project.run("residual", "--prune").ok()
+    assert "1 entry matches no site any more" in project.run("scan").err
+    project.run("scan", "--prune").ok()
     assert "run.py" not in scanned.baseline
     assert scanned.codes() == []
 
@@ -158,15 +158,15 @@ def test_what_a_recipe_allows_is_no_residual(scanned: Scanned) -> None:
     ],
 )
 def test_what_cannot_be_asked(scanned: Scanned, argv: list[str], message: str) -> None:
-    ran = scanned.project.run("residual", *argv)
+    ran = scanned.project.run("scan", *argv)
     assert ran.code == 2
     assert message in ran.err
 
 
 def test_nothing_to_look_for(project: Project, upstream: Upstream) -> None:
     project.component("demo", upstream, upstream.commit(BASE, "base"), {})
-    ran = project.run("residual").ok()
-    assert "no recipe and no rule to look for" in ran.err
+    ran = project.run("scan").ok()
+    assert "no recipe and no rule to match" in ran.err
 
 
 def test_looking_changes_nothing(scanned: Scanned) -> None:
@@ -180,7 +180,7 @@ def test_a_rule_file_that_edits_is_refused(scanned: Scanned) -> None:
     rules: Any = json.loads(json.dumps(RULES))
     rules["rules"][0]["fix"] = "device()"
     scanned.project.write({"patches/cuda.rules.yml": yaml.safe_dump(rules)})
-    ran = scanned.project.run("residual")
+    ran = scanned.project.run("scan")
     assert ran.code == 4
     assert "device would edit" in ran.err
 
@@ -207,25 +207,25 @@ def test_a_scan_is_kept_for_the_same_tree_and_rules_only(
 
 def test_what_nobody_looked_at_is_known_and_not_reviewed(scanned: Scanned) -> None:
     project = scanned.project
-    project.run("residual", "tests/**", "--accept", "--reason", "not run")
-    ran = project.run("residual", "--record").ok()
+    project.run("scan", "tests/**", "--accept", "--reason", "not run")
+    ran = project.run("scan", "--record").ok()
     assert "sites recorded as known" in ran.err
     assert "known:\n" in scanned.baseline
-    found = project.run("residual", "--json").ok().json["components"][0]
+    found = project.run("scan", "--json").ok().json["components"][0]
     assert (found["new"], found["known"], found["reviewed"]) == (0, 2, 1)
-    out = project.run("residual").ok().out
+    out = project.run("scan").ok().out
     assert "· known     2" in out
     assert "✓ reviewed  1" in out
     assert scanned.codes() == []
     before = scanned.baseline
-    project.run("residual", "--record").ok()
+    project.run("scan", "--record").ok()
     assert scanned.baseline == before
-    project.run("residual", "run.py", "--accept", "--reason", "read").ok()
+    project.run("scan", "run.py", "--accept", "--reason", "read").ok()
     assert sorted(scanned.sites().values()) == ["known", "reviewed", "reviewed"]
     scanned.pin({**BASE, "run.py": 'device = "cuda"\nother = "cuda"\n'})
-    assert project.run("residual").code == 1
+    assert project.run("scan").code == 1
 
 
 def test_recording_takes_no_reason(scanned: Scanned) -> None:
-    ran = scanned.project.run("residual", "--record", "--reason", "x")
+    ran = scanned.project.run("scan", "--record", "--reason", "x")
     assert (ran.code, "--record takes no reason" in ran.err) == (2, True)

@@ -1,4 +1,4 @@
-"""`patchkit take`: patches by reference become the component's own, and nothing else changes."""
+"""`patchkit vendor`: patches by reference become the component's own, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def test_they_become_files_of_a_series(
     path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
     project.run("apply").ok()
     before, text = locked(project), path.read_text()
-    assert project.run("take", "--dry-run").ok().out.count("would take") == 3
+    assert project.run("vendor", "--dry-run").ok().out.count("would copy") == 3
     assert path.read_text() == text
-    assert "patches/demo/series lists them" in project.run("take").ok().err
+    assert "patches/demo/series lists them" in project.run("vendor").ok().err
     assert (project.root / "patches/demo/series").read_text().split() == list(NAMES)
     assert "- {series: patches/demo/series}" in path.read_text()
     assert "sha256" not in path.read_text()
@@ -61,7 +61,7 @@ def test_they_become_files_of_a_series(
     assert locked(project) == before
     project.run("check").ok()
     project.run("apply").ok()
-    assert "takes no patch by reference" in project.run("take").ok().err
+    assert "no patch by reference" in project.run("vendor").ok().err
 
 
 def test_a_conflict_in_one_can_be_resolved_then(
@@ -73,9 +73,9 @@ def test_a_conflict_in_one_can_be_resolved_then(
     stack = Bumping(project, project.checkout("demo"))
     upstream.commit({"a.txt": lines({5: "upstream five\n"})})
     ran = stack.bump()
-    hint = "make it yours, then bump again: patchkit take one.patch -m demo -c demo"
+    hint = "make it yours, then bump again: patchkit vendor one.patch -m demo -c demo"
     assert (ran.code, hint in ran.err) == (3, True)
-    stack.run("take", "one.patch", "-m", "demo", "-c", "demo").ok()
+    stack.run("vendor", "one.patch", "-m", "demo", "-c", "demo").ok()
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
     stack.run("continue").ok()
@@ -94,9 +94,9 @@ def test_the_order_of_the_stack_stays(
     path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
     project.run("apply").ok()
     before = locked(project)
-    project.run("take", "one.patch").ok()
+    project.run("vendor", "one.patch").ok()
     assert path.read_text().count("sha256") == 1
-    project.run("take", "three.patch").ok()
+    project.run("vendor", "three.patch").ok()
     assert (project.root / "patches/demo/series").read_text().split() == list(NAMES)
     assert locked(project) == before
     project.run("check").ok()
@@ -108,10 +108,10 @@ def test_one_that_would_change_places_is_refused(
     entries = [reference(trainer, name) for name in NAMES]
     path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
     before = path.read_bytes()
-    ran = project.run("take", "one.patch", "three.patch")
+    ran = project.run("vendor", "one.patch", "three.patch")
     assert ran.code == 4
     assert "two.patch is between" in ran.err
-    assert "take them all: patchkit take -m demo -c demo" in ran.err
+    assert "take them all: patchkit vendor -m demo -c demo" in ran.err
     assert path.read_bytes() == before
     assert not (project.root / "patches").exists()
 
@@ -119,13 +119,13 @@ def test_one_that_would_change_places_is_refused(
 def test_what_cannot_be_taken(project: Project, upstream: Upstream, trainer: Published) -> None:
     pin = upstream.commit(STATES[0])
     project.component("demo", upstream, pin, [reference(trainer, "one.patch")])
-    ran = project.run("take", "other.patch")
+    ran = project.run("vendor", "other.patch")
     assert (ran.code, "the series has 1 one.patch" in ran.err) == (2, True)
     project.write({"manifests/heir.yaml": "version: 1\nextends: [demo.yaml]\n"})
-    ran = project.run("take", "-m", "heir")
+    ran = project.run("vendor", "-m", "heir")
     assert (ran.code, "one.patch is inherited from here" in ran.err) == (4, True)
     project.write({"patches/demo/one.patch": "mine\n"})
-    ran = project.run("take", "-m", "demo")
+    ran = project.run("vendor", "-m", "demo")
     assert (ran.code, "patches/demo/one.patch: is there already" in ran.err) == (4, True)
     assert (project.root / "patches/demo/one.patch").read_text() == "mine\n"
 
@@ -145,6 +145,6 @@ def test_other_folders_to_strip_are_told_to_the_series(
         path.read_text().replace("strip: '2'", "strip: 2").replace('strip: "2"', "strip: 2")
     )
     project.run("check").ok()
-    project.run("take").ok()
+    project.run("vendor").ok()
     assert (project.root / "patches/demo/series").read_text() == "p.patch -p2\n"
     project.run("check").ok()

@@ -28,6 +28,7 @@ ToOption = Annotated[
     str | None,
     OptionSpec(
         "--to",
+        old={"--to-track": "latest"},
         metavar="REF",
         help="A tag, a branch, a pattern of tags (the newest), a commit id, a version of the "
         "package index; or `latest`: what the manifest's `track` names.",
@@ -68,12 +69,17 @@ ForkOption = Annotated[
     bool,
     OptionSpec(
         "--copy-series",
+        old={"--fork": ""},
         help="Where other stacks use the series too, give this one its own copy.",
     ),
 ]
 CarefulOption = Annotated[
     bool,
-    OptionSpec("--no-fuzz", help="Leave in conflict what a person would have to check."),
+    OptionSpec(
+        "--no-fuzz",
+        old={"--careful": ""},
+        help="Leave in conflict what a person would have to check.",
+    ),
 ]
 TestOption = Annotated[
     bool,
@@ -83,7 +89,11 @@ TestOption = Annotated[
 ]
 PartialOption = Annotated[
     bool,
-    OptionSpec("--skip-conflicts", help="Leave out the patches that do not fit, as `skip` does."),
+    OptionSpec(
+        "--skip-conflicts",
+        old={"--partial": ""},
+        help="Leave out the patches that do not fit, as `skip` does.",
+    ),
 ]
 
 

@@ -72,7 +72,12 @@ def carry(
         OptionSpec("--tree", help="Write the resulting files, too: DIR/tree, DIR/deleted.txt."),
     ] = False,
     careful: Annotated[
-        bool, OptionSpec("--no-fuzz", help="Leave in conflict what a person would have to check.")
+        bool,
+        OptionSpec(
+            "--no-fuzz",
+            old={"--careful": ""},
+            help="Leave in conflict what a person would have to check.",
+        ),
     ] = False,
     first: Annotated[
         str,

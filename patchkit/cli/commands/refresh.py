@@ -31,6 +31,7 @@ ForkOption = Annotated[
     bool,
     OptionSpec(
         "--copy-series",
+        old={"--fork": ""},
         help="Where other stacks use the series too, give this one its own copy.",
     ),
 ]
@@ -48,7 +49,9 @@ DiffOption = Annotated[
 CarefulOption = Annotated[
     bool,
     OptionSpec(
-        "--no-fuzz", help="With a new pin: leave in conflict what a person would have to check."
+        "--no-fuzz",
+        old={"--careful": ""},
+        help="With a new pin: leave in conflict what a person would have to check.",
     ),
 ]
 

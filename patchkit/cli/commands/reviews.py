@@ -1,4 +1,4 @@
-"""`patchkit residual`, `overrides`, `contracts`: what patches leave open, and what is accepted."""
+"""`patchkit scan`, `overrides`, `contracts`: what patches leave open, and what is accepted."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ RulesOption = Annotated[
     OptionSpec("--rule", metavar="RULE", help="Only of this rule; may be given several times."),
 ]
 AllSitesOption = Annotated[
-    bool, OptionSpec("--all", help="List also what is known or was reviewed.")
+    bool, OptionSpec("--all", help="List also sites that are known or reviewed.")
 ]
 AcceptSiteOption = Annotated[
     bool, OptionSpec("--accept", help="Record the sites as reviewed; needs --reason.")
 ]
 RecordOption = Annotated[
     bool,
-    OptionSpec("--record", help="Record new sites as known, not reviewed: only later ones speak."),
+    OptionSpec(
+        "--record", help="Record new sites as known, not reviewed: only later ones are reported."
+    ),
 ]
 ReasonOption = Annotated[
     str, OptionSpec("--reason", metavar="TEXT", help="Why the accepted sites may stay.")
@@ -56,29 +58,29 @@ UntilOption = Annotated[
 ]
 AreaOption = Annotated[
     bool,
-    OptionSpec("--area", help="Accept all that is or will be in the globs, not site by site."),
+    OptionSpec("--area", help="Accept whatever is found in the globs, now and later."),
 ]
 PruneOption = Annotated[
-    bool, OptionSpec("--prune", help="Take entries out that match no site any more.")
+    bool, OptionSpec("--prune", help="Remove entries that match no site any more.")
 ]
 
 
 @command(
     "manifest components store json quiet",
     examples=[
-        ("patchkit residual -m qwen3-vl-npu", "new sites, everywhere in the patched trees"),
-        ("patchkit residual 'tests/**' --accept --area --reason 'not run here'", "a folder"),
-        ("patchkit residual --rule nccl --accept --reason 'CUDA only'", "site by site"),
+        ("patchkit scan -m qwen3-vl-npu", "new sites, everywhere in the patched trees"),
+        ("patchkit scan 'tests/**' --accept --area --reason 'not run here'", "a folder"),
+        ("patchkit scan --rule nccl --accept --reason 'CUDA only'", "site by site"),
     ],
     exits={
-        ExitCode.OK: "every site was reviewed or is known, or there are no rules",
-        ExitCode.FINDING: "there are new sites, or a reason is over",
+        ExitCode.OK: "every site is reviewed or known, or there are no rules",
+        ExitCode.FINDING: "there are new sites, or a reason has expired",
         ExitCode.BAD_INPUT: "a recipe, rule file, baseline or patch cannot be read",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
     result="patchkit.ops.reviews:ResidualReport",
 )
-def residual(
+def scan(
     session: Session,
     *,
     path: PathsArgument = None,
@@ -91,10 +93,11 @@ def residual(
     area: AreaOption = False,
     prune: PruneOption = False,
 ) -> ExitCode:
-    """Name what recipes should cover and no patch does.
+    """Find code that rules match and no patch changes.
 
-    The rules of recipes, and of rule files that only look, are run over the whole patched tree.
-    What they find is compared with a reviewed baseline beside the series: only new sites speak.
+    The rules of recipes, and of rule files that only match, are run over the whole patched tree.
+    The sites that they find are compared with a baseline beside the series: only new ones are
+    reported.
     """
     from patchkit.ops.reviews import ResidualOptions, find_residual
 
@@ -122,10 +125,10 @@ def residual(
         for each in report.components:
             _render_residual(terminal, each, everything=all)
         if not report.components:
-            terminal.say("no recipe and no rule to look for")
+            terminal.say("no recipe and no rule to match")
             terminal.hint("name rule files under `residual:` (docs/howto/residual.md)")
 
-    return session.report("residual", report, render)
+    return session.report("scan", report, render)
 
 
 def _render_residual(terminal: Terminal, each: ComponentResidual, *, everything: bool) -> None:

@@ -27,7 +27,9 @@ PatchesArgument = Annotated[list[str], ArgumentSpec(metavar="PATCH", help=_HOW)]
 ForkOption = Annotated[
     bool,
     OptionSpec(
-        "--copy-series", help="Where other stacks use the series too, give this one its own copy."
+        "--copy-series",
+        old={"--fork": ""},
+        help="Where other stacks use the series too, give this one its own copy.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""`patchkit import`, `take` and `export`: patches into a series, and out of it."""
+"""`patchkit import`, `vendor` and `export`: patches into a series, and out of it."""
 
 from __future__ import annotations
 
@@ -147,17 +147,17 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
 @command(
     "manifest component store json quiet",
     examples=[
-        ("patchkit take -m slime-npu-official -c megatron-lm", "all of the component"),
-        ("patchkit take npu-megatron.patch -c megatron-lm", "one of them"),
+        ("patchkit vendor -m slime-npu-official -c megatron-lm", "all of the component"),
+        ("patchkit vendor npu-megatron.patch -c megatron-lm", "one of them"),
     ],
     exits={
         ExitCode.OK: "the patches are in the series, or none was by reference",
-        ExitCode.BAD_INPUT: "a file cannot be read, or the order of the patches could not stay",
+        ExitCode.BAD_INPUT: "a file cannot be read, or the order of the patches would change",
         ExitCode.ENVIRONMENT: "a patch cannot be fetched, or the disk is full",
     },
     result="patchkit.ops.transfer:TakeReport",
 )
-def take(
+def vendor(
     session: Session,
     patches: Annotated[
         list[str] | None,
@@ -166,11 +166,11 @@ def take(
     *,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
-    """Take patches by reference into the series, to be your own.
+    """Copy patches by reference into the series.
 
-    A patch of another repository is taken as it is and never rewritten. Taken over, it is a file of
-    the component's series, in the same place of the stack: a bump can carry it, and a conflict in
-    it can be resolved. An `Origin` line in its message says where it came from.
+    A patch by reference belongs to another repository and is never rewritten. Once vendored, it is
+    a file of the component's series at the same position: a bump can carry it, and a conflict in it
+    can be resolved. An `Origin` line in its message says where it came from.
     """
     from patchkit.ops.transfer import take_patches
 
@@ -183,18 +183,18 @@ def take(
             progress=progress,
             dry_run=dry_run,
         )
-    return session.report("take", report, _render_take)
+    return session.report("vendor", report, _render_vendored)
 
 
-def _render_take(terminal: Terminal, report: TakeReport) -> None:
+def _render_vendored(terminal: Terminal, report: TakeReport) -> None:
     from patchkit.cli.status_words import word
 
     for patch in report.patches:
-        done = word("imported", "would take" if report.dry_run else "taken")
+        done = word("imported", "would copy" if report.dry_run else "copied")
         terminal.product([done, "  ", patch.file])
         terminal.product([" " * 4, "from ", patch.origin])
     if not report.patches:
-        terminal.say(f"{report.component}: takes no patch by reference")
+        terminal.say(f"{report.component}: no patch by reference")
     elif report.dry_run:
         terminal.say("a dry run: nothing was written")
     else:
