@@ -74,6 +74,7 @@ class Laws:
         found = list(self._said(fault, traced))
         found += [f"wrote {path}" for path in traced.written if not self._allowed(path)]
         now = state_of(self.box)
+        self._pages(now)
         found += self._half_way(now, strict=not fault.kills and not self._journals())
         found += self._lost(now)
         if not fault.kills and traced.code == self.code == 0 and now != self.new:
@@ -135,11 +136,22 @@ class Laws:
         box = self.box
         return path == "/dev/tty" or Path(path).is_relative_to(box.work)
 
+    def _pages(self, now: State) -> None:
+        """A page that is whole counts as the new one, whatever it tells."""
+        for path in self.scene.pages:
+            data = now.project.get(path)
+            if data is not None and data.rstrip().endswith(b"</html>"):
+                now.project[path] = self.new.project[path]
+
     def _half_way(self, now: State, *, strict: bool) -> Iterator[str]:
         """Paths that hold neither old nor new; or, with `strict`, a set that is neither."""
         right = (self.old, *self.between, self.new)
         names = {name.split("/")[1] for each in (*right, now) for name in each.files}
-        sets = [([each.project for each in right], now.project)]
+        pages = self.scene.pages
+        for path in pages:
+            if now.project.get(path) not in [each.project.get(path) for each in right]:
+                yield f"{path} is not whole"
+        sets = [([_apart(each.project, pages) for each in right], _apart(now.project, pages))]
         # each checkout is all or nothing, by itself
         sets += [([_below(each.files, n) for each in right], _below(now.files, n)) for n in names]
         for whole, actual in sets:
@@ -188,6 +200,10 @@ class Laws:
                 yield f"git fsck of {path.name}: {done.stderr.decode()}"
 
 
+def _apart(items: dict[str, bytes], pages: tuple[str, ...]) -> dict[str, bytes]:
+    return {name: data for name, data in items.items() if name not in pages}
+
+
 def _below(items: dict[str, Kind], checkout: str) -> dict[str, Kind]:
     return {name: each for name, each in items.items() if name.split("/")[1] == checkout}
 
@@ -198,11 +214,12 @@ def _is_flock(path: Path) -> bool:
 
 
 def _files(root: Path) -> Iterator[tuple[str, bytes]]:
+    own = root / "workspace" / ".patchkit"  # verdicts and locks; receipts of packages do count
     for folder, folders, names in os.walk(root):
         folders[:] = [
             name
             for name in folders
-            if name not in (".git", ".patchkit") and not name.endswith(UNFINISHED)
+            if name != ".git" and not name.endswith(UNFINISHED) and Path(folder, name) != own
         ]
         for path in [Path(folder, name) for name in [*names, *folders]]:
             relative = path.relative_to(root).as_posix()

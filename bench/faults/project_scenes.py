@@ -12,7 +12,7 @@ from tests.installed.wheels import install
 from tests.ops.test_overrides import CORE, REASON, RULES, SPEED, overriding
 from tests.rendering.machines import VALUES, Machine, make_project
 from tests.support.projects import Project
-from tests.support.repos import Upstream
+from tests.support.repos import Files, Upstream, executable, make_patch
 from tests.support.stacked import lines, small_patches
 
 _PIN = "0123456789abcdef0123456789abcdef01234567"
@@ -107,6 +107,35 @@ def _installed(box: Sandbox) -> Project:
     return project
 
 
+def _run_patch() -> bytes:
+    """A patch that says what may be run: all that it does to one file."""
+    base: Files = {f"{name}.txt": lines() for name in "abc"}
+    changed: Files = {
+        "a.txt": executable(lines()),
+        "b.txt": executable(lines({20: "twenty\n"})),
+        "run.sh": executable("echo\n"),
+    }
+    return make_patch(base, {**base, **changed})
+
+
+def _scripts(box: Sandbox) -> Project:
+    """The wheel, and such a patch."""
+    project = _installed(box)
+    project.series("demo", {"run.patch": _run_patch()})
+    (project.root / "site/demo/c.txt").chmod(0o755)
+    return project
+
+
+def _another_series(box: Sandbox) -> None:
+    """Packages that have the stack, whose series changed since."""
+    _applied_into(box)
+    box.project.series("demo", {"run.patch": _run_patch()})
+
+
+def _scripts_into(box: Sandbox) -> None:
+    _scripts(box).run("apply", "--into", "site").ok()
+
+
 def _tested(box: Sandbox) -> None:
     upstream = box.upstream("tested")
     if upstream.resolve("refs/heads/main") is None:
@@ -155,6 +184,11 @@ PROJECT_SCENES = (
     Scene("apply --into", ("apply", "--into", "site"), _installed),
     Scene("apply --into --reverse", ("apply", "--into", "site", "--reverse"), _applied_into,
           done=frozenset({2})),
+    Scene("apply --into, modes", ("apply", "--into", "site"), _scripts),
+    Scene("apply --into --reverse, modes", ("apply", "--into", "site", "--reverse"), _scripts_into,
+          done=frozenset({2})),
+    Scene("apply --into, another series", ("apply", "--into", "site"), _another_series),
+    Scene("test --junit", ("test", "--junit", "out.xml"), _tested, done=frozenset({0})),
     Scene("test --learn", ("test", "--learn"), _tested),
     Scene("bisect", ("bisect", "demo", "--run", "grep -q 'line 5' a.txt"), _two),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,

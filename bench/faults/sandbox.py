@@ -133,7 +133,8 @@ class Scene:
     they must be there afterwards, or in a saved ref. `done` are exit codes that a second run may
     end with when the first one did its work: `new` cannot make the same patch twice. `parts` are
     commands that do some of the work, whole in itself: one component of several. A command that
-    goes further when it is run again is struck by no fault, `once`.
+    goes further when it is run again is struck by no fault, `once`. `pages` are files that tell of
+    the run, and tell of a run that failed that it did.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Scene:
     done: frozenset[int] = frozenset()
     parts: tuple[tuple[str, ...], ...] = ()
     once: bool = False
+    pages: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -178,6 +180,7 @@ def _settings(made: Sandbox) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
+        "SOURCE_DATE_EPOCH": _NOW.partition(" ")[0],
         "COLUMNS": "80",
         "NO_COLOR": "1",
         "EDITOR": "false",

@@ -131,6 +131,12 @@ def _to_bump(box: Sandbox) -> None:
     (box.project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
 
 
+def _reviewable(box: Sandbox) -> None:
+    """A bump that was finished and not yet reviewed."""
+    _to_bump(box)
+    box.project.run("bump", "demo", "--to", "latest").ok()
+
+
 def _conflicting(box: Sandbox) -> Project:
     """An applied stack whose first patch conflicts with where the branch is now."""
     upstream, project = box.upstream("conflicting"), box.project
@@ -258,6 +264,10 @@ SCENES = (
     Scene("refresh, new pin", ("refresh",), _pin_moved, _NOTES, done=frozenset({1})),
     Scene("refresh, recipe", ("refresh",), _generated, done=frozenset({1})),
     Scene("bump", ("bump", "demo", "--to", "latest"), _to_bump, _NOTES),
+    Scene("bump --review", ("bump", "demo", "--to", "latest", "--review", "page.html"), _to_bump,
+          _NOTES, pages=("page.html",)),
+    Scene("bump --review, later", ("bump", "demo", "--review", "page.html"), _reviewable, _NOTES,
+          pages=("page.html",)),
     Scene("bump, conflict", ("bump", "demo", "--to", "latest"), _conflicting, _NOTES,
           done=frozenset({1, 2, 3})),
     Scene("continue", ("continue",), _halted, _NOTES, done=frozenset({0, 1, 2})),

@@ -50,10 +50,10 @@ def replace_file(path: Path, data: bytes, *, named: bool = False) -> None:
         raise
 
 
-def write_beside(path: Path, data: bytes, *, executable: bool = False) -> Path:
+def write_beside(path: Path, data: bytes, *, executable: bool | None = None) -> Path:
     """Write `data` to a new synced file in the folder of `path`, with the mode of `path`.
 
-    With `executable` who may read it may run it.
+    With `executable` who may read it may run it, with False nobody may.
     Returns its path, to be renamed to `path` by the caller. Raises SurroundingsError, and leaves
     nothing behind then.
     """
@@ -63,9 +63,9 @@ def write_beside(path: Path, data: bytes, *, executable: bool = False) -> Path:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(descriptor, "wb") as stream:
             _copy_mode(path, descriptor)
-            if executable:
+            if executable is not None:
                 mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-                os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
+                os.fchmod(descriptor, mode | (mode & 0o444) >> 2 if executable else mode & ~0o111)
             stream.write(data)
             stream.flush()
             os.fsync(descriptor)

@@ -15,11 +15,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 
 from msgspec import Struct, to_builtins
 
@@ -37,7 +39,8 @@ _STALE = 60.0  # seconds
 class _Step(Struct, frozen=True):
     """Rename `beside` to `path`; remove `path` where `beside` is None. Relative to the root.
 
-    `old` and `new` are the SHA-256 of what `path` holds before and after, None for nothing.
+    `old` and `new` are the SHA-256 of what `path` holds before and after, None for nothing; both
+    are the same where only the mode changes.
     """
 
     path: str
@@ -51,7 +54,7 @@ def write_set(
     writes: Mapping[Path, bytes | None],
     seen: Mapping[Path, bytes | None],
     *,
-    executable: Collection[Path] = (),
+    executable: Mapping[Path, bool] = MappingProxyType({}),
 ) -> None:
     """Give every path its new bytes, or remove it where they are None; all of them or none.
 
@@ -60,8 +63,8 @@ def write_set(
     now, or cannot be written (disk full, no permission).
 
     Folders are made as needed, and removed again where nothing is left in them. A symbolic link's
-    target is replaced; where it is to go, the link goes, as others may use its target. What is new
-    of `executable` is made so.
+    target is replaced; where it is to go, the link goes, as others may use its target. `executable`
+    says of paths of `writes` whether they may be run then; a file keeps its mode without.
     """
     root = Path(os.path.realpath(root))
     with _only_writer(root):
@@ -71,7 +74,7 @@ def write_set(
         for path in targets:
             _require_inside(root, path)
         _sweep({path.parent for path in targets})
-        run = {_target(path, b"") for path in executable}
+        run = {_target(path, b""): runs for path, runs in executable.items()}
         steps, made = _stage(root, targets, run)
         if steps:
             _publish(root, steps, made)
@@ -88,19 +91,20 @@ def recover(root: Path) -> bool:
 
 
 def _stage(
-    root: Path, targets: Mapping[Path, bytes | None], executable: Collection[Path]
+    root: Path, targets: Mapping[Path, bytes | None], executable: Mapping[Path, bool]
 ) -> tuple[list[_Step], list[Path]]:
     steps: list[_Step] = []
     made: list[Path] = []
     try:
         for path, data in targets.items():
             old, new = _hash_at(path), None if data is None else sha256(data).hexdigest()
-            if old == new:
+            run = executable.get(path)
+            if old == new and (data is None or run in (None, runs(path))):
                 continue
             name, beside = _relative(root, path), None
             if data is not None:
                 _make_folders(path.parent, made)
-                draft = write_beside(path, data, executable=path in executable)
+                draft = write_beside(path, data, executable=run)
                 beside = _relative(root, draft)
             steps.append(_Step(name, beside, old, new))
         _sync(root, steps, made)
@@ -149,11 +153,14 @@ def _roll_forward(root: Path) -> bool:
 
 
 def _is_to_do(root: Path, step: _Step) -> bool:
-    """Whether a step is still to do; SurroundingsError if it is neither that nor done."""
+    """Whether a step is still to do; SurroundingsError if it is neither that nor done.
+
+    One whose bytes stay (its mode changes) is to do as long as what takes its place is there.
+    """
     actual = _hash_at(root / step.path)
-    if actual == step.new:
-        return False
     ready = step.beside is None or _hash_at(root / step.beside) == step.new
+    if actual == step.new:
+        return step.old == step.new and ready
     if actual == step.old and ready:
         return True
     raise SurroundingsError(
@@ -258,6 +265,14 @@ def _require_as_seen(root: Path, seen: Mapping[Path, bytes | None]) -> None:
                 for path in changed
             )
         )
+
+
+def runs(path: Path) -> bool:
+    """Whether a file may be run by its owner; False where there is none."""
+    try:
+        return bool(path.stat().st_mode & stat.S_IXUSR)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _hash_at(path: Path) -> str | None:

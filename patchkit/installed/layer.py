@@ -33,9 +33,15 @@ _ENDING = ".receipt.json"
 _VERSION = 1
 
 
-class LayerFile(Struct, frozen=True):
-    """A file by its path in the folder, and the SHA-256 of its states; None: it is not there.
+#: What the state of an executable file ends with, where a patch changes that.
+EXECUTABLE = "+x"
 
+
+class LayerFile(Struct, frozen=True):
+    """A file by its path in the folder, and its states; None: it is not there.
+
+    A state is the SHA-256 of the bytes, with EXECUTABLE where that counts: an installer may give
+    files other modes than the upstream, so only a file whose mode the stack changes has modes.
     `states` begins with the file without the stack; state n+1 is the one after `patches[n]`.
     """
 
@@ -43,10 +49,28 @@ class LayerFile(Struct, frozen=True):
     patches: tuple[str, ...]
     states: tuple[str | None, ...]
 
-    def reached(self, digest: str | None) -> int | None:
-        """The number of the state; the last one of that content, None for another content."""
-        found = [number for number, each in enumerate(self.states) if each == digest]
-        return found[-1] if found else None
+    @property
+    def has_modes(self) -> bool:
+        """Whether the states say what may be run."""
+        return any(map(is_executable, self.states))
+
+    def reached(self, state: str | None) -> int | None:
+        """The number of the state, the last of equal ones; None for other bytes.
+
+        With the right bytes and another mode it is as before the patch that gave the mode.
+        """
+        wanted = state if self.has_modes else bytes_of(state)
+        numbers = range(len(self.states))
+        found = [number for number in numbers if self.states[number] == wanted]
+        if found:
+            return found[-1]
+        found = [number for number in numbers if bytes_of(self.states[number]) == bytes_of(state)]
+        if not found:
+            return None
+        number, mode = found[-1], is_executable(self.states[found[-1]])
+        while number > 0 and is_executable(self.states[number]) is mode:
+            number -= 1
+        return number
 
 
 class LeftOut(Struct, frozen=True):
@@ -61,6 +85,7 @@ class Layer(Struct, frozen=True):
 
     `base` and `tree` are the stack's commit and resulting tree, `digest` the SHA-256 of what the
     lock says of it. `patches` are all of the series; paths of `left_out` are the upstream's.
+    `accepted` are files of the wheel's own that are not the pin's, and were patched as they were.
     """
 
     manifest: str
@@ -71,6 +96,7 @@ class Layer(Struct, frozen=True):
     patches: tuple[str, ...]
     files: tuple[LayerFile, ...]
     left_out: tuple[LeftOut, ...] = ()
+    accepted: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -81,13 +107,15 @@ class Layer(Struct, frozen=True):
 class Before(Struct, frozen=True):
     """A file as it was before the layer: its bytes by zlib, None if it was not there.
 
-    `after` is the SHA-256 of what the layer put there, None for nothing.
+    `after` is the SHA-256 of what the layer put there, None for nothing. `executable` says whether
+    it could be run; None where the layer did not change that.
     """
 
     path: str
     data: bytes | None
     digest: str | None
     after: str | None
+    executable: bool | None = None
 
 
 class RecordBefore(Struct, frozen=True):
@@ -165,10 +193,12 @@ def read_receipt(data: bytes) -> Receipt:
     return receipt
 
 
-def packed(path: str, before: bytes | None, after: bytes | None) -> Before:
+def packed(
+    path: str, before: bytes | None, after: bytes | None, *, executable: bool | None = None
+) -> Before:
     """What a receipt keeps of a file."""
     data = None if before is None else zlib.compress(before, 9)
-    return Before(path, data, digest_of(before), digest_of(after))
+    return Before(path, data, digest_of(before), digest_of(after), executable)
 
 
 def unpacked(each: Before) -> bytes | None:
@@ -186,6 +216,22 @@ def unpacked(each: Before) -> bytes | None:
 def digest_of(data: bytes | None) -> str | None:
     """The SHA-256 of a file's bytes, None for no file."""
     return None if data is None else sha256(data).hexdigest()
+
+
+def state_of(data: bytes | None, *, executable: bool) -> str | None:
+    """The state of a file, with its mode."""
+    digest = digest_of(data)
+    return digest + EXECUTABLE if digest is not None and executable else digest
+
+
+def bytes_of(state: str | None) -> str | None:
+    """The SHA-256 in a state."""
+    return None if state is None else state.removesuffix(EXECUTABLE)
+
+
+def is_executable(state: str | None) -> bool:
+    """Whether a state says that the file may be run."""
+    return state is not None and state.endswith(EXECUTABLE)
 
 
 def _damaged(path: Path, what: str) -> Problem:
@@ -234,14 +280,15 @@ class AttestedLayer(Struct, frozen=True):
 
 
 def attest_layers(
-    layers: Sequence[Layer], digests: Mapping[str, str | None]
+    layers: Sequence[Layer], states: Mapping[str, str | None]
 ) -> Iterator[AttestedLayer]:
-    """Judge layers on one folder, lowest first, by what is there: path -> SHA-256.
+    """Judge layers on one folder, lowest first, by what is there: path -> state, with its mode.
 
     Invariant: from the top down, `seen` is what a layer's files must be as the layers above found
     them. Where a layer above is in any state of its own, that is its state 0; else what is there.
+    A layer that does not change a file's mode found the one that is there.
     """
-    seen = dict(digests)
+    seen = dict(states)
     covered: dict[str, str] = {}
     judged: list[AttestedLayer] = []
     for layer in reversed(layers):
@@ -250,7 +297,9 @@ def attest_layers(
         judged.append(_attested(layer, reached, on_top))
         for each in layer.files:
             if reached[each.path] is not None:
-                seen[each.path] = each.states[0]
+                first, mode = each.states[0], is_executable(seen.get(each.path))
+                kept = first is not None and mode and not each.has_modes
+                seen[each.path] = f"{first}{EXECUTABLE}" if kept else first
                 covered[each.path] = layer.title
     yield from reversed(judged)
 

@@ -11,13 +11,13 @@ layers below made of the pin's. RECORD tells of any other file whether it is the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from patchkit.disk.files import LARGEST_PATCH, read_plain
-from patchkit.disk.transaction import write_set
+from patchkit.disk.transaction import runs, write_set
 from patchkit.errors import Problem
 from patchkit.installed.layer import (
     Before,
@@ -26,10 +26,13 @@ from patchkit.installed.layer import (
     LeftOut,
     Receipt,
     RecordBefore,
+    bytes_of,
     digest_of,
+    is_executable,
     packed,
     receipt_bytes,
     receipt_path,
+    state_of,
     unpacked,
 )
 from patchkit.installed.wheel_record import Distribution, distributions, edited, restored
@@ -51,7 +54,7 @@ class FolderView:
         self.root = root
         self._disk: dict[str, bytes | None] = {}
         self._now: dict[str, bytes | None] = {}
-        self._executable: set[str] = set()
+        self._executable: dict[str, bool] = {}
 
     def read(self, path: str) -> bytes | None:
         """A file's bytes, None if there is none. OSError for what is no plain file."""
@@ -61,17 +64,30 @@ class FolderView:
             self._disk[path] = _bytes_at(self.root / path)
         return self._disk[path]
 
-    def write(self, path: str, data: bytes | None, *, executable: bool = False) -> None:
-        """Give a path other bytes, None for none."""
+    def executable(self, path: str) -> bool:
+        """Whether the file may be run."""
+        return self._executable.get(path, runs(self.root / path))
+
+    def state(self, path: str) -> str | None:
+        """The state of a file, with its mode."""
+        return state_of(self.read(path), executable=self.executable(path))
+
+    def write(self, path: str, data: bytes | None, *, executable: bool | None = None) -> None:
+        """Give a path other bytes, None for none, and with `executable` another mode."""
         self.read(path)
         self._now[path] = data
-        if executable and data is not None:
-            self._executable.add(path)
+        if executable is not None:
+            self._executable[path] = executable
 
     @property
     def changed(self) -> tuple[str, ...]:
         """The paths that are to be written, sorted."""
-        return tuple(sorted(p for p, data in self._now.items() if data != self._disk[p]))
+        return tuple(sorted(p for p, d in self._now.items() if d != self._disk[p] or self._runs(p)))
+
+    def _runs(self, path: str) -> bool:
+        """Whether a file that stays gets another mode."""
+        there = self._now[path] is not None and self._disk[path] is not None
+        return there and self.executable(path) is not runs(self.root / path)
 
     def bytecode(self, path: str) -> list[str]:
         """The compiled forms of a source file, on disk or to be written."""
@@ -87,7 +103,11 @@ class FolderView:
         writes = {self.root / path: self._now[path] for path in self.changed}
         if writes:
             seen = {self.root / path: self._disk[path] for path in self.changed}
-            executable = [self.root / path for path in self._executable]
+            executable = {
+                self.root / path: mode
+                for path, mode in self._executable.items()
+                if self._now[path] is not None
+            }
             write_set(self.root, writes, seen, executable=executable)
 
 
@@ -111,8 +131,17 @@ class StackFile(Struct, frozen=True):
     @property
     def plain(self) -> bool:
         """Whether it is an ordinary file all the time."""
-        modes = {entry.mode for entry in self.entries if entry is not None}
-        return modes <= {FILE_MODE, EXECUTABLE_MODE}
+        return self._modes <= {FILE_MODE, EXECUTABLE_MODE}
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether the stack says who may run it: it adds it executable, or changes its mode."""
+        added = self.entries[0] is None and EXECUTABLE_MODE in self._modes
+        return added or len(self._modes) > 1
+
+    @property
+    def _modes(self) -> set[int]:
+        return {entry.mode for entry in self.entries if entry is not None}
 
 
 def stack_files(
@@ -237,9 +266,34 @@ def on_other_layers(
         state = digest_of(None if entry is None else source.read(entry.oid, "blob"))
         below = [f for r in receipts for f in r.layer.files if f.path == path]
         for each in below:
-            state = each.states[-1] if each.states[0] == state else "no base"
+            first, last = bytes_of(each.states[0]), bytes_of(each.states[-1])
+            state = last if first == state else "no base"
         data = view.read(path) if path is not None and below else None
         if data is not None and digest_of(data) == state:
+            found[file.path] = data
+    return found
+
+
+def accepted_files(
+    view: FolderView,
+    placement: Whereabouts,
+    files: Sequence[StackFile],
+    accepted: Collection[str],
+    given_back: Collection[str],
+) -> dict[str, bytes]:
+    """Upstream path -> bytes of files that are not the pin's and are to be patched as they are.
+
+    Only of the wheel's own: RECORD must say that nobody edited one since, or the file is one of
+    those that were `given_back` in the view as they were before they were patched.
+    """
+    found: dict[str, bytes] = {}
+    for file in files:
+        path = placement.installed(file.path)
+        wanted = path in accepted or path in given_back
+        data = view.read(path) if path is not None and wanted else None
+        if path is None or data is None or placement.owner is None:
+            continue
+        if path in given_back or placement.owner.is_own(path, data):
             found[file.path] = data
     return found
 
@@ -266,20 +320,21 @@ def put_layer(
             left_out += (LeftOut(patch, file.path) for patch in file.patches)
             continue
         contents = [None if e is None else source.read(e.oid, "blob") for e in file.entries]
-        states = tuple(map(digest_of, contents))
+        states = _states(view, path, file, contents)
         layer_files.append(LayerFile(path, file.patches, states))
         problem = _obstacle(view, placement, file, path, states)
         if problem is not None:
             planned.problems.append(problem)
-        elif digest_of(view.read(path)) != states[-1]:
-            entry = file.entries[-1]
+        elif view.state(path) != states[-1] if file.has_modes else view.read(path) != contents[-1]:
             changes[path] = contents[-1]
-            before.append(packed(path, view.read(path), contents[-1]))
-            run = entry is not None and entry.mode == EXECUTABLE_MODE
+            counts = view.read(path) is not None and (file.has_modes or contents[-1] is None)
+            was = view.executable(path) if counts else None
+            before.append(packed(path, view.read(path), contents[-1], executable=was))
+            run = is_executable(states[-1]) if file.has_modes else None
             view.write(path, contents[-1], executable=run)
     planned.layer = Layer(
         blank.manifest, blank.component, blank.base, blank.tree, blank.digest, blank.patches,
-        tuple(layer_files), tuple(left_out),
+        tuple(layer_files), tuple(left_out), blank.accepted,
     )  # fmt: skip
     if not planned.problems:
         for code in [code for path in changes for code in view.bytecode(path)]:
@@ -291,6 +346,19 @@ def put_layer(
         planned.receipt = Receipt(1, number, planned.layer, tuple(before), records)
         view.write(planned.receipt.name, receipt_bytes(planned.receipt))
     return planned
+
+
+def _states(
+    view: FolderView, path: str, file: StackFile, contents: Sequence[bytes | None]
+) -> tuple[str | None, ...]:
+    """The states of a file. Of the first one the mode is what the installer gave it."""
+    if not file.has_modes:
+        return tuple(map(digest_of, contents))
+    modes = [entry is not None and entry.mode == EXECUTABLE_MODE for entry in file.entries]
+    if contents[0] is not None and view.read(path) == contents[0]:
+        modes[0] = view.executable(path)
+    pairs = zip(contents, modes, strict=True)
+    return tuple(state_of(data, executable=mode) for data, mode in pairs)
 
 
 def _record(
@@ -336,7 +404,7 @@ def _obstacle(
         hint = "it leads to a file that others use: install the package with copies"
         return Problem(f"{path} is a link", "", hint)
     data = view.read(path)
-    if digest_of(data) in states:
+    if digest_of(data) in map(bytes_of, states):
         return None
     if data is None:
         return Problem(f"{path} is not there", "", "install the package again")
@@ -353,7 +421,8 @@ def _stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
         return Problem(f"{path} is neither the file of the pin nor patched", "", hint)
     if own:
         what = f"{path} of {owner.title} is not the file of the pin"
-        return Problem(what, "", "install the version that the manifest pins, or move the pin")
+        hint = "install the version that the manifest pins, or move the pin; a file that is made"
+        return Problem(what, "", f"{hint} when the wheel is built: --accept-differing {path}")
     what = f"{path} was edited since {owner.title} was installed"
     return Problem(what, "", "install the package again, without the edit")
 
@@ -390,7 +459,7 @@ def take_back(view: FolderView, receipt: Receipt, others: Iterable[Receipt]) -> 
 def _give_back(view: FolderView, receipt: Receipt, each: Before) -> None:
     for code in view.bytecode(each.path):
         view.write(code, None)
-    view.write(each.path, unpacked(each))
+    view.write(each.path, unpacked(each), executable=each.executable)
     for code in view.bytecode(each.path) + [b.path for b in receipt.before]:
         original = receipt.original(code)
         if original is not None and _is_bytecode(code) and _belongs(code, each.path):
@@ -399,7 +468,8 @@ def _give_back(view: FolderView, receipt: Receipt, each: Before) -> None:
 
 def is_stale(view: FolderView, receipt: Receipt) -> bool:
     """Whether nothing of what the layer put there is there any more: a reinstalled package."""
-    sources = [each for each in receipt.before if not _is_bytecode(each.path)]
+    changed = [each for each in receipt.before if each.digest != each.after]  # not only its mode
+    sources = [each for each in changed if not _is_bytecode(each.path)]
     return bool(sources) and all(digest_of(view.read(b.path)) != b.after for b in sources)
 
 

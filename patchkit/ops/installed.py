@@ -13,7 +13,7 @@ from enum import Enum
 from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.disk.transaction import JOURNAL, recover
@@ -26,13 +26,13 @@ from patchkit.installed.layer import (
     LeftOut,
     Receipt,
     attest_layers,
-    digest_of,
     receipts_in,
 )
 from patchkit.installed.placement import (
     FolderView,
     StackFile,
     Whereabouts,
+    accepted_files,
     editable_home,
     find_placement,
     is_stale,
@@ -76,7 +76,8 @@ class IntoComponent(Struct, frozen=True):
     `package` is the wheel that brought the files, by name and version, "" where none lists them.
     `changed` are the paths in the folder that were written or removed, RECORD and compiled files
     among them. `patches` say what is live afterwards; `left_out` are files of patches that are not
-    installed. `shared_with` are the layers of other manifests that changed one of its files, too.
+    installed, `accepted` files of the wheel that are not the pin's. `shared_with` are the layers of
+    other manifests that changed one of its files, too.
     """
 
     manifest: str
@@ -86,6 +87,7 @@ class IntoComponent(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     patches: tuple[AttestedPatch, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    accepted: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -112,22 +114,29 @@ def apply_into(
     store: Store,
     dry_run: bool,
     progress: Progress,
+    accepted: Collection[str] = (),
 ) -> IntoReport:
     """Put the stacks of `components` into a folder of installed packages, or change nothing.
 
-    Components without patches are passed over. On disk: the patched files, their compiled forms
-    removed, RECORD, and a receipt for each component. BadInputError if a stack does not apply to
-    its pin, or a receipt is damaged.
+    Components without patches are passed over. `accepted` are paths in the folder of the wheels'
+    own files that may differ from the pin's; UsageError for one that no patch changes. On disk: the
+    patched files, their compiled forms removed, RECORD, and a receipt for each component.
+    BadInputError if a stack does not apply to its pin, or a receipt is damaged.
     """
     _require_folder(folder, dry_run=dry_run)
     view = FolderView(folder)
-    into = _Into(manifest, store, progress, view)
+    into = _Into(manifest, store, progress, view, frozenset(accepted))
     lock = load_lock(manifest.lock_path)
     receipts = list(receipts_in(folder))
     found = []
     for component in components:
         if component.patches:
             found.append(into.component(component, recorded_in(lock, component.name), receipts))
+    strange = into.accepted - into.seen if all(each.result.done for each in found) else ()
+    if strange:
+        raise UsageError(
+            *(f"{path}: no patch changes such a file there" for path in sorted(strange))
+        )
     done = all(each.result.done for each in found)
     if done and not dry_run:
         view.commit()
@@ -178,6 +187,9 @@ class _Into(Struct, frozen=True):
     store: Store
     progress: Progress
     view: FolderView
+    accepted: frozenset[str]
+    #: Paths that the layers change; filled.
+    seen: set[str] = field(default_factory=set)
 
     def component(
         self, component: Component, recorded: LockedComponent | None, receipts: list[Receipt]
@@ -209,8 +221,9 @@ class _Into(Struct, frozen=True):
         if own is not None and _is_same(own.layer, layer) and _is_live(view, own, others):
             unchanged = replace(blank, result=IntoResult.UNCHANGED)
             return self._told(unchanged, find_placement(view, component, files), own.layer, others)
+        given_back: tuple[str, ...] = ()
         if own is not None and not is_stale(view, own):
-            problems = take_back(view, own, others)
+            problems, given_back = take_back(view, own, others), own.layer.accepted
             if problems:
                 return replace(blank, problems=tuple(problems))
         placement = find_placement(view, component, files)
@@ -218,13 +231,17 @@ class _Into(Struct, frozen=True):
             absent = (self._absent(component, files),)
             return replace(blank, result=IntoResult.ABSENT, problems=absent)
         blank = replace(blank, package=_title(placement))
-        base = on_other_layers(view, placement, files, others, built.source)
+        wanted = self.accepted | set(own.layer.accepted if own else ())
+        differing = accepted_files(view, placement, files, wanted, given_back)
+        base = differing | on_other_layers(view, placement, files, others, built.source)
         upon = stack_upon(built, base)
         if not upon.stack.clean:
-            problems = list(_conflicts(upon, others))
+            problems = list(_conflicts(upon, others, differing))
             return replace(blank, result=IntoResult.CONFLICTED, problems=tuple(problems))
         number = own.number if own else max((each.number for each in others), default=0) + 1
         files = stack_files(upon.source, upon.stack, built.series.series_patches)
+        taken = (placement.installed(path) for path in sorted(differing))
+        layer = replace(layer, accepted=tuple(path for path in taken if path is not None))
         planned = put_layer(view, placement, layer, files, upon.source, number=number)
         if planned.receipt is None:
             return replace(blank, problems=tuple(planned.problems))
@@ -241,14 +258,16 @@ class _Into(Struct, frozen=True):
         others: Sequence[Receipt],
     ) -> IntoComponent:
         paths = {file.path for file in layer.files}
+        self.seen.update(paths)
         shared = [r.layer.title for r in others if paths & {f.path for f in r.layer.files}]
-        digests = {path: digest_of(self.view.read(path)) for path in paths}
-        (attested,) = attest_layers([layer], digests)
+        states = {path: self.view.state(path) for path in paths}
+        (attested,) = attest_layers([layer], states)
         return replace(
             found,
             package=_title(placement),
             patches=attested.patches,
             left_out=layer.left_out,
+            accepted=layer.accepted,
             shared_with=tuple(shared),
         )
 
@@ -291,13 +310,17 @@ def _is_same(one: Layer, other: Layer) -> bool:
 def _is_live(view: FolderView, own: Receipt, others: Sequence[Receipt]) -> bool:
     layers = [r.layer for r in sorted([*others, own], key=lambda each: each.number)]
     paths = {file.path for layer in layers for file in layer.files}
-    digests = {path: digest_of(view.read(path)) for path in paths}
-    return all(a.live for a in attest_layers(layers, digests) if a.layer is own.layer)
+    states = {path: view.state(path) for path in paths}
+    return all(a.live for a in attest_layers(layers, states) if a.layer is own.layer)
 
 
-def _conflicts(upon: BuiltStack, others: Sequence[Receipt]) -> Iterator[Problem]:
-    names = ", ".join(each.layer.title for each in others)
+def _conflicts(
+    upon: BuiltStack, others: Sequence[Receipt], differing: Collection[str]
+) -> Iterator[Problem]:
+    names = ", ".join([*(each.layer.title for each in others), *sorted(differing)])
     hint = "order the layers otherwise: take that back, put this first"
+    if differing:
+        hint = "the wheel's own file differs where the patch changes it: it cannot be accepted"
     for each in upon.stack.outcomes:
         if each.status is Status.CONFLICTED:
             yield Problem(f"{each.name} does not apply on top of {names}", "", hint)
@@ -343,7 +366,8 @@ class AttestedComponent(Struct, frozen=True):
     `package` is the wheel, by name and version; `receipt` whether there is one; `base` the commit
     of the stack, `lock` the digest of what the lock said of it. `expected`: whether that is the
     stack of the manifest's lock, None without a manifest. `neither` are files that are neither the
-    stack's nor its base's. `unrecorded` are files of which the wheel's RECORD says another hash.
+    stack's nor its base's. `unrecorded` are files of which the wheel's RECORD says another hash,
+    `accepted` files of the wheel's own that were patched though they are not the pin's.
     """
 
     manifest: str
@@ -358,6 +382,7 @@ class AttestedComponent(Struct, frozen=True):
     patches: tuple[AttestedPatch, ...]
     neither: tuple[str, ...]
     unrecorded: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
 
 
 class AttestReport(Struct, frozen=True):
@@ -418,8 +443,8 @@ def _in_folder(
     if expected is not None:
         layers += _built(view, expected, with_receipt, progress)
     paths = {file.path for layer in layers for file in layer.files}
-    digests = {path: digest_of(view.read(path)) for path in paths}
-    for each in attest_layers(layers, digests):
+    states = {path: view.state(path) for path in paths}
+    for each in attest_layers(layers, states):
         if expected is None or _is_meant(each.layer, expected):
             yield _told(each, view, wheels, expected, with_receipt)
 
@@ -477,6 +502,7 @@ def _told(
         patches=found.patches,
         neither=found.neither,
         unrecorded=tuple(wrong),
+        accepted=layer.accepted,
     )
 
 

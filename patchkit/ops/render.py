@@ -230,7 +230,7 @@ def _write(root: Path, wanted: Sequence[_Wanted]) -> None:
             home,
             {each.path: _bytes(each.text) for each in files},
             {each.path: _bytes(each.there) for each in files},
-            executable=[each.path for each in files if each.executable],
+            executable={each.path: True for each in files if each.executable},
         )
 
 

@@ -15,7 +15,7 @@ from patchkit.disk.transaction import JOURNAL
 from tests.installed.wheels import contents, digest, install, require_true
 from tests.support.golden import Golden
 from tests.support.projects import Project, write_files
-from tests.support.repos import Files, Upstream, make_patch
+from tests.support.repos import Files, Upstream, executable, make_patch
 from tests.support.stacked import lines as text_lines
 
 
@@ -266,6 +266,104 @@ def test_an_editable_install_is_patched_where_it_runs(demo: Project, tmp_path: P
     assert (source / "python/demo/core.py").read_text() == TWO["python/demo/core.py"]
     demo.run("apply", "--into", str(source), "--reverse").ok()
     assert contents(source) == before
+
+
+SOURCES = {
+    f"demo/{name}.sh": f"echo {name}\n" for name in ("become", "changed", "gone", "stays", "tamed")
+}
+_SCRIPTS = ("demo/gone.sh", "demo/stays.sh", "demo/tamed.sh")
+SCRIPTS: Files = {p: executable(t) if p in _SCRIPTS else t for p, t in SOURCES.items()}
+RUNNING: Files = {
+    "demo/become.sh": executable("echo become\n"),
+    "demo/changed.sh": executable("echo 2\n"),
+    "demo/gone.sh": None,
+    "demo/stays.sh": executable("echo 4\n"),
+    "demo/tamed.sh": "echo tamed\n",
+    "demo/added.sh": executable("echo six\n"),
+}
+
+
+def _modes(folder: Path) -> dict[str, bool]:
+    return {path.name: os.access(path, os.X_OK) for path in folder.glob("demo/*.sh")}
+
+
+@pytest.mark.parametrize("installer_keeps", [True, False])
+def test_modes_are_given_and_taken_back(
+    project: Project, upstream: Upstream, tmp_path: Path, *, installer_keeps: bool
+) -> None:
+    site, pin = tmp_path / "site", upstream.commit(SCRIPTS)
+    project.component("demo", upstream, pin, {"run.patch": make_patch(SCRIPTS, RUNNING)})
+    install(site, SOURCES)
+    for name in ("gone", "stays", "tamed") * installer_keeps:
+        (site / f"demo/{name}.sh").chmod(0o755)
+    before, modes = contents(site), _modes(site)
+    project.run("apply", "--into", str(site)).ok()
+    running = {"become.sh", "changed.sh", "added.sh", *(["stays.sh"] * installer_keeps)}
+    assert {name for name, runs in _modes(site).items() if runs} == running
+    assert "unchanged" in project.run("apply", "--into", str(site)).ok().out
+    (site / "demo/changed.sh").chmod(0o644)
+    seen = project.run("attest", "--into", str(site))
+    assert (seen.code, "partly live  run.patch  demo/changed.sh" in seen.out) == (1, True)
+    project.run("apply", "--into", str(site)).ok()
+    assert {name for name, runs in _modes(site).items() if runs} == running
+    project.run("attest", "--into", str(site)).ok()
+    project.run("apply", "--into", str(site), "--reverse").ok()
+    assert (contents(site), _modes(site)) == (before, modes)
+
+
+def test_a_patch_that_only_changes_modes(
+    project: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    site, base = tmp_path / "site", {"demo/run.sh": "echo\n"}
+    patch = make_patch({**base}, {"demo/run.sh": executable("echo\n")})
+    project.component("demo", upstream, upstream.commit({**base}), {"run.patch": patch})
+    install(site, base)
+    project.run("apply", "--into", str(site)).ok()
+    assert _modes(site) == {"run.sh": True}
+    assert project.run("attest", "--into", str(site)).ok().out.count("1 of 1 patch") == 1
+    project.run("apply", "--into", str(site), "--reverse").ok()
+    assert _modes(site) == {"run.sh": False}
+    seen = project.run("attest", "--into", str(site), "-m", "demo")
+    assert (seen.code, "0 of 1 patch" in seen.out) == (1, True)
+
+
+def test_a_file_that_the_wheel_made_is_accepted_by_name(
+    demo: Project, tmp_path: Path, golden: Golden
+) -> None:
+    site, own = tmp_path / "site", "demo/core.py"
+    text = lines({29: "made = when the wheel was built\n"})
+    record = install(site, {**WHEEL, own: text})
+    before = contents(site)
+    ran = demo.run("apply", "--into", str(site))
+    assert (ran.code, f"--accept-differing {own}" in ran.err) == (1, True)
+    accepting = ("apply", "--into", str(site), "--accept-differing")
+    ran = demo.run(*accepting, own, "--accept-differing", "demo/other.py")
+    assert (ran.code, "demo/other.py: no patch changes such a file" in ran.err) == (2, True)
+    assert contents(site) == before
+    golden("apply-into-accepted", demo.run(*accepting, own))
+    patched = lines({5: "five\n", 15: "fifteen\n", 29: "made = when the wheel was built\n"})
+    assert (site / own).read_text() == patched
+    require_true(record)
+    seen = demo.run("attest", "--into", str(site)).ok()
+    assert f"{own}: the wheel's own, not the pin's; accepted" in seen.out
+    demo.series("demo", {"one.patch": PATCHES["one.patch"]})
+    demo.run("apply", "--into", str(site)).ok()  # the receipt says that it was accepted
+    assert "five" in (site / own).read_text()
+    demo.run("apply", "--into", str(site), "--reverse").ok()
+    assert contents(site) == before
+    (site / own).write_text(text + "edited = 1\n")
+    ran = demo.run(*accepting, own)
+    assert (ran.code, "was edited since demo 1.0 was installed" in ran.err) == (1, True)
+
+
+def test_an_accepted_file_that_the_patch_does_not_fit(demo: Project, tmp_path: Path) -> None:
+    install(tmp_path / "site", {**WHEEL, "demo/core.py": lines({5: "5 = 5\n"})})
+    before = contents(tmp_path / "site")
+    options = ("--into", str(tmp_path / "site"), "--accept-differing", "demo/core.py")
+    ran = demo.run("apply", *options)
+    assert (ran.code, "one.patch does not apply" in ran.err) == (1, True)
+    assert contents(tmp_path / "site") == before
+    assert demo.run("apply", "--accept-differing", "demo/core.py").code == 2
 
 
 def test_layout_of_the_manifest(project: Project, upstream: Upstream, tmp_path: Path) -> None:

@@ -34,6 +34,15 @@ ReverseOption = Annotated[
     bool,
     OptionSpec("--reverse", help="With --into: take back what was put there, by its receipts."),
 ]
+AcceptOption = Annotated[
+    list[str] | None,
+    OptionSpec(
+        "--accept-differing",
+        metavar="FILE",
+        help="With --into: patch this file of a wheel's own (its path in DIR) though it is not the "
+        "pin's, as one that is made when the wheel is built; repeatable.",
+    ),
+]
 UpdateLockOption = Annotated[
     bool,
     OptionSpec(
@@ -84,6 +93,7 @@ def apply(
     update_lock: UpdateLockOption = False,
     into: IntoOption = None,
     reverse: ReverseOption = False,
+    accept_differing: AcceptOption = None,
     jobs: JobsOption = JOBS,
 ) -> ExitCode:
     """Build each component's stack and move its checkout there.
@@ -98,13 +108,17 @@ def apply(
     patch, is refused.
 
     With --into the stacks go into a folder of installed packages instead, all of them or nothing.
-    Only files that are the pin's are patched; a receipt in there is what --reverse takes them back
-    by, byte for byte, and what `patchkit attest` looks for.
+    Only files that are the pin's are patched; one whose mode a patch changes gets that, too. A
+    receipt in there is what --reverse takes them back by, byte for byte, and what `patchkit attest`
+    looks for.
     """
     if into is not None or reverse:
         if into is None or force or update_lock:
             raise UsageError("--reverse needs --into DIR; --force and --update-lock do without it")
-        return _into(session, into, reverse=reverse, dry_run=dry_run)
+        accepted = [Path(each).as_posix() for each in accept_differing or ()]
+        return _into(session, into, accepted, reverse=reverse, dry_run=dry_run)
+    if accept_differing:
+        raise UsageError("--accept-differing is about installed packages: it needs --into DIR")
     from patchkit.ops.apply import ApplyOptions, apply_components
 
     locked = locked or (in_ci() and not update_lock)
@@ -121,7 +135,9 @@ def apply(
     return session.report("apply", report, _render)
 
 
-def _into(session: Session, folder: Path, *, reverse: bool, dry_run: bool) -> ExitCode:
+def _into(
+    session: Session, folder: Path, accepted: list[str], *, reverse: bool, dry_run: bool
+) -> ExitCode:
     from patchkit.cli.commands.attest import render_into
     from patchkit.ops.installed import apply_into, reverse_into
 
@@ -137,6 +153,7 @@ def _into(session: Session, folder: Path, *, reverse: bool, dry_run: bool) -> Ex
                 store=session.store,
                 dry_run=dry_run,
                 progress=progress,
+                accepted=accepted,
             )
     return session.report("apply into", report, render_into)
 

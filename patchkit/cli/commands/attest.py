@@ -111,6 +111,8 @@ def _print_component(terminal: Terminal, each: AttestedComponent) -> None:
     print_patches(terminal, each.patches)
     for path in each.neither:
         terminal.product(f"  {path}: neither the stack's nor its base's")
+    for path in each.accepted:
+        terminal.product(f"  {path}: the wheel's own, not the pin's; accepted")
     for path in each.unrecorded:
         terminal.product(f"  {path}: the wheel's RECORD has another hash")
 
@@ -133,6 +135,8 @@ def render_into(terminal: Terminal, report: IntoReport) -> None:
         print_patches(terminal, [p for p in each.patches if p.presence.value != "left out"])
         for left in each.left_out:
             terminal.product(f"  {left.patch}: {left.path} is not installed, left out")
+        for path in each.accepted:
+            terminal.product(f"  {path}: the wheel's own, not the pin's; accepted")
         for problem in each.problems:
             terminal.problem(problem)
     if report.dry_run:

@@ -173,7 +173,7 @@ def bump(
             ),
             progress=progress,
         )
-    writing.write(report)
+    writing.write(_reviewed(session, report))
     tested = test and not dry_run and report.exit_code is ExitCode.OK
     if tested and session.terminal.json:  # one document, once all is known
         report = replace(report, tests=_tested(session, report))
@@ -253,6 +253,21 @@ def _last(session: Session) -> BumpReport:
 
     rows = session.components if session.names else session.manifest.components
     return last_bump(session.manifest, [each.name for each in rows], session.workspace)
+
+
+def _reviewed(session: Session, report: BumpReport) -> BumpReport:
+    """What a review is about: of a bump that finds its work done, the one that did it.
+
+    So a bump that was stopped while it wrote its page writes it when it is run again.
+    """
+    from patchkit.ops.bump_review import NoBumpError
+
+    if any(each.result.value != "unchanged" for each in report.components):
+        return report
+    try:
+        return _last(session)
+    except NoBumpError:
+        return report
 
 
 def _tested(session: Session, report: BumpReport) -> TestReport | None:
