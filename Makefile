@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PYTEST_OPTIONS ?= -n auto
+PYTEST_OPTIONS ?= -n auto --dist worksteal
 # Which mistakes `make mutation` tries; those of 6 have been looked at.
 SEED ?= 6
 # What `make simulate` runs on: npu is simulated where there is none.

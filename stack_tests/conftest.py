@@ -2,9 +2,9 @@
 
 These tests are about the patches in patches/, not about patchkit, whose tests are in tests/.
 
-They come through patchkit itself: one `apply` per manifest and test run, in a copy of manifests/
-and patches/. Without a package index (or, for git upstreams, without PATCHKIT_TEST_UPSTREAM=1 in
-the environment) the tests that need them are skipped, and say so.
+They come through patchkit itself: one `apply` per manifest and process of a test run, in a copy of
+manifests/ and patches/, all from one cache. Without a package index (or, for git upstreams, without
+PATCHKIT_TEST_UPSTREAM=1 in the environment) the tests that need them are skipped, and say so.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from patchkit.errors import ExitCode
-from tests.conftest import _sealed  # noqa: F401
+from tests.conftest import _sealed, shared_cache  # noqa: F401
 from tests.support.commands import run_process
 from tests.support.repos import git_in
 from tests.support.upstreams import skip_without_upstreams
@@ -55,69 +56,84 @@ class Stack:
         return git_in(self.workspace / checkout, "show", f"{revision}:{path}").decode()
 
 
+class Applied(Protocol):
+    """Applies a manifest's stacks; `git`: they come from real git upstreams."""
+
+    def __call__(self, manifest: str, *components: str, git: bool = False) -> Stack: ...
+
+
 @pytest.fixture(scope="session")
-def index_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+def applied(
+    tmp_path_factory: pytest.TempPathFactory,
+    shared_cache: Path,  # noqa: F811
+) -> Applied:
+    """Applies a manifest of the project's, or some of its components, in a copy of the project."""
+
+    def make(manifest: str, *components: str, git: bool = False) -> Stack:
+        if git:
+            skip_without_upstreams()
+        folder = tmp_path_factory.mktemp(manifest)
+        for name in ("manifests", "patches"):
+            shutil.copytree(ROOT / name, folder / name)
+        return _apply(folder, shared_cache, manifest, components)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def index_stack(applied: Applied) -> Stack:
     """verl-npu-index.yaml, applied."""
-    return _applied(tmp_path_factory.mktemp("index"), "verl-npu-index", ())
+    return applied("verl-npu-index")
 
 
 @pytest.fixture(scope="session")
-def git_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+def git_stack(applied: Applied) -> Stack:
     """qwen3-vl-npu.yaml, applied."""
-    return _from_git(tmp_path_factory.mktemp("git"), "qwen3-vl-npu")
+    return applied("qwen3-vl-npu", git=True)
 
 
 @pytest.fixture(scope="session")
-def sglang_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+def sglang_stack(applied: Applied) -> Stack:
     """SGLang of verl-mindspeedllm-npu.yaml, which comes from the package index."""
-    return _applied(tmp_path_factory.mktemp("sglang"), "verl-mindspeedllm-npu", ("sglang",))
+    return applied("verl-mindspeedllm-npu", "sglang")
 
 
 @pytest.fixture(scope="session")
-def mindspeedllm_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+def mindspeedllm_stack(applied: Applied) -> Stack:
     """verl-mindspeedllm-npu.yaml, applied."""
-    return _from_git(tmp_path_factory.mktemp("mindspeedllm"), "verl-mindspeedllm-npu")
+    return applied("verl-mindspeedllm-npu", git=True)
 
 
 @pytest.fixture(scope="session")
-def fully_async_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+def fully_async_stack(applied: Applied) -> Stack:
     """verl-qwen3-235b-fully-async-npu.yaml, applied."""
-    return _from_git(tmp_path_factory.mktemp("async"), "verl-qwen3-235b-fully-async-npu")
+    return applied("verl-qwen3-235b-fully-async-npu", git=True)
 
 
 @pytest.fixture(scope="session")
-def quickstart_stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
+def quickstart_stack(applied: Applied) -> Stack:
     """verl-quickstart-npu.yaml, applied."""
-    return _from_git(tmp_path_factory.mktemp("quickstart"), "verl-quickstart-npu")
+    return applied("verl-quickstart-npu", git=True)
 
 
 @pytest.fixture(scope="session")
-def published_slime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published_slime(
+    tmp_path_factory: pytest.TempPathFactory,
+    shared_cache: Path,  # noqa: F811
+) -> Path:
     """slime's checkout at the commit that brought its NPU patches and scripts."""
     folder = tmp_path_factory.mktemp("published-slime")
     (folder / "manifests").mkdir()
     (folder / "manifests/slime.yaml").write_text(PUBLISHED)
     skip_without_upstreams()
-    _apply(folder, "slime", ())
-    return folder / "workspace/slime"
+    return _apply(folder, shared_cache, "slime", ()).workspace / "slime"
 
 
-def _from_git(folder: Path, manifest: str, components: tuple[str, ...] = ()) -> Stack:
-    skip_without_upstreams()
-    return _applied(folder, manifest, components)
-
-
-def _applied(folder: Path, manifest: str, components: tuple[str, ...]) -> Stack:
-    for name in ("manifests", "patches"):
-        shutil.copytree(ROOT / name, folder / name)
-    _apply(folder, manifest, components)
-    return Stack(folder / "workspace")
-
-
-def _apply(folder: Path, manifest: str, components: tuple[str, ...]) -> None:
+def _apply(folder: Path, cache: Path, manifest: str, components: tuple[str, ...]) -> Stack:
     chosen = [argument for name in components for argument in ("--component", name)]
-    argv = ("apply", "--manifest", manifest, *chosen, "--cache", str(folder / "cache"))
+    argv = ("apply", "--manifest", manifest, *chosen, "--cache", str(cache))
     ran = run_process(*argv, cwd=folder, timeout=300)
     if ran.code == ExitCode.ENVIRONMENT:
         pytest.skip(f"the upstreams cannot be reached: {ran.err.strip()}")
     ran.ok()
+    return Stack(folder / "workspace")

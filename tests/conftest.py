@@ -38,6 +38,14 @@ def _sealed(
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for real upstreams, for all processes of a run: each is fetched once."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    return shared / "shared-cache"
+
+
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
     """An empty upstream repository; fill it with `upstream.commit({...})`."""

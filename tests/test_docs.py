@@ -155,8 +155,13 @@ def test_commands_print_what_is_shown(
 @pytest.mark.index
 @pytest.mark.parametrize("name", WITH_INDEX)
 def test_the_tour_prints_what_is_shown(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
+    name: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    shared_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("PATCHKIT_CACHE", str(shared_cache))
     folder = tmp_path / "you"
     folder.mkdir()
     for part in ("manifests", "patches"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -26,18 +27,40 @@ def _order() -> tuple[str, ...]:
     return tuple(_LISTED.findall(block))
 
 
+@dataclass
+class _Facts:
+    """What the laws ask of a module; its syntax tree would be parsed for each of them."""
+
+    imports: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)  # public ones, at the top
+    long: list[str] = field(default_factory=list)  # functions, with their lines
+    splitlines: int = 0
+    docstring: str | None = None
+
+
 @cache
-def _imports(module: str) -> tuple[str, ...]:
-    """The full names that a module imports, wherever it does."""
-    names: list[str] = []
-    for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+def _facts(module: str) -> _Facts:
+    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    facts = _Facts(docstring=ast.get_docstring(tree))
+    public = (each.name for each in tree.body if isinstance(each, ast.ClassDef))
+    facts.classes += [name for name in public if not name.startswith("_")]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            facts.imports += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively"
-            names.append(str(node.module))
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
-    return tuple(names)
+            facts.imports.append(str(node.module))
+            facts.imports += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.FunctionDef) and int(node.end_lineno or 0) - node.lineno > 50:
+            facts.long.append(f"{module}:{node.lineno} {node.name}")
+        elif isinstance(node, ast.Attribute) and node.attr == "splitlines":
+            facts.splitlines += 1
+    return facts
+
+
+def _imports(module: str) -> list[str]:
+    """The full names that a module imports, wherever it does."""
+    return _facts(module).imports
 
 
 def _own(module: str) -> set[str]:
@@ -152,27 +175,19 @@ def test_no_two_modules_have_one_name() -> None:
 def test_no_two_public_classes_have_one_name() -> None:
     homes: dict[str, list[str]] = {}
     for m in MODULES:
-        for node in ast.parse((ROOT / m).read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, []).append(m)
+        for name in _facts(m).classes:
+            homes.setdefault(name, []).append(m)
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
 
 def test_functions_are_short() -> None:
     """A command's declares its options, one each: a long list, and no long thought."""
-    long = [
-        f"{m}:{node.lineno} {node.name}"
-        for m in MODULES
-        if not m.startswith("cli/commands/")
-        for node in ast.walk(ast.parse((ROOT / m).read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef) and int(node.end_lineno or 0) - node.lineno > 50
-    ]
-    assert long == []
+    long = [_facts(m).long for m in MODULES if not m.startswith("cli/commands/")]
+    assert [each for of in long for each in of] == []
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    trees = {m: ast.parse((ROOT / m).read_text(encoding="utf-8")) for m in MODULES}
-    assert [m for m, tree in trees.items() if not ast.get_docstring(tree)] == []
+    assert [m for m in MODULES if not _facts(m).docstring] == []
 
 
 def test_what_is_imported_is_declared() -> None:
@@ -193,13 +208,7 @@ SPLITLINES = {
 
 def test_lines_of_others_end_at_a_newline_only() -> None:
     """str.splitlines also ends lines at U+2028, U+0085, form feeds: names and texts have them."""
-    calls = {
-        m: sum(
-            isinstance(node, ast.Attribute) and node.attr == "splitlines"
-            for node in ast.walk(ast.parse((ROOT / m).read_text(encoding="utf-8")))
-        )
-        for m in MODULES
-    }
+    calls = {m: _facts(m).splitlines for m in MODULES}
     assert {m: count for m, count in calls.items() if count} == SPLITLINES
 
 

@@ -19,6 +19,11 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.index, pytest.mark.slow]
 
 
+@pytest.fixture(autouse=True)
+def _shared(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATCHKIT_CACHE", str(shared_cache))
+
+
 def _install(requirement: str, folder: Path) -> Path:
     """Download a wheel by pip as it is configured, and unpack it as pip would; its RECORD."""
     places = folder.parent / "wheels"
