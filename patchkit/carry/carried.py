@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.model.apply_changes import Blobs
 from patchkit.model.line_diff import Edit
-from patchkit.model.merging.merge import FileMerge
 from patchkit.model.merging.regions import Doubt, Labels, Region, RegionResolution, Rule
 from patchkit.model.merging.scopes import ELSEWHERE, misplaced
 from patchkit.model.objects import GitObject, TreeEntry, make_object
@@ -23,6 +22,9 @@ from patchkit.model.patch import FileChange
 from patchkit.model.resolution import Resolution
 from patchkit.model.tree import Tree
 from patchkit.stack.build import Base, SeriesPatch, Stack, StackBuilder
+
+if TYPE_CHECKING:
+    from patchkit.model.merging.merge import FileMerge
 
 # How sure a merge is: measured on what maintainers did with the conflicts of real histories.
 #

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -36,13 +37,15 @@ from patchkit.model.apply_changes import apply_changes
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.hunks import place_hunks
 from patchkit.model.line_diff import diff_lines
-from patchkit.model.merging.merge import FileMerge, merge_file
-from patchkit.model.merging.moved import MovedMerge, merge_moved, merge_split
 from patchkit.model.merging.regions import Doubt, Region, Rule, conflict_text
 from patchkit.model.objects import GitObject, TreeEntry, make_object
 from patchkit.model.outcome import FileResult, Status
 from patchkit.model.patch import FileChange, Kind
 from patchkit.model.resolution import Resolution, conflict_key, other_result
+
+if TYPE_CHECKING:
+    from patchkit.model.merging.merge import FileMerge
+    from patchkit.model.merging.moved import MovedMerge
 
 # How sure an exact place is that a three-way merge does not come to by itself.
 _EXACT_ELSEWHERE = Confidence(0.7, 0.7)
@@ -100,9 +103,8 @@ def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
 
 def _merge_texts(it: FileSides) -> CarriedFile:
     """Contents that both sides changed: the first of these that answers."""
-    patch_first = it.context.patch_first
     plain = _are_plain(it)
-    merge = merge_file(it.target, *it.texts, patch_first=patch_first) if plain else None
+    merge = _merged(it.target, it.texts, patch_first=it.context.patch_first) if plain else None
     if merge is None:
         what = "binary file" if plain else "link or a submodule"
         return conflict(it.exact, it.place, f"both sides change a {what}")
@@ -112,6 +114,14 @@ def _merge_texts(it: FileSides) -> CarriedFile:
         or moved_away(it, merge)  # the files to which upstream moved the code
         or _in_conflict(it, merge)
     )
+
+
+def _merged(path: str, texts: Sequence[bytes], *, patch_first: bool) -> FileMerge | None:
+    # loaded where a file needs it: in most bumps no file was changed by both sides
+    from patchkit.model.merging.merge import merge_file  # noqa: PLC0415
+
+    base, upstream, patch = texts
+    return merge_file(path, base, upstream, patch, patch_first=patch_first)
 
 
 def _sides(
@@ -444,6 +454,8 @@ def split_up(it: FileSides) -> CarriedFile | None:
     homes = dict(_files(context, context.past.written_by(commit, change.path)))
     texts = [context.old_blobs.contents(entry.oid) for entry in (before, after)]
     candidates = {path: context.blobs.contents(entry.oid) for path, entry in homes.items()}
+    from patchkit.model.merging.moved import merge_split  # noqa: PLC0415 (most have no conflict)
+
     merge = merge_split(texts[0], texts[1], candidates)
     if merge is None:
         return None
@@ -486,6 +498,8 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         return None
     homes = dict(_files(context, paths - {it.place}))
     homes.pop(it.place, None)
+    from patchkit.model.merging.moved import merge_moved  # noqa: PLC0415 (most have no conflict)
+
     moved = merge_moved(merge.three, merge.conflicts, {p: _now(context, p, homes) for p in homes})
     rest = _merged_rest(it, moved) if moved is not None else None
     if moved is None or rest is None or rest.data is None:
@@ -498,7 +512,7 @@ def moved_away(it: FileSides, merge: FileMerge) -> CarriedFile | None:
 
 def _merged_rest(it: FileSides, moved: MovedMerge) -> FileMerge | None:
     before, here, _ = it.texts
-    return merge_file(it.target, before, here, moved.rest, patch_first=it.context.patch_first)
+    return _merged(it.target, (before, here, moved.rest), patch_first=it.context.patch_first)
 
 
 def _carried_on(it: FileSides, moved: MovedMerge, rest: FileMerge, reason: str) -> CarriedFile:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -25,8 +26,10 @@ from patchkit.model.objects import (
     encode_path,
     parse_tree,
 )
-from patchkit.model.similarity import Index, index_lines
 from patchkit.model.tree import ObjectSource, Overlay, Tree
+
+if TYPE_CHECKING:
+    from patchkit.model.similarity import Index
 
 __all__ = ["Overlay", "TreeView"]
 
@@ -61,6 +64,8 @@ class TreeView:
     def index(self, path: str) -> Index:
         """Where each of the file's lines stands."""
         if path not in self._indexes:
+            from patchkit.model.similarity import index_lines  # noqa: PLC0415 (for explanations)
+
             self._indexes[path] = index_lines(self.lines(path))
         return self._indexes[path]
 

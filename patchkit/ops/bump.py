@@ -32,7 +32,6 @@ from patchkit.manifest.values import (
 )
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.progress import Progress
-from patchkit.ops.agreements import broken_by_moving
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh import refresh_components
 from patchkit.ops.refresh_input import PinEdit, RefreshOptions, ResumeStep
@@ -252,7 +251,7 @@ class _Bumping(Struct, frozen=True):
         edit = _edit_of(self.manifest, component, target, old.commit)
         commit = store.base(moved, self.progress).commit
         row = replace(row, bases=(old.commit, commit))
-        calls = broken_by_moving(self.manifest, component, commit, store, self.progress)
+        calls = self._broken_calls(component, commit)
         refreshed = refresh_components(
             after,
             [moved],
@@ -265,6 +264,13 @@ class _Bumping(Struct, frozen=True):
         done = refreshed.components[0]
         told = _told(row, done, edit, self.manifest, partial=self.options.partial)
         return replace(told, notes=(*told.notes, *calls))
+
+    def _broken_calls(self, component: Component, commit: CommitId) -> tuple[Problem, ...]:
+        if component.contracts is None:
+            return ()
+        from patchkit.ops.agreements import broken_by_moving  # noqa: PLC0415
+
+        return broken_by_moving(self.manifest, component, commit, self.store, self.progress)
 
 
 def with_component(manifest: Manifest, component: Component) -> Manifest:

@@ -94,10 +94,10 @@ def test_a_command_without_need_of_the_network_loads_nothing_for_it(
 #: So many modules of patchkit may be loaded when a command has done its work.
 _BUDGET = {
     ("status",): 60,
-    ("apply",): 85,
-    ("check",): 95,
-    ("refresh",): 115,
-    ("bump", "demo", "--to", "main", "--dry-run"): 132,
+    ("apply",): 80,
+    ("check",): 85,
+    ("refresh",): 110,
+    ("bump", "demo", "--to", "main", "--dry-run"): 110,
 }
 
 

@@ -147,7 +147,6 @@ def bump(
 
     from msgspec.structs import replace
 
-    from patchkit.cli.commands.test import render_tests
     from patchkit.cli.refresh_output import render_bump
     from patchkit.ops.bump import bump_components
     from patchkit.ops.refresh_input import RefreshOptions
@@ -183,6 +182,8 @@ def bump(
     if tested and (tests := _tested(session, report)) is not None:
         # people see what was moved before tests that may take an hour
         if not writing.printed:
+            from patchkit.cli.commands.test import render_tests
+
             session.report("test", tests, render_tests)
         report = replace(report, tests=tests)
     return report.exit_code
