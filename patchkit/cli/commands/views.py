@@ -14,7 +14,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import counted, shown
 
 if TYPE_CHECKING:
-    from patchkit.ops.diff import DiffReport, FileStat
+    from patchkit.ops.status import DiffReport, FileStat
     from patchkit.ops.views import (
         BlamedLine,
         BlameReport,
@@ -46,7 +46,7 @@ StatOption = Annotated[
         ExitCode.OK: "compared, whether something differs or not",
         ExitCode.ENVIRONMENT: "a checkout cannot be read, or is locked",
     },
-    result="patchkit.ops.diff:DiffReport",
+    result="patchkit.ops.status:DiffReport",
 )
 def diff(
     session: Session,
@@ -58,7 +58,7 @@ def diff(
     Commits of your own and uncommitted edits together; new files once they are added to git's
     index. It is what refresh takes up into the patches.
     """
-    from patchkit.ops.diff import diff_components
+    from patchkit.ops.status import diff_components
 
     report = diff_components(session.manifest, session.components, session.workspace)
     return session.report("diff", report, _render_stat if stat else _render_diff)
