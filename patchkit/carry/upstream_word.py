@@ -9,6 +9,8 @@ compared with what the patch does, as git's patch-id compares: without white spa
 Invariant: of a change that upstream has by such a commit nothing is added again. A file all of
 whose lines the commit has is absorbed; of others the result may have none of the commit's lines
 that upstream's file lacks, or it is a conflict, which says what is left of the patch.
+
+Apart from `engine`, which alone asks it: one question to the history, with an invariant of its own.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@
 - Moved targets: functions that another component replaces at run time, and that upstream has
   changed since.
 - New sites: what rules name at the tip and not at the pin.
+
+Apart from `ops/drift.py`, which alone asks it: three searches, loaded only for components that need
+one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """Files that a stack touches and that could be parsed before must parse after.
 
 What parses is loaded where a file is not known to be in order.
+
+Apart from `ops/check.py`, its only user: each guard is a module that a check without it does not
+load.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The steps of a component's `verify`: what must be in the patched tree, and what must not."""
+"""The steps of a component's `verify`: what must be in the patched tree, and what must not.
+
+Apart from `ops/check.py`, its only user: it loads recipes, and most components have no such steps.
+"""
 
 from __future__ import annotations
 

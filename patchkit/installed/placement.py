@@ -6,6 +6,8 @@ is written in one transaction, or nothing is.
 
 A file is patched only where it is the pin's (or has some of the patches already), or what the
 layers below made of the pin's. RECORD tells of any other file whether it is the wheel's own.
+
+Apart from `ops/installed.py`, its only user: all that is decided about single files of a folder.
 """
 
 from __future__ import annotations

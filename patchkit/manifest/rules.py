@@ -2,6 +2,8 @@
 
 Works on nodes, so that every problem has its line, and passes over what is malformed: that has been
 told already.
+
+Apart from `load`, its only user: that reads one value after the other, here they meet.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 how names are written there.
 
 git writes `diff --git` and extended header lines, everybody else `---` and `+++` alone.
+
+Apart from `diff_parse`, its only user: how git quotes and places names is a grammar of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Text for reports: numbers with their nouns, and texts of others made harmless."""
+"""Text for reports: numbers with their nouns, and texts of others made harmless.
+
+Short, and by itself: what says numbers and names loads this and nothing else.
+"""
 
 from __future__ import annotations
 

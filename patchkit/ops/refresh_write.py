@@ -1,4 +1,8 @@
-"""Carry out what a refresh planned: all files together, then the branches of the checkouts."""
+"""Carry out what a refresh planned: all files together, then the branches of the checkouts.
+
+Apart from `ops/refresh.py`, its only user: that plans, and only what is here changes anything on
+disk.
+"""
 
 from __future__ import annotations
 

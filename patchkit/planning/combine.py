@@ -3,6 +3,8 @@
 The chosen commits are the newest that fit each other by what metadata says: a component's
 requirement of another one's version, and requirements of two components of a third that no version
 meets. What today's pins do not meet either stops nobody; it is reported.
+
+Apart from `ops/plan.py`, its only user: the search, where that fetches, walks and reports.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 An answer is a signature or the reason why there is none. A decorator counts as keeping the
 signature if it is known to, or if its source shows that it passes on all that it is given.
+
+Apart from `guards/contracts/`, where its only user is: like all of `python/` it knows no component.
 """
 
 from __future__ import annotations

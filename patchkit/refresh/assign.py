@@ -11,6 +11,8 @@ An edit belongs to a patch only if the lines say so beyond doubt:
   patch removed.
 
 Everything else is ambiguous, and left to the user.
+
+Apart from `draft`, its only user: the rules above are read, and tested, by themselves.
 """
 
 from __future__ import annotations

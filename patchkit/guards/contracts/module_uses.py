@@ -2,6 +2,8 @@
 
 A place is told as broken only if everything that it can mean does not fit; where one of the
 meanings cannot be told, so is the place.
+
+Apart from `agreement`, which alone uses it: one module at a time, where that looks at a manifest.
 """
 
 from __future__ import annotations

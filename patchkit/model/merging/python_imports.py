@@ -1,5 +1,7 @@
 """Import statements and `__all__` of Python, merged as sets of names: their order has no meaning,
 and many layouts say the same.
+
+Apart from `merge`, its only user: here alone the syntax of a language counts.
 """
 
 from __future__ import annotations
