@@ -172,7 +172,7 @@ def bump(
             ),
             progress=progress,
         )
-    writing.write(_reviewed(session, report))
+    writing.write(report)
     tested = test and not dry_run and report.exit_code is ExitCode.OK
     if tested and session.terminal.json:  # one document, once all is known
         report = replace(report, tests=_tested(session, report))
@@ -219,6 +219,7 @@ class Reviewing:
         from patchkit.report.markdown import review_markdown
 
         session = self._session
+        report = _reviewed(session, report)
         manifest = load(session.manifest_path)
         with session.progress() as progress:
             checked = self._review is not None
