@@ -25,6 +25,7 @@ from patchkit.drift.drift_report import FileVerdict, PatchForecast
 from patchkit.drift.follow import Route, RoutePast, ScopeWatch
 from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import ChangeResult, ExactVerdict, HunkFault, State, few_tree, judge
+from patchkit.drift.sampling import ChangeGroup, FileVersion, alike, grouped
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.model.apply_changes import Blobs, apply_changes
@@ -161,6 +162,7 @@ class Forecaster:
         #: Where some patch may come to change a file.
         self.paths = frozenset(users)
         self._shared = frozenset(path for path, count in users.items() if count > 1).union(kept)
+        self._kept_paths = frozenset(kept)
         self._related = [self._related_paths(number) for number in range(len(self._layers))]
         self._patches: dict[object, tuple[PatchVerdict, State]] = {}
         #: What stands at each path now; moved on by whoever walks.
@@ -200,6 +202,51 @@ class Forecaster:
             if verdict.status.fails:
                 self._failed.append(number)
             told.append(verdict)
+        return tuple(told)
+
+    def groups(self) -> tuple[ChangeGroup, ...]:
+        """The changes whose files may be sampled: see `drift.sampling`.
+
+        Not those of patches that are taken as a whole or made by a recipe, of files that a recipe
+        covers or that are `kept`, and not files that a patch adds, which follow their folder.
+        """
+        recipes = [each.recipe for each in self._layers if each.recipe is not None]
+        left_out = set(self._kept_paths)
+        for layer in self._layers:
+            if layer.is_whole or layer.recipe is not None:
+                left_out |= layer.paths
+        rows = [
+            ((number, index), change, layer.places[index])
+            for number, layer in enumerate(self._layers)
+            for index, change in enumerate(layer.changes)
+        ]
+        adding = {number for number, change, _ in rows if change.old_path is None}
+        return tuple(
+            group
+            for group in grouped(rows)
+            if group.paths.isdisjoint(left_out)
+            and adding.isdisjoint(group.numbers)
+            and not any(recipe.covers(path) for recipe in recipes for path in group.paths)
+        )
+
+    def of_group(self, group: ChangeGroup, version: FileVersion) -> object:
+        """What becomes of a group's changes on a version, with those before each and without."""
+        self.state.update(version.state)
+        self.past.position = version.position
+        self._failed, self._there, self._open = [], {}, set()
+        told: list[object] = []
+        for together in (True, False)[: len(group.numbers)]:
+            for layer in self._layers:
+                layer.left = {}
+            for number, index in group.numbers:
+                try:
+                    row = self._file(number, index, self._met_by(number, index))
+                except MissingObjectError:  # a file that no server gives
+                    told.append(version.position)
+                    continue
+                told.append(alike(row.status, review=row.review, paths=row.after))
+                if together:
+                    self._layers[number].left = {**self._layers[number].left, **row.after}
         return tuple(told)
 
     def met(self, number: int) -> dict[str, TreeEntry | None]:

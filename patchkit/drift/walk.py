@@ -17,7 +17,8 @@ from patchkit.drift.follow import Route, ScopeWatch, follow
 from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
 from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import HunkFault, State
-from patchkit.gitcmd.first_parent import Commit, Landing, entries_at, landings_inside
+from patchkit.drift.sampling import thin_out, touches_of
+from patchkit.gitcmd.first_parent import Commit, entries_at, landings_inside
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
@@ -96,7 +97,8 @@ class Walk(Struct, frozen=True):
 class Walker:
     """A series on its way along a branch; `judge_all` goes to its end, `judge_at` anywhere.
 
-    For `quick` and `thorough` see Forecaster; `route` is that of an earlier walk.
+    For `quick` and `thorough` see Forecaster; `route` is that of an earlier walk. A `sampled` one
+    carries to few versions of each file, which stand for the others: see `drift.sampling`.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Walker:
         quick: bool,
         route: Route | None = None,
         thorough: Collection[tuple[int, int]] = (),
+        sampled: bool = False,
     ) -> None:
         history, patches = along.history, series.patches
         changes = [change for patch in patches for change in patch_changes(patch)]
@@ -135,14 +138,17 @@ class Walker:
             thorough=thorough,
             kept=series.alone,
         )
+        self._touches = touches_of(self.route)
+        if sampled:
+            self._thin_out()
         self._begin()
 
     def judge_all(self) -> Iterator[tuple[int, tuple[PatchVerdict, ...]]]:
         """(position, what becomes of each patch from there on), for every state of the files."""
         self._begin()
         yield 0, self.forecaster.judge()
-        for position, landing in self._with_contents():
-            self._take(position, landing)
+        for position in self._with_contents():
+            self._take(position)
             yield position, self.forecaster.judge()
         self._series.verdicts.close()
 
@@ -189,33 +195,43 @@ class Walker:
         state.update(self.route.start)
         self.forecaster.past.position = 0
 
-    def _take(self, position: int, landing: Landing) -> None:
-        self.forecaster.state.update(landing.touches)
+    def _thin_out(self) -> None:
+        """Leave one of the versions of files that come to the same."""
+        reader, start = self._along.reader, {**dict.fromkeys(self._paths), **self.route.start}
+        self._along.bring(_versions(list(self._touches.values())))
+        reader.close()  # a git that runs need not see new packs
+        for group in self.forecaster.groups():
+            self._begin()
+            thin_out(self._touches, start, group, reader.read_present, self.forecaster.of_group)
+        self._touches = {position: row for position, row in self._touches.items() if row}
+
+    def _take(self, position: int) -> None:
+        self.forecaster.state.update(self._touches[position])
         self.forecaster.past.position = position
 
     def _go_to(self, position: int) -> None:
         self._begin()
-        for at in sorted(self._steps):
+        for at in sorted(self._touches):
             if at <= position:
-                self._take(at, self._steps[at])
+                self._take(at)
         self.forecaster.past.position = position
 
-    def _with_contents(self) -> Iterator[tuple[int, Landing]]:
-        """The commits one by one, each when the files that it brings are at hand."""
-        rows = list(self._steps.items())
-        rows.sort(key=lambda row: row[0])
+    def _with_contents(self) -> Iterator[int]:
+        """The positions that touch files, each when the contents that it brings are at hand."""
+        rows = sorted(self._touches)
+        every = _versions([self._touches[position] for position in rows])
         if self._series.verdicts.are_kept:  # few files are read, as they are needed
-            self._along.bring(_versions([landing for _, landing in rows]))
+            self._along.bring(every)
             self._along.reader.close()
             yield from rows
             return
-        batches = [rows[at : at + _READ_AT_ONCE] for at in range(0, len(rows), _READ_AT_ONCE)]
         reader, brought = self._along.reader, False
-        for batch in batches:
-            wanted = _versions([landing for _, landing in batch])
+        for at in range(0, len(rows), _READ_AT_ONCE):
+            batch = rows[at : at + _READ_AT_ONCE]
+            wanted = _versions([self._touches[position] for position in batch])
             contents = reader.read_present(wanted)
             if wanted.keys() - contents.keys() and not brought:
-                self._along.bring(_versions([landing for _, landing in rows]))  # one fetch for all
+                self._along.bring(every)  # one fetch for all
                 reader.close()  # the running git need not see new packs
                 contents |= reader.read_present(wanted.keys() - contents.keys())
                 brought = True
@@ -348,7 +364,7 @@ def _fate(verdict: PatchVerdict) -> str:
     return "fits" if verdict.status in FITS else verdict.status.value
 
 
-def _versions(batch: Sequence[Landing]) -> dict[str, None]:
+def _versions(batch: Sequence[State]) -> dict[str, None]:
     """The blobs that commits bring, the versions of one file together: git unpacks them faster."""
-    touches = [pair for each in batch for pair in each.touches.items()]
+    touches = [pair for each in batch for pair in each.items()]
     return blobs_of(entry for _, entry in sorted(touches, key=lambda pair: pair[0]))

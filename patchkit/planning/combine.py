@@ -209,15 +209,16 @@ class _Search(Struct):
 # From a walk over a branch to how far each amount of hand work reaches.
 
 
-# So many commits are carried to for one component; what is said of others is the forecast.
-_MOST = 24
+# So many commits are carried to for one component: those that the command names, and what stops
+# them. What is said of others is the forecast.
+_MOST = 12
 
 
 def walk_stack(
     along: HistoryReader, series: WatchedSeries, metadata: Metadata | None = None
 ) -> tuple[Route, tuple[CommitRange, ...]]:
     """Forecast every state of the files between the fork and the tip; `metadata` sees them, too."""
-    walker = Walker(along, series, quick=False)
+    walker = Walker(along, series, quick=False, sampled=True)
     names = [patch.name for patch in series.patches]
     found: list[tuple[int, tuple[PatchForecast, ...]]] = []
     for position, verdicts in walker.judge_all():
@@ -246,13 +247,15 @@ def tried(stretches: Sequence[CommitRange], route: Route, trial: Trial) -> tuple
 
 
 def _to_try(stretches: Sequence[CommitRange]) -> CommitRange | None:
-    """The next one to carry to, the newest first."""
+    """The next one to carry to: the tip's, then by work, from the least, with what stops each."""
     best = farthest(stretches)
-    untried = [each for each in best if not each.tried]
-    if not untried:
-        ends = {each.last + 1 for each in best}
-        untried = [each for each in stretches if each.first in ends and not each.tried]
-    return untried[-1] if untried else None
+    behind = {each.first: each for each in stretches}
+    order = [best[-1]]
+    for each in best:
+        order.append(each)
+        if each.last + 1 in behind:
+            order.append(behind[each.last + 1])
+    return next((each for each in order if not each.tried), None)
 
 
 def _as_found(stretch: CommitRange, patches: tuple[PatchForecast, ...] | None) -> CommitRange:

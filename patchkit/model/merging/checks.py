@@ -16,11 +16,15 @@ import re
 import symtable
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from hashlib import sha256
+from typing import TypeVar
 
 from patchkit.model.line_diff import Edit
 from patchkit.model.merging.regions import Doubt, ThreeWay
+
+_Answer = TypeVar("_Answer")
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _TELLING = re.compile(rb"\w.*\w.*\w")
@@ -36,6 +40,27 @@ _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
 MOST = 0.6
 # Fewer lines than this happen to be new on both sides.
 _ENOUGH = 2
+
+
+#: Answers about files' contents that are kept: those of the sides of merges, which meet again and
+#: again while a stack is carried to many versions of its files.
+_KEPT = 4096
+
+
+def _kept(ask: Callable[[bytes], _Answer]) -> Callable[[bytes], _Answer]:
+    """The same question, asked once about the same contents, which are not held."""
+    known: dict[bytes, _Answer] = {}
+
+    @wraps(ask)
+    def asked(data: bytes) -> _Answer:
+        key = sha256(data).digest()
+        if key not in known:
+            if len(known) >= _KEPT:
+                known.clear()
+            known[key] = ask(data)
+        return known[key]
+
+    return asked
 
 
 def lines_lost(
@@ -130,9 +155,8 @@ def file_doubts(path: str, before: Sequence[bytes], merged: bytes) -> tuple[Doub
         return (Doubt.DOES_NOT_PARSE,) if all(map(_compiles, before)) else ()
     if not _may_define_twice(before, merged):
         return ()
-    repeated = {name: n for name, n in _definitions(_parse(merged)).items() if n > 1}
-    for each in map(_parse, before):  # as one of the sides has it, perhaps
-        known = _definitions(each)
+    repeated = {name: n for name, n in _definitions(merged).items() if n > 1}
+    for known in map(_definitions, before):  # as one of the sides has it, perhaps
         repeated = {name: n for name, n in repeated.items() if n > known[name]}
     return (Doubt.DEFINED_TWICE,) if repeated else ()
 
@@ -172,6 +196,7 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
+@_kept
 def _compiles(data: bytes) -> bool:
     """Whether the compiler takes it: it sees more than the parser, such as repeated arguments."""
     try:
@@ -204,8 +229,10 @@ def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
     )
 
 
-def _definitions(tree: ast.Module | None) -> Counter[tuple[str, str]]:
+@_kept
+def _definitions(data: bytes) -> Counter[tuple[str, str]]:
     """(scope, name) of what is defined, annotated or imported, with how often it is there."""
+    tree = _parse(data)
     found = Counter[tuple[str, str]]()
     todo: list[tuple[str, Sequence[ast.stmt]]] = [("", tree.body if tree is not None else ())]
     while todo:
@@ -235,7 +262,6 @@ _MODULE = frozenset(("__file__", "__path__", "__builtins__", "__annotations__", 
 _BOUND = frozenset(dir(builtins)) | _MODULE
 _WORD = re.compile(rb"[^\W\d]\w*")
 _EVERYTHING = re.compile(rb"(?m)^[ \t]*from[ \t]+\S+[ \t]+import[ \t]*\*")
-_KEPT = 8  # files: the sides of a merge, which meet many versions of each other
 
 
 def names_unbound(path: str, three: ThreeWay, merged: bytes) -> tuple[str, ...]:
@@ -249,7 +275,7 @@ def names_unbound(path: str, three: ThreeWay, merged: bytes) -> tuple[str, ...]:
     return tuple(sorted(result.difference(*(side for side in sides if side is not None))))
 
 
-@lru_cache(maxsize=_KEPT)
+@_kept
 def unbound_names(data: bytes) -> frozenset[str] | None:
     """The names that have no binding in their scopes; None if nobody can say.
 
