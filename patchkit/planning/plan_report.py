@@ -50,7 +50,8 @@ class Effort(Struct, frozen=True, order=True):
 class CommitRange(Struct, frozen=True):
     """Commits `first` to `last` of the line, on all of which the same becomes of the stack.
 
-    `tried`: the last one was carried to, with all that a bump knows.
+    Of a file that many commits change few versions are carried, which stand for the others: see
+    `drift.sampling`. `tried`: the last commit was carried to, with all that a bump knows.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"patches"})
