@@ -311,7 +311,7 @@ def call_body(body: Body, options: Mapping[str, Any]) -> ExitCode:
     code = body.__code__
     own = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     shared = {key: value for key, value in options.items() if key not in own}
-    return body(Session(**shared), **{key: options[key] for key in own})
+    return body(Session(**shared, own=own), **{key: options[key] for key in own})
 
 
 def with_current_names(parameters: Sequence[ParameterSpec], words: Sequence[str]) -> list[str]:

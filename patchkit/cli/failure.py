@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import tempfile
 import traceback
 from datetime import datetime, timezone
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from patchkit import __version__
 from patchkit.cli.catalog import split_command
+from patchkit.cli.command import ParameterSpec, about, body_of, parameters_of
 from patchkit.cli.session import log_folder
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError, UsageError
@@ -66,10 +69,81 @@ def _is_usage_error(error: BaseException) -> bool:
 
 
 def _usage_error(error: Any, argv: list[str]) -> UsageError:
-    command = split_command(argv)
+    """What is wrong with a command line, in our words where the mistake is a common one."""
+    found = split_command(argv)
+    command = found[0] if found else ""
     message = " ".join(error.format_message().split())
     message = message[:1].lower() + message[1:].removesuffix(".")
-    return UsageError(message, hint=f"see `patchkit {command[0] if command else ''} --help`")
+    usage = f"see `patchkit {command} --help`"
+    parameter = getattr(error, "param", None)
+    kind = type(error).__name__
+    if kind == "NoSuchOption":
+        return _no_such_option(command, error.option_name, usage)
+    if kind == "MissingParameter" and parameter is not None:
+        return _missing(command, parameter.name, argv, usage)
+    if kind == "BadOptionUsage" and message.endswith("requires an argument"):
+        return _without_value(command, error.option_name, usage)
+    if kind == "BadParameter" and parameter is not None:
+        return _bad_value(command, parameter.name, str(error.message), usage)
+    return UsageError(message, hint=usage)
+
+
+def _bad_value(command: str, keyword: str, message: str, usage: str) -> UsageError:
+    said = next(each for each in _parameters(command) if each.keyword == keyword)
+    what = said.declared.names[0] if said.declared.names else said.declared.settings["metavar"]
+    if said.kind is int:
+        given = message.partition(" is not")[0].strip("'")
+        least = said.declared.settings.get("min", 0)
+        return UsageError(f"{command}: {what} takes a number from {least}, not {given}", hint=usage)
+    return UsageError(f"{command}: {what}: {message.removesuffix('.')}", hint=usage)
+
+
+def _no_such_option(command: str, given: str, usage: str) -> UsageError:
+    """Names the option that is meant: one that is spelt alike, or the long form of a letter."""
+    known = [name for each in _parameters(command) for name in each.declared.names]
+    bare = {name.strip("-").replace("-", ""): name for name in known if name.startswith("--")}
+    close = get_close_matches(given.strip("-").replace("-", "").lower(), bare, n=2, cutoff=0.65)
+    meant = [bare[each] for each in close]
+    if len(given) == 2 and not close:
+        meant = [name for name in known if name.startswith(f"-{given}")]
+    hint = f"did you mean {' or '.join(meant)}?" if 0 < len(meant) < 3 else usage
+    return UsageError(f"{command}: no such option: {given}", hint=hint)
+
+
+def _missing(command: str, keyword: str, argv: list[str], usage: str) -> UsageError:
+    """Says what the argument or option is, and shows a line that has it."""
+    parameters = _parameters(command)
+    said = next(each.declared for each in parameters if each.keyword == keyword)
+    what = said.names[0] if said.names else str(said.settings["metavar"])
+    explained = str(said.settings["help"]).partition(";")[0].removesuffix(".")
+    hint = usage
+    if example := _example(command):
+        hint = f"for example `{example}`"
+    if what == "PATCH":
+        hint += "; `patchkit log` lists the patches"
+    if "-m" in argv and any("--message" in each.declared.names for each in parameters):
+        hint = f"-m names the manifest; the message goes with --message: `{example}`"
+    return UsageError(f"{command}: {what} is missing: {_lowered(explained)}", hint=hint)
+
+
+def _without_value(command: str, option: str, usage: str) -> UsageError:
+    said = next((p.declared for p in _parameters(command) if option in p.declared.names), None)
+    value = str(said.settings.get("metavar", "")) if said is not None else ""
+    return UsageError(f"{command}: {option} needs a value", hint=f"{option} {value}; {usage}")
+
+
+def _parameters(command: str) -> tuple[ParameterSpec, ...]:
+    return parameters_of(body_of(command)) if command else ()
+
+
+def _example(command: str) -> str:
+    """A line of the command's own examples, without a manifest and a component of ours."""
+    examples = about(body_of(command)).examples
+    return re.sub(r" (-m|-c) \S+", "", examples[0][0]) if examples else ""
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def _report_bug(terminal: Terminal, error: BaseException, argv: list[str]) -> int:

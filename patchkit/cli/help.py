@@ -65,13 +65,15 @@ def print_unknown(words: list[str]) -> int:
         return _USAGE
     if given.startswith("-"):
         print(f"error: {given} comes before a command", file=sys.stderr)
-        print("hint: options come after the command: patchkit COMMAND [OPTIONS]", file=sys.stderr)
+        at = next((n for n in range(1, len(words)) if split_command(words[n:])), 0)
+        line = [*words[at:], *words[:at]] if at else ["COMMAND", "[OPTIONS]"]
+        print(f"hint: options come after it: patchkit {' '.join(line)}", file=sys.stderr)
         return _USAGE
     print(f"error: {given}: no such command", file=sys.stderr)
     if given in _ELSEWHERE:
         print(f"hint: {_ELSEWHERE[given]}", file=sys.stderr)
         return _USAGE
-    close = get_close_matches(given, COMMANDS, n=2, cutoff=0.5)
+    close = get_close_matches(given, COMMANDS, n=2, cutoff=0.6)
     meant = f"did you mean {' or '.join(close)}?" if close else "`patchkit --help` lists them"
     print(f"hint: {meant}", file=sys.stderr)
     return _USAGE

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from patchkit.cli.terminal import Terminal
 from patchkit.errors import ExitCode, PatchkitError, UsageError
+from patchkit.manifest.find import ENDINGS, find_manifest, manifests_in
 from patchkit.manifest.find import FOLDER as MANIFEST_FOLDER
-from patchkit.manifest.find import find_manifest, manifests_in
 
 if TYPE_CHECKING:
     from patchkit.manifest.values import Component, Manifest
@@ -98,9 +98,11 @@ def _manifest_path(name: str) -> Path:
 
 def _named_manifest(name: str) -> Path | None:
     try:
-        return _manifest_path(name)
+        path = _manifest_path(name)
     except UsageError:
         return None
+    # a word may be any path, as that of a patch: only -m takes a file of any ending
+    return path if path.suffix in ENDINGS else None
 
 
 def load(path: Path, cache: Path | None = None) -> Manifest:
@@ -119,8 +121,9 @@ def load(path: Path, cache: Path | None = None) -> Manifest:
 class Session:
     """What a command works with; made of the options that its `takes` names.
 
-    `names` are words without an option: components, or a manifest where -m names none and no
-    component is called like that; `manifests` are such words where no components are taken.
+    `names` are words without an option: components, folders in their checkouts, or a manifest where
+    -m names none and no component is called like that; `manifests` are such words where no
+    components are taken. `own` are the command's own options, which a hint may name.
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class Session:
         offline: bool = True,
         json: bool = False,
         quiet: bool = False,
+        own: Collection[str] = (),
     ) -> None:
         self.terminal = Terminal(quiet=quiet, json=json)
         self._manifests = [*_listed(manifests), *_listed(manifest)]
@@ -142,6 +146,7 @@ class Session:
         self._workspace = workspace
         self._cache = cache
         self._offline = offline
+        self._own = own
 
     # --- what it works on
 
@@ -156,8 +161,9 @@ class Session:
         if len(self._manifests) > 1:
             raise UsageError(f"one manifest at a time: {', '.join(self._manifests)}")
         if self._manifests:
-            return _manifest_path(self._manifests[0])
-        found = _manifest_of_checkout() or _only_manifest()
+            return self._manifest_of_option(self._manifests[0])
+        folders = [Path(name).absolute() for name in self._names if _is_path(name)]
+        found = _manifest_of_checkout([Path.cwd(), *folders]) or _only_manifest()
         named = _named_manifest(self._names[0]) if self._names else None
         if named and (found is None or load(found, self._cache).component(self._names[0]) is None):
             self._names.pop(0)
@@ -166,6 +172,15 @@ class Session:
             raise self._several_manifests()
         return found
 
+    def _manifest_of_option(self, name: str) -> Path:
+        try:
+            return _manifest_path(name)
+        except UsageError as error:
+            if "message" not in self._own:
+                raise
+            hint = "-m names the manifest; the message goes with --message"
+            raise UsageError(f"{name}: no such manifest", hint=hint) from error
+
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The components that are named, in the manifest's order; all if none is.
@@ -173,7 +188,41 @@ class Session:
         Raises UsageError that names every unknown one.
         """
         manifest = self.manifest  # takes its name off `_names`
-        return _picked(manifest, self._names) if self._names else manifest.components
+        if not self._names:
+            return manifest.components
+        names = self._meant(manifest)
+        unknown = [name for name in names if manifest.component(name) is None]
+        if unknown:
+            raise self._no_component(unknown, [manifest], manifest.path.name)
+        return tuple(each for each in manifest.components if each.name in names)
+
+    def check_patch(self, word: str) -> None:
+        """UsageError unless `word` means a patch of one of the components' series."""
+        from patchkit.model.names import pick_patch
+
+        listed = [list(_listed_patches(self.manifest, each)) for each in self.components]
+        for names in listed:
+            with suppress(UsageError):
+                pick_patch(word, names)
+                return
+        pick_patch(word, [name for names in listed for name in names])
+
+    def _meant(self, manifest: Manifest) -> list[str]:
+        """The words for components, with the component's name for a path in a checkout."""
+        from patchkit.workspace.checkout import checkout_of
+
+        if not any(map(_is_path, self._names)):
+            return self._names
+        checkouts = {
+            checkout_of(self.workspace, manifest, each).path.resolve(): each.name
+            for each in manifest.components
+        }
+        paths = {name: Path(name).resolve() for name in self._names if _is_path(name)}
+        above = {name: (path, *path.parents) for name, path in paths.items()}
+        return [
+            next((checkouts[path] for path in above.get(name, ()) if path in checkouts), name)
+            for name in self._names
+        ]
 
     @property
     def names(self) -> Sequence[str]:
@@ -197,7 +246,7 @@ class Session:
         if found is None:
             have = ", ".join(each.name for each in manifest.components)
             what = f"{manifest.path.name} has several components"
-            raise UsageError(what, hint=f"name one: {have}")
+            raise UsageError(what, hint=f"name one with -c: {have}")
         return found
 
     @property
@@ -248,10 +297,15 @@ class Session:
         names = self._names
         if not names:
             return [(manifest, manifest.components) for manifest in manifests], broken
-        unknown = [n for n in names if all(each.component(n) is None for each in manifests)]
+        meant = [(manifest, self._meant(manifest)) for manifest in manifests]
+        unknown = [
+            name
+            for index, name in enumerate(names)
+            if all(manifest.component(words[index]) is None for manifest, words in meant)
+        ]
         if unknown and not broken:
-            raise _no_component(unknown, [c.name for m in manifests for c in m.components])
-        chosen = [(m, tuple(c for c in m.components if c.name in names)) for m in manifests]
+            raise self._no_component(unknown, manifests)
+        chosen = [(m, tuple(c for c in m.components if c.name in words)) for m, words in meant]
         return [(manifest, components) for manifest, components in chosen if components], broken
 
     def _several_manifests(self) -> UsageError:
@@ -259,21 +313,65 @@ class Session:
         found = manifests_in(project_folder() / MANIFEST_FOLDER)
         fitting = [path for path in found if names and set(names) <= self._component_names([path])]
         if names and not fitting:
-            known = sorted(self._component_names(found))
+            known = self._component_names(found)
             unknown = [name for name in names if name not in known]
-            return _no_component(unknown or names, [*known, *(path.stem for path in found)])
+            return self._no_component(unknown or names, self._readable(found))
         choice = ", ".join(path.stem for path in fitting or found)
         return UsageError("several manifests in ./manifests", hint=f"choose with -m: {choice}")
 
     def _component_names(self, paths: Sequence[Path]) -> set[str]:
         """The components of the manifests that can be read."""
-        names: set[str] = set()
+        return {c.name for manifest in self._readable(paths) for c in manifest.components}
+
+    def _readable(self, paths: Sequence[Path]) -> list[Manifest]:
+        manifests = []
         for path in paths:
             try:
-                names |= {each.name for each in load(path, self._cache).components}
+                manifests.append(load(path, self._cache))
             except PatchkitError:
                 continue
-        return names
+        return manifests
+
+    def _no_component(
+        self, unknown: Sequence[str], manifests: Sequence[Manifest], where: str = ""
+    ) -> UsageError:
+        have = list(dict.fromkeys(c.name for each in manifests for c in each.components))
+        place = f" in {where}" * bool(where)
+        problems = (f"{name}: no such component{place}" for name in unknown)
+        return UsageError(*problems, hint=self._meant_instead(unknown[0], have, manifests))
+
+    def _meant_instead(self, word: str, have: Sequence[str], manifests: Sequence[Manifest]) -> str:
+        """What to type instead of a word that is no component."""
+        from difflib import get_close_matches
+
+        if word == "help":
+            return "add --help to the command"
+        if len([part for part in word.split(",") if part in have]) > 1:
+            return f"components are words of their own: {' '.join(word.split(','))}"
+        stems = [path.stem for path in manifests_in(project_folder() / MANIFEST_FOLDER)]
+        known = [*have, *(stem for stem in stems if len(manifests) > 1)]
+        if close := get_close_matches(Path(word).name, known, n=2, cutoff=0.6):
+            return f"did you mean {' or '.join(dict.fromkeys(close))}?"
+        there = f"there are {', '.join(have)}"
+        if (path := _named_manifest(word)) is not None:
+            there = f"{word} is a manifest: -m {path.stem}"
+        elif owners := self._owners(word, manifests):
+            option = f", and goes with --patch {word}" if "patch" in self._own else ""
+            there = f"it is a patch of {' and of '.join(owners)}{option}"
+        elif "to" in self._own:
+            there += f"; a commit, tag or branch goes with --to {word}"
+        return there
+
+    def _owners(self, patch: str, manifests: Sequence[Manifest]) -> list[str]:
+        """The components whose series list a patch of this name."""
+        name = Path(patch).name.removesuffix(".patch")
+        return [
+            component.name
+            for manifest in manifests
+            for component in manifest.components
+            if name
+            in (each.removesuffix(".patch") for each in _listed_patches(manifest, component))
+        ]
 
     @cached_property
     def store(self) -> Store:
@@ -306,19 +404,25 @@ def _listed(given: str | Sequence[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def _manifest_of_checkout() -> Path | None:
-    """The manifest that the checkout was made for which this folder is in."""
+def _is_path(name: str) -> bool:
+    """Whether a word for a component may be a path in its checkout: no name has these."""
+    return "/" in name or name in (".", "..")
+
+
+def _manifest_of_checkout(folders: Sequence[Path]) -> Path | None:
+    """The manifest that the checkout was made for which the first of the folders is in."""
     project = project_folder()
-    if project == Path():
+    if project == Path() and len(folders) == 1:
         return None
     from patchkit.workspace.checkout import read_purpose
 
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if folder == project.resolve():
-            return None
-        if (purpose := read_purpose(folder / ".git" / "patchkit")) is not None:
-            return _named_manifest(purpose.manifest)
+    root = project.resolve()
+    for start in folders:
+        for folder in (start, *start.parents):
+            if folder == root:
+                break
+            if (purpose := read_purpose(folder / ".git" / "patchkit")) is not None:
+                return _named_manifest(purpose.manifest)
     return None
 
 
@@ -337,24 +441,17 @@ def _no_manifest() -> UsageError:
     )
 
 
-def _picked(manifest: Manifest, names: Sequence[str]) -> tuple[Component, ...]:
-    unknown = [name for name in names if manifest.component(name) is None]
-    if unknown:
-        raise _no_component(unknown, [c.name for c in manifest.components], manifest.path.name)
-    return tuple(each for each in manifest.components if each.name in names)
+def _listed_patches(manifest: Manifest, component: Component) -> Iterator[str]:
+    """The names of the patches that a component's series lists, as far as they can be read."""
+    from patchkit.manifest.values import LocalSeries
+    from patchkit.stack.series import read_series
 
-
-def _no_component(unknown: Sequence[str], have: Sequence[str], where: str = "") -> UsageError:
-    from difflib import get_close_matches
-
-    close = [name for each in unknown for name in get_close_matches(each, have, n=2, cutoff=0.6)]
-    hint = f"there are {', '.join(dict.fromkeys(have))}"
-    if close:
-        hint = f"did you mean {' or '.join(dict.fromkeys(close))}?"
-    elif (path := _named_manifest(unknown[0])) is not None:
-        hint = f"{unknown[0]} is a manifest: -m {path.stem}"
-    place = f" in {where}" * bool(where)
-    return UsageError(*(f"{name}: no such component{place}" for name in unknown), hint=hint)
+    for entry in component.patches:
+        if not isinstance(entry, LocalSeries):
+            yield entry.patch_name
+            continue
+        with suppress(PatchkitError):
+            yield from (line.name for line in read_series(manifest, entry).lines if line.name)
 
 
 def moment() -> datetime:

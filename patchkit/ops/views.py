@@ -244,7 +244,7 @@ def blame(
     if len(found) > 1:
         names = ", ".join(each.component for each in found)
         raise UsageError(
-            f"{spot.path}: several components have it: {names}", hint="choose with --component"
+            f"{spot.path}: several components have it: {names}", hint="name one with -c"
         )
     return found[0]
 

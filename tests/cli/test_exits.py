@@ -492,7 +492,7 @@ def test_an_unknown_option_is_a_usage_error(name: str) -> None:
     ran = run(*name.split(), "--no-such-option")
     assert ran.code == ExitCode.USAGE
     message, hint = ran.err.splitlines()
-    assert message.startswith("error: no such option: --no-such-option")
+    assert message.startswith(f"error: {name}: no such option: --no-such-option")
     assert hint == f"hint: see `patchkit {name} --help`"
 
 

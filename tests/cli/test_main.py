@@ -50,7 +50,7 @@ def test_usage_errors_that_typer_finds(argv: list[str], offender: str) -> None:
     message, hint = ran.err.splitlines()
     assert message.startswith("error: ")
     assert offender in message
-    assert hint == f"hint: see `patchkit {argv[0]} --help`"
+    assert f"patchkit {argv[0]}" in hint
 
 
 def test_help_is_the_same_however_it_is_asked_for() -> None:

@@ -62,7 +62,10 @@ def attest(
     from patchkit.ops.installed import attest as judge
 
     if sum(each is not None for each in (into, python, image_root)) != 1:
-        raise UsageError("name one of --into DIR, --python EXE and --image-root DIR")
+        raise UsageError(
+            "attest: one of --into DIR, --python EXE and --image-root DIR is missing",
+            hint="for example `patchkit attest --python /usr/bin/python3`",
+        )
     if into is not None and not into.is_dir():
         raise UsageError(f"{into} is no folder")
     expected = None

@@ -63,7 +63,10 @@ def bisect(
     from patchkit.ops.bisect import bisect_stack
 
     if not run or not run.strip():
-        raise UsageError("bisect needs --run CMD", hint="--run 'python -m pytest -q tests/x.py'")
+        raise UsageError(
+            "bisect: --run CMD is missing",
+            hint="for example `patchkit bisect --run 'python -m pytest -q tests/x.py'`",
+        )
     if to != "latest" and not upstream:
         raise UsageError("--to needs --upstream")
     with session.progress() as progress:

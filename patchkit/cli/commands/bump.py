@@ -308,7 +308,9 @@ def _wanted(to: str | None, *, several: bool) -> str:
     from patchkit.upstream.git import LATEST
 
     if to not in (None, LATEST) and several:
-        raise UsageError(f"--to {to} is for one component", hint="several: --to latest")
+        hint = "name it, or move each to what it tracks: --to latest"
+        raise UsageError(f"--to {to} is for one component", hint=hint)
     if to is None and not several:
-        raise UsageError("say where to: --to REF, or --to latest for what the manifest tracks")
+        hint = "a tag, branch or commit; `--to latest` is what the manifest's `track` names"
+        raise UsageError("bump: --to REF is missing", hint=hint)
     return to or LATEST

@@ -226,7 +226,7 @@ def init(
 
     Makes manifests/NAME.yaml, patches/COMPONENT/series and, unless the project has it,
     the JSON Schema by which editors complete manifests. Overwrites nothing. Without
-    --git, --index or --archive it asks, if there is a session.terminal.
+    --git, --index or --archive it asks, if there is a terminal.
     """
     from patchkit.manifest.types import check_track
     from patchkit.ops.manifest import (
@@ -239,7 +239,7 @@ def init(
 
     options = UpstreamOptions(git, commit, ref, index, archive, sha256)
     if options == UpstreamOptions():
-        options = _ask()
+        options = _ask(name)
     upstream = choose_upstream(options)
     if track is not None:
         upstream = replace(upstream, track=require("--track", track, check_track))
@@ -249,14 +249,17 @@ def init(
     return session.terminal.report("init", created, ExitCode.OK, _render_created)
 
 
-def _ask() -> UpstreamOptions:
+def _ask(name: str | None) -> UpstreamOptions:
     """The upstream by questions on the terminal; UsageError where there is none."""
     from patchkit.manifest.types import check_commit
     from patchkit.ops.manifest import UpstreamOptions
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        hint = "--git URL --ref BRANCH, for example; `patchkit init --help` has more"
-        raise UsageError(Problem("no upstream is given", hint=hint))
+        is_place = name is not None and (":" in name or "/" in name or Path(name).is_dir())
+        url, *names = [name] if is_place else ["URL", *([name] if name else [])]
+        line = " ".join(["patchkit init", *names, "--git", str(url), "--ref main"])
+        hint = f"for example `{line}`; --index and --archive are for releases"
+        raise UsageError(Problem("init: no upstream is given", hint=hint))
 
     import typer
 

@@ -110,6 +110,8 @@ def refresh(
         raise UsageError("--patch and --new exclude each other")
     if message and new is None:
         raise UsageError("--message is for a new patch", hint="name it with --new")
+    if patch is not None:
+        session.check_patch(patch)
     author = user_identity(session.manifest.root) if new is not None else None
     with session.progress() as progress:
         report = refresh_components(

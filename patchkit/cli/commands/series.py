@@ -20,7 +20,7 @@ _EXITS = {
     ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
     ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
 }
-_HOW = "Its name, its number in the series, or the beginning of its name."
+_HOW = "The patch's name, the start of it, or its number in the series."
 
 PatchArgument = Annotated[str, ArgumentSpec(metavar="PATCH", help=_HOW)]
 PatchesArgument = Annotated[list[str], ArgumentSpec(metavar="PATCH", help=_HOW)]
@@ -55,8 +55,8 @@ def edit(
 ) -> ExitCode:
     """Change a patch's message.
 
-    The first line is its subject, the text below an empty line its reason. The diff, and what else
-    stands above it in the file, is kept to the byte.
+    The first line is its subject, the text after an empty line its body. The diff, and any other
+    text above it in the file, is kept byte for byte.
     """
     from patchkit.refresh.series_edits import EditMessage
 
@@ -104,10 +104,10 @@ def drop(
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
-    """Take patches off the series.
+    """Remove patches from the series.
 
-    The others must apply without them. The stack as it was is kept under a ref in the checkout, and
-    `undo` brings the patches back.
+    The others must apply without them. The old stack is kept under a ref in the checkout, and
+    `undo` restores the patches.
     """
     from patchkit.refresh.series_edits import DropPatches
 
@@ -131,24 +131,25 @@ def move(
         str, OptionSpec("--before", metavar="PATCH", help="Directly before this patch.")
     ] = "",
     after: Annotated[
-        str, OptionSpec("--after", metavar="PATCH", help="Directly behind this patch.")
+        str, OptionSpec("--after", metavar="PATCH", help="Directly after this patch.")
     ] = "",
-    to: Annotated[
-        int, OptionSpec("--to", metavar="N", help="The place that it has then, from 1.")
-    ] = 0,
+    to: Annotated[int, OptionSpec("--to", metavar="N", help="Its new position, from 1.")] = 0,
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
-    """Put a patch elsewhere in the series.
+    """Move a patch to another position in the series.
 
-    Every patch must apply at its new place, and all of them give the same files as before: nothing
-    in the checkout changes. Where they do not, reorder the commits with `git rebase -i` in the
-    checkout, and refresh.
+    Every patch must apply at its new position, and together they must give the same files as
+    before: nothing in the checkout changes. Where they do not, reorder the commits with
+    `git rebase -i` in the checkout, and refresh.
     """
     from patchkit.refresh.series_edits import MovePatch
 
     if sum(map(bool, (before, after, to))) != 1:
-        raise UsageError("say where: one of --before PATCH, --after PATCH, --to N")
+        raise UsageError(
+            "move: one of --before PATCH, --after PATCH and --to N is missing",
+            hint="`patchkit log` lists the patches, in order",
+        )
     wanted = MovePatch(patch, before, after, to)
     return _change(session, "move", wanted, fork=fork, dry_run=dry_run)
 
@@ -164,7 +165,7 @@ def fold(
     patches: PatchesArgument,
     *,
     into: Annotated[
-        str, OptionSpec("--into", metavar="PATCH", help="The patch that takes them up.")
+        str, OptionSpec("--into", metavar="PATCH", help="The patch that they become part of.")
     ],
     message: Annotated[
         str, OptionSpec("--message", metavar="TEXT", help="Its message. Default: the same.")
@@ -172,7 +173,7 @@ def fold(
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
-    """Make patches part of another one.
+    """Combine patches into another one.
 
     It keeps its name and its message; theirs are dropped. No file in the checkout changes.
     """
@@ -198,14 +199,12 @@ def split(
     new: Annotated[str, OptionSpec("--new", metavar="NAME", help="The new patch's name.")],
     file: Annotated[
         list[str] | None,
-        OptionSpec(
-            "--file", metavar="PATH", help="A file of the patch that goes there; repeatable."
-        ),
+        OptionSpec("--file", metavar="PATH", help="A file whose changes move there; repeatable."),
     ] = None,
     hunk: Annotated[
         list[str] | None,
         OptionSpec(
-            "--hunk", metavar="PATH:N", help="A hunk that goes there, counted from 1; repeatable."
+            "--hunk", metavar="PATH:N", help="A hunk that moves there, counted from 1; repeatable."
         ),
     ] = None,
     message: Annotated[
@@ -217,15 +216,18 @@ def split(
     fork: ForkOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
-    """Put a part of a patch into a new one, directly behind it.
+    """Move a part of a patch into a new one, directly after it.
 
     No file in the checkout changes. To split along other lines, edit the checkout back to what the
-    first part shall be, `refresh`, bring the rest back and record it with `new --staged`.
+    first part should be, `refresh`, bring the rest back and record it with `new --staged`.
     """
     from patchkit.refresh.series_edits import SplitPatch
 
     if not file and not hunk:
-        raise UsageError("say what goes: --file PATH or --hunk PATH:N")
+        raise UsageError(
+            "split: --file PATH or --hunk PATH:N is missing: what goes into the new patch",
+            hint="`patchkit split PATCH --new NAME --file src/a.py --hunk src/b.py:2`",
+        )
     hunks = tuple(_hunk(each) for each in hunk or ())
     wanted = SplitPatch(patch, new, message, tuple(file or ()), hunks)
     return _change(session, "split", wanted, fork=fork, dry_run=dry_run)

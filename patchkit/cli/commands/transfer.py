@@ -244,7 +244,10 @@ def export(
 
     target = quilt if mbox is None else mbox
     if target is None or (quilt is not None and mbox is not None):
-        raise UsageError("export needs one of --quilt DIR and --mbox FILE")
+        raise UsageError(
+            "export: one of --quilt DIR and --mbox FILE is missing",
+            hint="for example `patchkit export --quilt debian/patches`, or `--mbox stack.mbox`",
+        )
     who = read_author(author, "") if author else None
     if author and (who is None or not who.email or mbox is None):
         raise UsageError("--author needs 'NAME <ADDRESS>', and goes with --mbox")

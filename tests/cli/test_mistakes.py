@@ -1,0 +1,88 @@
+"""A common mistake on the command line gets an error that says what is wrong, and a hint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from patchkit.errors import ExitCode
+from tests.support.commands import run
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
+
+
+@pytest.fixture
+def two(project: Project, upstream: Upstream) -> Project:
+    """A project with two components, `app` and `tools`, of one manifest; not applied."""
+    pin = upstream.commit({"a": "1\n", "sub/b": "1\n"})
+    patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
+    project.component("app", upstream, pin, {"fix-two.patch": patch})
+    project.component("tools", upstream, pin, {})
+    return project
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        # what must be given is not
+        ("new", "new: NAME is missing", "for example `patchkit new fix-rope --message"),
+        ("new -m text", "new: NAME is missing", "the message goes with --message"),
+        ("new x -m text -c app", "text: no such manifest", "the message goes with --message"),
+        ("split", "split: PATCH is missing", "`patchkit log` lists the patches"),
+        ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
+        ("split fix-two --new b -c app", "--file PATH or --hunk PATH:N is missing", "--hunk src/"),
+        ("move fix-two -c app", "--before PATCH, --after PATCH and --to N", "`patchkit log`"),
+        ("fold fix-two", "fold: --into is missing", "patchkit fold fix-typo --into fix-rope"),
+        ("export", "one of --quilt DIR and --mbox FILE is missing", "export --quilt"),
+        ("import", "import: SOURCE is missing", "patchkit import ../fixes"),
+        ("bump app", "bump: --to REF is missing", "--to latest"),
+        ("apply -m", "apply: -m needs a value", "-m MANIFEST"),
+        ("attest", "attest: one of --into DIR", "attest --python"),
+        ("init https://example.com/x.git", "no upstream is given", "init --git https://example"),
+        ("init demo", "no upstream is given", "init demo --git URL --ref main"),
+        # an option that is spelt in another way
+        ("apply --dryrun", "apply: no such option: --dryrun", "did you mean --dry-run?"),
+        ("apply -f", "apply: no such option: -f", "did you mean --force?"),
+        ("status --jason", "status: no such option: --jason", "did you mean --json?"),
+        ("status --all", "status: no such option: --all", "see `patchkit status --help`"),
+        ("--offline apply app", "--offline comes before a command", "patchkit apply app --offline"),
+        ("apply --jobs 0", "apply: --jobs takes a number from 1, not 0", "apply --help"),
+        ("ci --format xml", "ci: --format: 'xml' is not one of 'text'", "ci --help"),
+        ("saev", "saev: no such command", "`patchkit --help` lists them"),
+        # a word that is no component
+        ("bump app v2", "v2: no such component", "--to v2"),
+        ("refresh fix-two", "fix-two: no such component", "a patch of app, and goes with --patch"),
+        ("apply patches/app/fix-two.patch", "no such component", "it is a patch of app"),
+        ("apply app,tools", "app,tools: no such component", "words of their own: app tools"),
+        ("apply help", "help: no such component", "add --help"),
+        ("apply workspace/ap", "workspace/ap: no such component", "did you mean app?"),
+        ("drop fix-two", "demo.yaml has several components", "name one with -c: app, tools"),
+        ("refresh --patch fix-tow", "fix-tow: no such patch", "did you mean fix-two.patch?"),
+    ],
+)
+def test_a_mistake_gets_a_hint(words: str, error: str, hint: str, two: Project) -> None:
+    ran = run(*words.split(), cwd=two.root)
+    assert ran.code == ExitCode.USAGE, ran.err
+    said, _, hinted = ran.err.partition("\nhint: ")
+    assert error in said
+    assert hint in hinted
+
+
+def test_a_path_of_a_checkout_means_its_component(two: Project) -> None:
+    two.run("apply").ok()
+    for path in (
+        "workspace/app",
+        "./workspace/app/",
+        "workspace/app/sub",
+        "workspace/../workspace/app",
+    ):
+        assert _names(two.run("status", path, "--json").ok().json) == ["app"]
+        assert _names(two.run("check", path, "--json").ok().json) == ["app"]
+    below = two.checkout("app") / "sub"
+    assert _names(run("status", ".", "--json", cwd=below).ok().json) == ["app"]
+    assert _names(run("status", "../../tools", "--json", cwd=below).ok().json) == ["tools"]
+
+
+def _names(report: Any) -> list[str]:
+    return [each["name"] for each in report["components"]]
