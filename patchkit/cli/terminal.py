@@ -384,6 +384,8 @@ def showing_progress(terminal: Terminal) -> Iterator[Progress]:
 class _Lines:
     """A line when a component starts to wait for a server, and one when it is done."""
 
+    counts = False
+
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._lock = threading.Lock()
@@ -415,6 +417,8 @@ def _short_ids(text: str) -> str:
 
 class _Bars:
     """A bar per component; drawn once the operation has lasted a moment."""
+
+    counts = True
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -140,20 +140,18 @@ def read_pin(repository: Repository, ref: str) -> Base | None:
         return None
 
 
-def write_pin(repository: Repository, ref: str, commit: str) -> Base:
-    """Record that `commit` is here and whole; the last step of every fetch.
+def write_pin(repository: Repository, ref: str, base: Base) -> None:
+    """Record that the base's commit is here and whole; the last step of every fetch.
 
     The caller keeps all others away from the ref.
     """
-    base = read_base(repository, commit)
     repository.free_refs([ref])
     try:
-        repository.update_refs([RefChange(ref, commit)], reason="patchkit: fetched")
+        repository.update_refs([RefChange(ref, base.commit)], reason="patchkit: fetched")
     except BaseException:
         repository.free_refs([ref])  # ^C ends that git, too
         raise
     _write_receipt(repository, ref, base)
-    return base
 
 
 def read_base(repository: Repository, commit: str) -> Base:

@@ -1,9 +1,9 @@
 """Talk to git servers: fetch with progress, and a reason when it fails.
 
-GitPython reads the streams (`handle_process_output`) and understands the progress lines
-(`RemoteProgress`). The process is started here and not by `Git.execute`, because that one always
-hands on the whole of os.environ, GIT_DIR and GIT_TRACE included. GitPython is imported on the
-first fetch: it costs more than most commands of ours take.
+Where a bar on a terminal shows how far git is, GitPython reads the streams
+(`handle_process_output`) and understands the progress lines (`RemoteProgress`). Nobody else loads
+it: it costs as much as half a fetch. The process is started here and not by `Git.execute`, because
+that one always hands on the whole of os.environ, GIT_DIR and GIT_TRACE included.
 """
 
 from __future__ import annotations
@@ -16,17 +16,13 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import git_program, network_environment, require_git
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.progress import Stop
-
-if TYPE_CHECKING:
-    from git.util import RemoteProgress
-
 
 # URLs of upstreams: when two spellings mean one, what may be shown, what to call its folder.
 #
@@ -187,7 +183,7 @@ def fetch(
         [
             *(("-c", "fetch.negotiationAlgorithm=noop") if afresh else ()),
             "fetch",
-            "--progress",
+            *(("--progress",) if listener is not None else ()),
             "--no-tags",
             "--no-recurse-submodules",
             "--no-write-fetch-head",
@@ -239,12 +235,10 @@ def run_network(
     `extra` adds environment variables.
     """
     require_git()
-    handle_process_output = _gitpython().handle_process_output
+    read_output = _read_all if listener is None else _telling(listener)
     command = [git_program(), f"--git-dir={repository.git_dir}"]
     for setting in _NETWORK_CONFIG:
         command += ["-c", setting]
-    progress = _progress(listener)
-    out: list[bytes] = []
     stop = stop or Stop()
     stop.check()
     # Its own session: no terminal to ask on, and one signal ends the helpers of git, too.
@@ -257,24 +251,23 @@ def run_network(
         cwd="/",
         start_new_session=True,
     )
-    # Only what git tells is text: its progress lines end in a bare carriage return.
-    told: Any = io.TextIOWrapper(cast("io.BufferedReader", process.stderr), errors="replace")
-    process.stderr = told
     try:
         with stop.killing(lambda: _kill(process)):
-            handle_process_output(
-                process,
-                cast("Callable[[str], None]", out.append),  # bytes, as decode_streams says
-                progress.new_message_handler(),
-                decode_streams=False,
-            )
+            out, said = read_output(process)
             code = process.wait()
     finally:
         _kill(process)
     stop.check()
     if code != 0:
-        raise _failure(url, progress, code)
-    return b"".join(out)
+        raise _failure(url, said, code)
+    return out
+
+
+def _read_all(process: subprocess.Popen[bytes]) -> tuple[bytes, list[str]]:
+    """What git writes, and the lines that it says: those of errors at the end."""
+    out, told = process.communicate()
+    lines = [each for each in re.split("[\r\n]+", told.decode("utf-8", "replace")) if each]
+    return out, sorted(lines, key=lambda line: line.startswith(("error:", "fatal:")))
 
 
 def classify(said: str) -> Trouble:
@@ -313,7 +306,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def _progress(listener: Listener | None) -> RemoteProgress:
+def _telling(
+    listener: Listener,
+) -> Callable[[subprocess.Popen[bytes]], tuple[bytes, list[str]]]:
+    """The same as `_read_all`, with the progress lines told to a listener on the way."""
+    handle_process_output = _gitpython().handle_process_output
     from git.util import RemoteProgress  # noqa: PLC0415  (slow to import)
 
     class _Told(RemoteProgress):
@@ -325,18 +322,31 @@ def _progress(listener: Listener | None) -> RemoteProgress:
             message: str = "",
         ) -> None:
             step = _STEPS.get(op_code & self.OP_MASK)
-            if listener is not None and step is not None:
+            if step is not None:
                 listener(step, int(cur_count or 0), int(max_count) if max_count else None)
 
-    return _Told()
+    def read(process: subprocess.Popen[bytes]) -> tuple[bytes, list[str]]:
+        out: list[bytes] = []
+        progress = _Told()
+        # Only what git tells is text: its progress lines end in a bare carriage return.
+        told: Any = io.TextIOWrapper(cast("io.BufferedReader", process.stderr), errors="replace")
+        process.stderr = told
+        handle_process_output(
+            process,
+            cast("Callable[[str], None]", out.append),  # bytes, as decode_streams says
+            progress.new_message_handler(),
+            decode_streams=False,
+        )
+        return b"".join(out), [*progress.other_lines, *progress.error_lines]
+
+    return read
 
 
 # RemoteProgress's operation codes; its own names cannot be read without importing it
 _STEPS = {32: "receiving objects", 64: "resolving deltas"}
 
 
-def _failure(url: str, progress: RemoteProgress, code: int) -> RemoteError:
-    said = [*progress.other_lines, *progress.error_lines]
+def _failure(url: str, said: Sequence[str], code: int) -> RemoteError:
     text = "\n".join(said)
     trouble = classify(text)
     telling = [line for line in said if _tells(_SIGN_OF[trouble], line)] or said

@@ -147,10 +147,11 @@ def init_repository(git_dir: Path, *, work_tree: Path | None = None) -> Reposito
     earlier one goes. Two of these at once in the same place are the caller's to prevent.
     """
     require_git()
-    arguments = ["init", "--quiet", "--template=", "--initial-branch=patchkit"]
     repository = Repository(git_dir, work_tree)
     if work_tree is not None:
         git_dir.mkdir(parents=True, exist_ok=True)
+        # git looks at what the file system can do: case, links, bits of modes
+        arguments = ["init", "--quiet", "--template=", "--initial-branch=patchkit"]
         run_sealed(arguments, git_dir=git_dir, work_tree=work_tree)
     elif not repository.exists:
         draft = git_dir.with_name(f"{git_dir.name}.new")
@@ -158,9 +159,18 @@ def init_repository(git_dir: Path, *, work_tree: Path | None = None) -> Reposito
             shutil.rmtree(left, ignore_errors=True)
         draft.mkdir(parents=True)
         try:
-            run_sealed([*arguments, "--bare", str(draft)])
+            _fill_bare(draft)
             draft.rename(git_dir)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
     return repository
+
+
+def _fill_bare(folder: Path) -> None:
+    """What `git init --bare --template=` makes; without a worktree it asks the system nothing."""
+    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
+        (folder / name).mkdir(parents=True)
+    (folder / "HEAD").write_bytes(b"ref: refs/heads/patchkit\n")
+    settings = b"\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+    (folder / "config").write_bytes(b"[core]\n" + settings)

@@ -12,6 +12,10 @@ from typing import Protocol
 class Progress(Protocol):
     """Receives steps of components; called from several threads at once."""
 
+    @property
+    def counts(self) -> bool:
+        """Whether anybody sees what `advance` tells."""
+
     def step(self, component: str, what: str, *, local: bool = False) -> None:
         """`component` now does `what` ("fetching", "applying 3 patches").
 
@@ -27,6 +31,8 @@ class Progress(Protocol):
 
 class Silent:
     """A listener that says nothing."""
+
+    counts = False
 
     def step(self, component: str, what: str, *, local: bool = False) -> None:
         """See Progress."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from patchkit.errors import BadInputError, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.pins import PINS
-from patchkit.gitcmd.remote import normal_url, readable_url
+from patchkit.gitcmd.remote import Listener, normal_url, readable_url
 from patchkit.manifest.values import (
     ArchivePin,
     ArchiveSource,
@@ -42,6 +42,11 @@ class Fetching(Struct, frozen=True):
     def downloads(self) -> Path:
         """Where unfinished downloads wait to be resumed."""
         return self.cache / "downloads"
+
+    @property
+    def listener(self) -> Listener | None:
+        """Who is told how far git is; None where nobody sees it."""
+        return self.advance if self.progress.counts else None
 
     def step(self, what: str) -> None:
         """Tell what happens now."""

@@ -255,7 +255,7 @@ def fetch_commit(
     def attempt(url: str, bring: Callable[[Server], frozenset[str]]) -> bool:
         with staging(target, fetching.scratch) as stage:
             try:
-                absent = bring(Server(url, stage, fetching.advance, fetching.stop))
+                absent = bring(Server(url, stage, fetching.listener, fetching.stop))
             except RemoteError as error:
                 problems.extend(error.problems)
                 if error.trouble is Trouble.DAMAGED:
@@ -392,7 +392,9 @@ def fetch_files(
     for url in (source.url, *source.mirrors):
         with staging(nowhere, fetching.scratch) as stage:
             try:
-                return _from_url(Server(url, stage, fetching.advance, fetching.stop), commit, paths)
+                return _from_url(
+                    Server(url, stage, fetching.listener, fetching.stop), commit, paths
+                )
             except RemoteError as error:
                 problems += error.problems
     raise SurroundingsError(*problems)

@@ -96,7 +96,7 @@ def _from_first(
     for url in (source.url, *source.mirrors):
         with staging(target, fetching.scratch) as stage:
             try:
-                return bring(Server(url, stage, fetching.advance, fetching.stop))
+                return bring(Server(url, stage, fetching.listener, fetching.stop))
             except RemoteError as error:
                 problems += error.problems
     raise SurroundingsError(*problems)

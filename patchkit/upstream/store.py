@@ -171,8 +171,10 @@ class Store:
         with about(component.name):
             init_repository(repository.git_dir)
             commit = fetch_pin(component, repository, self.fetching(component.name, progress))
-            _require_plain_tree(repository, commit)
-            return write_pin(repository, ref, commit)
+            base = read_base(repository, commit)
+            _require_plain_tree(repository, base)
+            write_pin(repository, ref, base)
+            return base
 
     def _file_of_component(
         self, manifest: Manifest, entry: PinnedPatch, progress: Progress
@@ -292,13 +294,13 @@ def cached_whole(store: Store, manifest: Manifest, component: Component) -> Base
     return base if base is not None and all(file is not None for file in files) else None
 
 
-def _require_plain_tree(repository: Repository, commit: str) -> None:
+def _require_plain_tree(repository: Repository, base: Base) -> None:
     """BadInputError if the upstream has paths that no checkout must have, or too many of them.
 
     Before the pin is recorded, so that every command refuses it alike.
     """
     with reading(repository) as reader:
-        fault = tree_fault(reader, read_base(repository, commit).tree)
+        fault = tree_fault(reader, base.tree)
     if fault is not None:
         path, what = fault
         place = f" at {path}" if path else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.gitcmd.object_reader import write_objects
-from patchkit.gitcmd.pins import is_damaged, is_sound, read_pin, write_pin
+from patchkit.gitcmd.pins import is_damaged, is_sound, read_base, read_pin, write_pin
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.objects import (
     FILE_MODE,
@@ -45,7 +45,9 @@ def repository(tmp_path: Path) -> Repository:
 def _pinned(repository: Repository) -> Base:
     objects = _objects()
     write_objects(repository, objects)
-    return write_pin(repository, PIN, objects[-1].oid)
+    base = read_base(repository, objects[-1].oid)
+    write_pin(repository, PIN, base)
+    return base
 
 
 def test_a_pin_is_read_back(repository: Repository) -> None:

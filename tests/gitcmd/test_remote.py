@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -230,5 +232,30 @@ def test_a_gitpython_that_cannot_start_is_no_bug(upstream: Upstream, tmp_path: P
     project = Project(tmp_path / "project")
     project.component("demo", upstream, upstream.commit({"a": "1\n"}))
     environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(tmp_path / "no-git")}
-    ran = run_process("fetch", cwd=project.root, environment=environment)
-    assert (ran.code, "GitPython cannot be loaded" in ran.err) == (5, True), ran.err
+    # no terminal shows a bar: nobody needs it
+    run_process("fetch", cwd=project.root, environment=environment).ok()
+    told = """
+import sys
+from pathlib import Path
+from patchkit.errors import SurroundingsError
+from patchkit.gitcmd.remote import fetch
+from patchkit.gitcmd.repository import Repository
+try:
+    fetch(Repository(Path(sys.argv[1])), sys.argv[2], [], listener=print)
+except SurroundingsError as error:
+    print(error)
+"""
+    argv = [sys.executable, "-c", told, str(upstream.path), upstream.url]
+    ran = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True)
+    assert "GitPython cannot be loaded" in ran.stdout
+
+
+def test_without_a_listener_git_says_the_same(upstream: Upstream, target: Repository) -> None:
+    upstream.commit({"a": "1\n"})
+    said = []
+    for listener in (None, lambda *step: None):
+        with pytest.raises(RemoteError) as failed:
+            fetch(target, upstream.url, ["refs/heads/none:refs/fetched/none"], listener=listener)
+        said.append((failed.value.said, failed.value.problems, failed.value.trouble))
+    assert said[0] == said[1]
+    assert said[0][0] == "fatal: couldn't find remote ref refs/heads/none"
