@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from patchkit.manifest.find import ENDINGS, find_manifest, manifests_in
 from patchkit.manifest.find import FOLDER as MANIFEST_FOLDER
 
 if TYPE_CHECKING:
+    from patchkit.cli.terminal import Answers
     from patchkit.manifest.values import Component, Manifest
     from patchkit.model.progress import Progress
     from patchkit.ops.check_report import BrokenManifest
@@ -33,6 +34,7 @@ class _Report(Protocol):
 
 
 _Result = TypeVar("_Result", bound=_Report)
+_Answer = TypeVar("_Answer")
 
 # Paths. A project is a folder with manifests/; it is found from any folder below it, too.
 
@@ -392,6 +394,28 @@ class Session:
         from patchkit.cli.terminal import showing_progress
 
         return showing_progress(self.terminal)
+
+    @contextmanager
+    def answers(
+        self,
+        names: Sequence[str],
+        show: Callable[[Terminal, _Answer], None],
+        *,
+        shown: bool = True,
+    ) -> Iterator[Answers[_Answer]]:
+        """What is called with each component's name and answer as soon as it is known: `show`
+        prints it, and on ^C what is known stays printed. It prints nothing, and says so by its own
+        `shown`, where not `shown`, and with --json and --quiet.
+        """
+        from patchkit.cli.terminal import Answers
+
+        shown = shown and not (self.terminal.json or self.terminal.quiet)
+        answers = Answers(self.terminal, names, show, shown=shown)
+        try:
+            yield answers
+        except KeyboardInterrupt:
+            answers.interrupted()
+            raise
 
     def report(
         self, command: str, result: _Result, render: Callable[[Terminal, _Result], None]

@@ -13,10 +13,10 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TextIO, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -164,6 +164,7 @@ class Terminal:
         self._only_kept = False
         self._out = sys.stdout
         self._err = sys.stderr
+        self.bars: _Bars | None = None
         self._colour_out = colour_wanted(self._out, os.environ)
         self._colour_err = colour_wanted(self._err, os.environ)
 
@@ -171,6 +172,19 @@ class Terminal:
     def interactive(self) -> bool:
         """Whether somebody watches stderr."""
         return self._err.isatty() and os.environ.get("TERM") != "dumb"
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody reads the product as it comes."""
+        return self._out.isatty()
+
+    def above_bars(self) -> AbstractContextManager[None]:
+        """Take the bars away while something is printed in the block."""
+        return self.bars.away() if self.bars is not None else nullcontext()
+
+    def flush(self) -> None:
+        """Hand on what was printed so far, to whoever reads a pipe."""
+        self._out.flush()
 
     @property
     def error_descriptor(self) -> int | None:
@@ -372,13 +386,63 @@ def showing_progress(terminal: Terminal) -> Iterator[Progress]:
     if terminal.quiet:
         yield Silent()
     elif terminal.interactive:
-        bars = _Bars()
+        bars = terminal.bars = _Bars()
         try:
             yield bars
         finally:
+            terminal.bars = None
             bars.close()
     else:
         yield _Lines(terminal)
+
+
+class Answers(Generic[_Result]):
+    """Shows what is known of each component as soon as it is known, while others are looked at.
+
+    Called from their threads. Where somebody watches, in the order in which they end; in a pipe or
+    a file in the order of `names`, so that two runs can be compared.
+    """
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        names: Sequence[str],
+        show: Callable[[Terminal, _Result], None],
+        *,
+        shown: bool,
+    ) -> None:
+        self._terminal = terminal
+        self._left = list(names)
+        self._known: dict[str, _Result] = {}
+        self._show = show
+        self.shown = shown
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str, answer: _Result) -> None:
+        """The answer for a component is known."""
+        if not self.shown:
+            return
+        with self._lock:
+            self._known[name] = answer
+            most = None if self._terminal.watched else 1
+            while ready := [each for each in self._left[:most] if each in self._known]:
+                self._print(ready[0])
+
+    def interrupted(self) -> None:
+        """Show what is known, and name what is not."""
+        if not self.shown:
+            return
+        with self._lock:
+            for name in [each for each in self._left if each in self._known]:
+                self._print(name)
+            if self._left:
+                self._terminal.problem(f"no answer yet for {', '.join(self._left)}")
+
+    def _print(self, name: str) -> None:
+        self._left.remove(name)
+        with self._terminal.above_bars():
+            self._show(self._terminal, self._known[name])
+            self._terminal.flush()
 
 
 class _Lines:
@@ -439,6 +503,18 @@ class _Bars:
 
     def finish(self, component: str, what: str) -> None:
         self._show(component, what, 1, 1)
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Without bars on the screen for a moment: something is printed in their place."""
+        with self._lock:
+            if self._display is not None:
+                self._display.stop()
+            try:
+                yield
+            finally:
+                if self._display is not None:
+                    self._display.start()
 
     def close(self) -> None:
         """Take the bars off the screen: the report that follows says how it ended."""

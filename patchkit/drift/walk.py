@@ -98,7 +98,8 @@ class Walker:
     """A series on its way along a branch; `judge_all` goes to its end, `judge_at` anywhere.
 
     For `quick` and `thorough` see Forecaster; `route` is that of an earlier walk. A `sampled` one
-    carries to few versions of each file, which stand for the others: see `drift.sampling`.
+    carries to few versions of each file, which stand for the others: see `drift.sampling`. `note`
+    gets how many commits of the line are judged, of how many.
     """
 
     def __init__(
@@ -110,7 +111,9 @@ class Walker:
         route: Route | None = None,
         thorough: Collection[tuple[int, int]] = (),
         sampled: bool = False,
+        note: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
+        self._note = note
         history, patches = along.history, series.patches
         changes = [change for patch in patches for change in patch_changes(patch)]
         paths = series_paths(patches)
@@ -150,6 +153,7 @@ class Walker:
         for position in self._with_contents():
             self._take(position)
             yield position, self.forecaster.judge()
+            self._note(position, len(self.route.line.commits))
         self._series.verdicts.close()
 
     def judge_at(self, position: int) -> tuple[PatchVerdict, ...]:

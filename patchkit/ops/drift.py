@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -261,10 +262,12 @@ def look_for_drift(
     bisect: bool = False,
     every_commit: bool = False,
     broken: Sequence[BrokenManifest] = (),
+    known: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
 ) -> DriftReport:
     """Judge every commit of the components' tracked branches, or of `to`, beyond their pins.
 
-    One component's error stops no other. With `every_commit` each is described, as a timeline
+    One component's error stops no other; `known` gets each ("manifest: component") as soon as it is
+    judged. With `every_commit` each is described, as a timeline
     needs it. On disk: the history and what was found, in the cache.
     """
     tools = _Tools(store, progress, to, bisect, every_commit)
@@ -277,6 +280,7 @@ def look_for_drift(
         except PatchkitError as error:
             found = replace(blank, exit_code=error.exit_code, problems=error.problems)
         progress.finish(component.name, "failed" if found.problems else "looked at")
+        known(f"{manifest.name}: {component.name}", found)
         return found
 
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
@@ -385,7 +389,8 @@ def _walk(looking: _Looking) -> tuple[Walker, Walk, tuple[PatchForecast, ...] | 
     remembered = load_resolutions(home) if home is not None else {}
     verdicts = open_verdicts(store.cache, history, patches, remembered)
     series = WatchedSeries(looking.series.series_patches, recipes, remembered, verdicts)
-    walker = Walker(looking.along, series, quick=True)
+    note = partial(looking.tools.progress.advance, looking.component.name)
+    walker = Walker(looking.along, series, quick=True, note=note)
     walk = bisect_history(walker) if looking.tools.bisect else walk_history(walker)
     trials = open_trials(store.cache, history, patches, recipes, remembered)
     forecasts = Trial(looking.along, series, trials).carry_to(history.tip)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -123,10 +123,12 @@ def plan_components(
     progress: Progress,
     *,
     to: str | None = None,
+    known: Callable[[str, ComponentPlan], None] = lambda _name, _plan: None,
 ) -> PlanReport:
     """Look along each component's tracked branch, or `to`, beyond its pin.
 
-    One component's error stops no other. On disk: the history, in the cache.
+    One component's error stops no other; `known` gets each plan as soon as it is there. On disk:
+    the history, in the cache.
     """
 
     def look(component: Component) -> _Planned:
@@ -137,6 +139,7 @@ def plan_components(
             failed = replace(blank, exit_code=error.exit_code, problems=error.problems)
             found = _Planned(failed, Declaration(normal_name(component.name), "", ()))
         progress.finish(component.name, "failed" if found.plan.problems else "looked at")
+        known(component.name, found.plan)
         return found
 
     planned = in_parallel(look, components, jobs=_JOBS, stop=store.stop.ask)
@@ -207,7 +210,9 @@ def _walked(
             along, component, series.series_patches, partial(_tags, component, store)
         )
         told = WatchedSeries(series.series_patches, recipes, remembered, verdicts, metadata.paths)
-        route, stretches = walk_stack(along, told, metadata)
+        route, stretches = walk_stack(
+            along, told, metadata, partial(tools.progress.advance, component.name)
+        )
         declared = metadata.along(route.line)
         tools.progress.step(component.name, "carrying to where it may go", local=True)
         stretches = tried(stretches, route, Trial(along, told, trials))

@@ -10,7 +10,7 @@ Apart from `ops/plan.py`, its only user: the search, where that fetches, walks a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -215,10 +215,13 @@ _MOST = 12
 
 
 def walk_stack(
-    along: HistoryReader, series: WatchedSeries, metadata: Metadata | None = None
+    along: HistoryReader,
+    series: WatchedSeries,
+    metadata: Metadata | None = None,
+    note: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[Route, tuple[CommitRange, ...]]:
     """Forecast every state of the files between the fork and the tip; `metadata` sees them, too."""
-    walker = Walker(along, series, quick=False, sampled=True)
+    walker = Walker(along, series, quick=False, sampled=True, note=note)
     names = [patch.name for patch in series.patches]
     found: list[tuple[int, tuple[PatchForecast, ...]]] = []
     for position, verdicts in walker.judge_all():

@@ -9,12 +9,13 @@ import os
 import pty
 import subprocess
 import sys
+import time
 
 import pytest
 from msgspec import Struct
 
 from patchkit.cli.status_words import word
-from patchkit.cli.terminal import Terminal, colour_wanted, showing_progress
+from patchkit.cli.terminal import Answers, Terminal, colour_wanted, showing_progress
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 from tests.support.commands import run_process
@@ -163,3 +164,30 @@ def test_progress_on_a_terminal_is_bars_if_it_takes_a_while(pause: str, drawn: b
 def test_a_process_in_the_c_locale_writes_symbols() -> None:
     ran = run_process("version", environment={**os.environ, "LC_ALL": "C"})
     assert ran.code == 0
+
+
+def test_answers_come_in_one_order_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = Answers[str](Terminal(), ["a", "b", "c"], Terminal.product, shown=True)
+    answers("b", "second")
+    assert capsys.readouterr().out == ""
+    answers("a", "first")
+    assert capsys.readouterr().out == "first\nsecond\n"
+    answers.interrupted()
+    assert capsys.readouterr() == ("", "error: no answer yet for c\n")
+
+
+def test_answers_come_as_they_are_known_where_somebody_watches() -> None:
+    main, other = pty.openpty()
+    with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            terminal = Terminal()
+            answers = Answers[str](terminal, ["a", "b"], Terminal.product, shown=True)
+            with showing_progress(terminal) as progress:
+                progress.step("a", "looking")
+                progress.step("b", "looking")
+                time.sleep(0.8)  # the bars are there
+                answers("b", "the second")
+                answers("a", "the first")
+        shown = os.read(screen.fileno(), 65536)
+    assert b"looking" in shown
+    assert shown.index(b"the second") < shown.index(b"the first")

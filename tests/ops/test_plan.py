@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +15,7 @@ from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.golden import Golden
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
+from tests.support.servers import silent_server
 
 BASE = numbered(20)
 needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="reads pyproject.toml")
@@ -267,3 +270,34 @@ def test_one_that_cannot_be_looked_at_stops_no_other(
     assert ran.code == 5
     assert "here  main to" in ran.out
     assert "gone" in ran.err
+
+
+@pytest.mark.parametrize("command", ["plan", "drift"])
+def test_what_is_known_when_it_is_interrupted_is_printed(
+    command: str, project: Project, upstream: Upstream
+) -> None:
+    """The component with an answer comes behind one whose server never gives any."""
+    pin, patches = on_the_way(upstream)
+    with silent_server() as port:
+        dead = {"git": f"git://127.0.0.1:{port}/r.git"}
+        project.component("dead", upstream, pin, patches, track="main", source=dead)
+        project.component("demo", upstream, pin, patches, track="main")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "patchkit", command],
+            cwd=project.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        )
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "demo: looked at" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "demo  main to" in out
+    assert f"error: no answer yet for {'demo: ' if command == 'drift' else ''}dead\n" in err
+    assert err.endswith("error: interrupted\n")

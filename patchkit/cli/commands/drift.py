@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
@@ -105,7 +106,10 @@ def drift(
     asked = wanted(form, output, json=session.terminal.json)
     paths = session.manifest_paths
     chosen, broken = session.open_manifests()
-    with session.progress() as progress:
+    names = [f"{manifest.name}: {each.name}" for manifest, some in chosen for each in some]
+    at_once = asked.form is Format.TEXT and not since_last
+    shown = session.answers(names, _print_component, shown=at_once)
+    with shown as known, session.progress() as progress:
         report = look_for_drift(
             chosen,
             session.store,
@@ -114,10 +118,12 @@ def drift(
             bisect=bisect,
             every_commit=asked.form is Format.HTML,
             broken=broken,
+            known=known,
         )
     place = RecordPlace(record, session.store.cache / "reports")
     report = note_report(report, place, moment(), since_last=since_last)
-    return deliver(session.terminal, report, asked, lambda: _writers(paths), print_drift)
+    show = partial(print_drift, shown=known.shown)
+    return deliver(session.terminal, report, asked, lambda: _writers(paths), show)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[DriftReport]:
@@ -263,10 +269,17 @@ _SINCE = {
 
 
 def print_drift(
-    terminal: Terminal, report: DriftReport, brief: bool = False, *, allowed: bool = False
+    terminal: Terminal,
+    report: DriftReport,
+    brief: bool = False,
+    *,
+    allowed: bool = False,
+    shown: bool = False,
 ) -> None:
-    """The whole report, in `brief` its problems and a summary; `allowed`: drift fails nothing."""
-    for component in () if brief else report.components:
+    """The whole report, in `brief` its problems and a summary; `allowed`: drift fails nothing;
+    `shown`: the components were printed when they were known.
+    """
+    for component in () if brief or shown else report.components:
         _print_component(terminal, component)
     problems = [problem for each in report.broken for problem in each.problems]
     problems += [problem for each in report.components for problem in each.problems]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,15 +65,12 @@ def plan(
         raise UsageError(
             "--to goes with one component", hint="name it: patchkit plan NAME --to REF"
         )
-    with session.progress() as progress:
-        report = plan_components(session.manifest, picked, session.store, progress, to=to)
-    return session.report("plan", report, _render)
-
-
-def _render(terminal: Terminal, report: PlanReport) -> None:
-    from patchkit.cli.commands.plan import print_plan
-
-    print_plan(terminal, report)
+    names = [each.name for each in picked]
+    with session.answers(names, _print_component) as known, session.progress() as progress:
+        report = plan_components(
+            session.manifest, picked, session.store, progress, to=to, known=known
+        )
+    return session.report("plan", report, partial(print_plan, shown=known.shown))
 
 
 # A plan as a person reads it: how far each amount of work reaches, and what stops it there.
@@ -83,9 +81,9 @@ _NARROW = 40
 _SHOWN = 6
 
 
-def print_plan(terminal: Terminal, report: PlanReport) -> None:
-    """The whole report."""
-    for component in report.components:
+def print_plan(terminal: Terminal, report: PlanReport, *, shown: bool = False) -> None:
+    """The whole report; `shown`: the components were printed when they were known."""
+    for component in () if shown else report.components:
         _print_component(terminal, component)
     if report.combinations:
         _print_combinations(terminal, report.combinations)
