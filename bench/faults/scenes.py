@@ -204,6 +204,11 @@ def _dropped(box: Sandbox) -> None:
     box.project.run("drop", "three").ok()
 
 
+def _taken_up(box: Sandbox) -> None:
+    _one_edit(box)
+    box.project.run("new", "mine").ok()
+
+
 def _incoming(box: Sandbox) -> None:
     project, upstream = box.project, box.upstream("stacked")
     pin = upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}, parents=())
@@ -288,6 +293,7 @@ SCENES = (
     Scene("split", ("split", "three", "--new", "four", "--file", "added.txt"), _one_edit, _NOTES,
           done=frozenset({2})),
     Scene("undo, drop", ("undo",), _dropped, _NOTES, done=frozenset({1})),
+    Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),
     Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),
     Scene("export mailbox", ("export", "--mbox", "m.mbox"), _one_edit, done=frozenset({2})),
@@ -308,6 +314,7 @@ EDITED = (
     "drop",
     "fold",
     "undo, drop",
+    "undo, new",
     "new",
     "bump",
     "bump, conflict",

@@ -11,7 +11,7 @@ from bench.fuzz.damage import damaged
 from patchkit.drift.record import read_record
 from patchkit.errors import PatchkitError
 from patchkit.manifest.values import InstallStep
-from patchkit.ops.undo import read_undo, record_path
+from patchkit.ops.undo import read_undos, record_path
 from patchkit.planning.metadata import declaration_of
 from patchkit.report.json import read_envelope
 from patchkit.upstream.http import Page
@@ -50,8 +50,9 @@ _JSON = (
     *(b"[" * 3000, b"9" * 5000, b'"../x"', b'"/x"', b'"\\u0000"', b"[]", b"-1"),
 )
 _RECORDS = {
-    "undo": b'{"version": 1, "component": "demo", "files": {"a": ["YQ==", null]},'
-    b' "before": ["1", "2"], "after": null}',
+    "undo": b'{"version": 2, "changes": [{"component": "demo", "files": {"a": ["YQ==", null]},'
+    b' "before": ["1", "2"], "after": null, "locks": {"l": {"existed": true, "components": {}}},'
+    b' "index": {"a": ["100644 00 0"]}}]}',
     "journal": b'{"version": 1, "steps": [{"path": "a", "old": null, "new": null}], "folders": [],'
     b' "dropped": []}',
     "purpose": b'{"manifest": "m", "upstream": "u"}',
@@ -94,8 +95,8 @@ def records(random: Random) -> None:
         checkout = Checkout(folder, folder / "demo", "demo", None)
         record_path(checkout).parent.mkdir()
         record_path(checkout).write_bytes(text["undo"])
-        undo = read_undo(checkout)
-        assert undo is None or undo.is_done(folder) in (True, False)
+        undos = read_undos(checkout)
+        assert all(each.is_done(folder) in (True, False) for each in undos)
         journal_path(folder).parent.mkdir()
         journal_path(folder).write_bytes(text["journal"])
         (folder / "made-for.json").write_bytes(text["purpose"])

@@ -23,6 +23,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import tracked_tree
 from patchkit.manifest.values import Component, Manifest, path_below
+from patchkit.model.names import short_id
 from patchkit.model.objects import TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.revision import interdiff
@@ -48,7 +49,7 @@ from patchkit.ops.refresh_report import (
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out, follow
 from patchkit.ops.resume import CannotGoOnError, still_waits, waits
-from patchkit.ops.undo import read_undo
+from patchkit.ops.undo import Undo, last_undo
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
@@ -67,7 +68,7 @@ from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, CheckoutState, checkout_of, inspect, locked
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.recover import recover
-from patchkit.workspace.save import Held
+from patchkit.workspace.save import Held, rows_beyond
 
 if TYPE_CHECKING:
     from patchkit.ops.refresh_carry import Carried
@@ -187,8 +188,8 @@ class _Refreshing:
         What is recorded for `undo` says from which stack to which one; no other is believed.
         """
         snapshot, when = found.snapshot, self._options.when
-        undo = None if self._options.dry_run else read_undo(found.checkout)
-        if undo is None or undo.bump or undo.after is None or undo.after == undo.before:
+        undo = None if self._options.dry_run else last_undo(found.checkout)
+        if undo is None or undo.bump or undo.edits or undo.after in (None, undo.before):
             return found
         if undo.before != (snapshot.base, snapshot.head) or snapshot.head != snapshot.applied:
             return found
@@ -248,6 +249,10 @@ class _Refreshing:
             return PlannedRefresh(made.report)
         assert made.draft.plan is not None
         planned = self._planned(found, made.draft, made.report, None)
+        if planned.report.result is RefreshResult.REGENERATED:
+            what = "refresh: recipes were run again"
+            undo = Undo(planned.report.name, {}, bump=False, what=what)
+            return replace(planned, undo=(found.checkout, undo))
         if planned.report.result is not RefreshResult.CARRIED:
             return planned
         before = made.resumed.halt.before if made.resumed is not None else None
@@ -260,8 +265,15 @@ class _Refreshing:
                 source=self._store.repository(found.project.component),
                 held=made.resumed.work.held,
             )
-        planned = replace(planned, move=move, undo=(found.checkout, before))
+        undo = Undo(planned.report.name, {}, before, what=self._onto(found))
+        planned = replace(planned, move=move, undo=(found.checkout, undo))
         return _with_files(planned, made.resolutions, self._manifest.root)
+
+    def _onto(self, found: RefreshInput) -> str:
+        """What carried the patches to the new pin, for a person."""
+        if self._pin is None:
+            return f"refresh onto {short_id(found.base.commit)}"
+        return f"bump to {self._pin.new.name or short_id(self._pin.new.pin)}"
 
     def _refresh(self, found: RefreshInput, blank: RefreshedComponent) -> PlannedRefresh:
         blank = replace(blank, untracked=found.snapshot.untracked)
@@ -347,7 +359,9 @@ class _Refreshing:
         planned = self._planned(found, draft, report, move)
         if planned.report.result is not RefreshResult.REFRESHED:
             return planned
-        return replace(planned, undo=(found.checkout, before))
+        what = f"{edit.verb}: {draft.detail}"
+        undo = Undo(planned.report.name, {}, before, bump=False, what=what)
+        return replace(planned, undo=(found.checkout, undo))
 
     def _plain(
         self, verdict: RefreshResult, found: RefreshInput, stack: Stack, blank: RefreshedComponent
@@ -368,7 +382,26 @@ class _Refreshing:
             return PlannedRefresh(replace(report, result=RefreshResult.UNCHANGED))
         keep = before if draft.emptied or draft.dropped else None
         move = BranchMove(found.checkout, found.snapshot, draft.plan.stack, keep)
-        return self._planned(found, draft, replace(report, result=RefreshResult.REFRESHED), move)
+        report = replace(report, result=RefreshResult.REFRESHED)
+        planned = self._planned(found, draft, report, move)
+        if planned.report.result is not RefreshResult.REFRESHED or self._options.dry_run:
+            return planned
+        return replace(planned, undo=(found.checkout, self._undo_of(found, report)))
+
+    def _undo_of(self, found: RefreshInput, report: RefreshedComponent) -> Undo:
+        """How to take back a refresh: what it took up are edits of the checkout again."""
+        request, snapshot = self._options.request, found.snapshot
+        base, applied = str(snapshot.base), str(snapshot.applied)
+        return Undo(
+            report.name,
+            {},
+            (base, applied),
+            bump=False,
+            what=f"new: {request.new}" if request.everything else "refresh",
+            edits=True,
+            head=str(snapshot.head) if snapshot.head != applied else "",
+            index=rows_beyond(found.checkout, applied) if snapshot.edited else {},
+        )
 
     def _planned(
         self, found: RefreshInput, draft: Draft, report: RefreshedComponent, move: BranchMove | None

@@ -16,9 +16,9 @@ from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.ops.refresh_report import RefreshedComponent, RefreshResult
+from patchkit.ops.refresh_report import RefreshedComponent
 from patchkit.ops.resume import NewConflict, stop_at
-from patchkit.ops.undo import Undo, made_of, write_undo
+from patchkit.ops.undo import Undo, drop_unmade, locks_made_of, made_of, push_undo
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot
@@ -52,7 +52,7 @@ class PlannedRefresh(Struct, frozen=True):
 
     `writes` are files with their new bytes (None: removed), `locks` what lock files say then;
     `seen` are the files that this was planned from. `stop` is a conflict for the checkout; `undo`
-    the checkout by which the change can be undone, and its (base, tip) before.
+    is how the change is undone, but for its files, and the checkout that keeps that.
     """
 
     report: RefreshedComponent
@@ -61,7 +61,7 @@ class PlannedRefresh(Struct, frozen=True):
     move: BranchMove | None = None
     seen: Mapping[Path, bytes | None] = field(default_factory=dict)
     stop: NewConflict | None = None
-    undo: tuple[Checkout, tuple[str, str] | None] | None = None
+    undo: tuple[Checkout, Undo] | None = None
 
 
 def carry_out(root: Path, planned: Sequence[PlannedRefresh], *, when: int) -> list[PlannedRefresh]:
@@ -81,11 +81,17 @@ def carry_out(root: Path, planned: Sequence[PlannedRefresh], *, when: int) -> li
     for path, components in locks.items():
         seen[path] = path.read_bytes() if path.exists() else None
         writes[path] = lock_bytes(merge_lock(load_lock(path), components))
-    for each in planned:
-        _require_unchanged(each)
-        _keep_for_undo(root, each, writes)
-    if writes:
-        write_set(root, writes, seen)
+    try:
+        for each in planned:
+            _require_unchanged(each)
+            _keep_for_undo(root, each, writes)
+        if writes:
+            write_set(root, writes, seen)
+    except BaseException:
+        for each in planned:
+            if each.undo is not None:
+                drop_unmade(each.undo[0], root)
+        raise
     return [_moved(each, when) for each in planned]
 
 
@@ -107,14 +113,17 @@ def _keep_for_undo(
 ) -> None:
     if planned.undo is None:
         return
-    checkout, before = planned.undo
-    own = {path: writes[path] for path in (*planned.writes, *planned.locks)}
+    checkout, undo = planned.undo
     move = planned.move
     after = (move.stack.base.commit, move.stack.commit) if move is not None else None
-    files = made_of(root, own)
-    bump = planned.report.result is RefreshResult.CARRIED
-    undo = Undo(planned.report.name, files, before if after else None, after, bump)
-    write_undo(checkout, undo)
+    undo = replace(
+        undo,
+        files=made_of(root, {path: writes[path] for path in planned.writes}),
+        locks=locks_made_of(root, planned.locks),
+        before=undo.before if after else None,
+        after=after,
+    )
+    push_undo(checkout, root, undo)
 
 
 def _moved(planned: PlannedRefresh, when: int) -> PlannedRefresh:

@@ -1,31 +1,67 @@
-"""What it takes to undo a bump: the project's files as they were, and where the checkout was.
+"""The way back: from a conflict in a checkout, and from a change of a component.
 
-One record for each checkout, in the workspace; only the last bump can be undone. It is believed
-only where the files are what it says that the bump made of them.
+What it takes to undo a change: the project's files as they were, and where the checkout was.
+
+Each checkout has a stack of records in the workspace, the last change on top, of which only a few
+are kept. A record is believed only where the files are what it says that the change made of them;
+so what came after a change is undone before it.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.disk.files import replace_file
 from patchkit.disk.transaction import write_set
-from patchkit.errors import ExitCode, PatchkitError, Problem
+from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
+from patchkit.gitcmd.object_reader import write_objects
+from patchkit.manifest.values import Component, Manifest
 from patchkit.model.names import can_be_a_file
+from patchkit.model.objects import CommitId, GitObject, TreeId, make_commit
+from patchkit.model.patch import Identity
 from patchkit.model.resolution import ENDING
 from patchkit.ops.refresh_report import BumpedComponent
-from patchkit.workspace import Checkout
-from patchkit.workspace.checkout import OWN_FOLDER
+from patchkit.ops.resume import CannotGoOnError, Waiting, find_halt, nothing_waits, waiting_of
+from patchkit.stack.lockfile import (
+    Lock,
+    LockedComponent,
+    load_lock,
+    lock_bytes,
+    merge_lock,
+    recorded_in,
+)
+from patchkit.workspace import (
+    HALT_REF,
+    Checkout,
+    CheckoutState,
+    Snapshot,
+    checkout_of,
+    inspect,
+    locked,
+)
+from patchkit.workspace.changes import absent_objects
+from patchkit.workspace.checkout import OWN_FOLDER, SAVED_REFS
+from patchkit.workspace.move import MoveTarget, settle
+from patchkit.workspace.put_files import ChangedMeanwhileError
+from patchkit.workspace.save import Held, save_commit
+from patchkit.workspace.waiting import CheckoutSnapshot, Halt, go_to, read_halt, work_of
 
-_VERSION = 1
+_VERSION = 2
+_REPORT_VERSION = 1
+
+#: So many changes of a checkout can be undone, one after the other.
+MOST = 10
 
 
 class CannotUndoError(PatchkitError):
@@ -34,22 +70,44 @@ class CannotUndoError(PatchkitError):
     exit_code = ExitCode.FINDING
 
 
-class Undo(Struct, frozen=True):
-    """A bump, or a verb on the series, that can be undone.
+class LockEntries(Struct, frozen=True):
+    """What a change made of a lock file: of its own components, the others' are left alone."""
 
-    `files`: path below the root -> (bytes before, SHA-256 after), None for no file. `before` and
-    `after` are the (base, tip) of the checkout, None if it was not moved. `bump`: its pin was.
+    existed: bool  # whether there was the file before
+    components: Mapping[str, tuple[LockedComponent | None, LockedComponent | None]]
+
+
+class Undo(Struct, frozen=True):
+    """A change that can be undone: a bump, a refresh, a new patch, a verb on the series.
+
+    `files`: path below the root -> (bytes before, SHA-256 after), None for no file; `locks` is the
+    same of lock files. `before` and `after` are the (base, tip) of the checkout, None if it was not
+    moved.
     """
 
     component: str
     files: Mapping[str, tuple[bytes | None, str | None]]
     before: tuple[str, str] | None = None
     after: tuple[str, str] | None = None
-    bump: bool = True
+    bump: bool = True  # the pin was moved
+    what: str = "bump"  # the command and what it did, for a person
+    when: int = 0  # in nanoseconds since the epoch
+    locks: Mapping[str, LockEntries] = field(default_factory=dict)
+    # the checkout's edits went into patches, and are edits again afterwards: no file is touched
+    edits: bool = False
+    # where the branch was, if not at the tip: commits of the user's that became patches
+    head: str = ""
+    # path -> rows of the index before ("mode id stage"), where they were not the tip's
+    index: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def is_done(self, root: Path) -> bool:
-        """Whether every file is as the bump made it."""
-        return all(_digest(root / path) == new for path, (_, new) in self.files.items())
+        """Whether every file is as the change made it."""
+        return not self.changed(root)
+
+    def changed(self, root: Path) -> list[str]:
+        """The paths that are not as the change made them."""
+        files = [path for path, (_, new) in self.files.items() if _digest(root / path) != new]
+        return files + [path for path in self.locks if not self._lock_is(root, path, after=True)]
 
     @property
     def taken_back(self) -> dict[str, tuple[bytes | None, str | None]]:
@@ -58,7 +116,10 @@ class Undo(Struct, frozen=True):
 
     def is_undone(self, root: Path) -> bool:
         """Whether every file is as it was before."""
-        return all(_digest(root / path) == _hash(old) for path, (old, _) in self.taken_back.items())
+        files = self.taken_back.items()
+        return all(_digest(root / path) == _hash(old) for path, (old, _) in files) and all(
+            self._lock_is(root, path, after=False) for path in self.locks
+        )
 
     def put_back(self, root: Path) -> bool:
         """Give every file its old bytes, all or none; False if they have them.
@@ -68,15 +129,31 @@ class Undo(Struct, frozen=True):
         """
         if self.is_undone(root):
             return False
-        files = self.taken_back
-        changed = [path for path, (_, new) in files.items() if _digest(root / path) != new]
-        if changed:
-            what = f"{', '.join(changed)} changed since"
-            raise CannotUndoError(Problem(what, self.component, "take it back with git"))
-        writes = {root / path: old for path, (old, _) in files.items()}
+        if changed := [path for path in self.changed(root) if not is_resolution(path)]:
+            what = f"{self.what}: {', '.join(changed)} changed since"
+            hint = "undo what came after it first; or take it back with git"
+            raise CannotUndoError(Problem(what, self.component, hint))
+        writes = {root / path: old for path, (old, _) in self.taken_back.items()}
+        writes |= {root / path: self._old_lock(root / path, path) for path in self.locks}
         seen = {path: _bytes(path) for path in writes}
         write_set(root, writes, seen)
         return True
+
+    def _lock_is(self, root: Path, path: str, *, after: bool) -> bool:
+        """Whether a lock says of these components what it did after the change, or before it."""
+        try:
+            lock = load_lock(root / path) or Lock({})
+        except PatchkitError:
+            return False
+        entries = self.locks[path].components
+        return all(lock.components.get(name) == each[after] for name, each in entries.items())
+
+    def _old_lock(self, file: Path, path: str) -> bytes | None:
+        entries = self.locks[path].components
+        old = {name: each[0] for name, each in entries.items() if each[0] is not None}
+        lock = merge_lock(load_lock(file), old, drop=entries.keys() - old.keys())
+        empty = not (lock.components or lock.overrides or self.locks[path].existed)
+        return None if empty else lock_bytes(lock)
 
 
 def is_resolution(path: str) -> bool:
@@ -85,7 +162,7 @@ def is_resolution(path: str) -> bool:
 
 
 def record_path(checkout: Checkout) -> Path:
-    """Where the record of a checkout's last bump is."""
+    """Where the records of a checkout's last changes are."""
     return checkout.workspace / OWN_FOLDER / f"{checkout.name}.undo.json"
 
 
@@ -101,7 +178,7 @@ def keep_report(checkout: Checkout, row: BumpedComponent) -> BumpedComponent:
     path = bump_record_path(checkout)
     if row.moved and path.parent.is_dir():
         kept = replace(row, halted=None, notes=(), problems=(), findings=())
-        replace_file(path, msgspec.json.encode({"version": _VERSION, "component": kept}))
+        replace_file(path, msgspec.json.encode({"version": _REPORT_VERSION, "component": kept}))
     return row
 
 
@@ -109,47 +186,79 @@ def read_report(path: Path) -> BumpedComponent | None:
     """The report that was kept there; None if there is none that can be read."""
     try:
         text = json.loads(path.read_bytes())
-        if text["version"] != _VERSION:
+        if text["version"] != _REPORT_VERSION:
             return None
         return msgspec.convert(text["component"], BumpedComponent)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def write_undo(checkout: Checkout, undo: Undo) -> None:
-    """Keep a record, in place of the one before; nothing where there is no workspace."""
-    path = record_path(checkout)
-    if not path.parent.is_dir():
+# The records of a checkout, the last change last. The file is replaced whole: after a kill there
+# is one more of them than there are changes at most, which says what the files are still.
+
+
+def push_undo(checkout: Checkout, root: Path, undo: Undo) -> None:
+    """Put a record on top, before its change is made; nothing where there is no workspace."""
+    if not record_path(checkout).parent.is_dir():
         return
-    text = {
-        "version": _VERSION,
-        "component": undo.component,
-        "files": {name: [_encoded(old), new] for name, (old, new) in undo.files.items()},
-        "before": undo.before,
-        "after": undo.after,
-        "bump": undo.bump,
-    }
-    replace_file(path, json.dumps(text, indent=1).encode("ascii"))
+    drop_unmade(checkout, root)
+    _write(checkout, [*read_undos(checkout), replace(undo, when=time.time_ns())])
 
 
-def read_undo(checkout: Checkout) -> Undo | None:
-    """The record; None if there is none that can be read."""
+def drop_unmade(checkout: Checkout, root: Path) -> None:
+    """Take the record on top away if its change was never made: it failed, or was killed."""
+    found = list(read_undos(checkout))
+    kept = list(found)
+    while kept and kept[-1].is_undone(root) and not kept[-1].is_done(root):
+        kept.pop()
+    if kept != found:
+        _write(checkout, kept)
+
+
+def read_undos(checkout: Checkout) -> tuple[Undo, ...]:
+    """All records, the last one on top; none if they cannot be read."""
     try:
-        text = json.loads(record_path(checkout).read_bytes())
-        if text["version"] != _VERSION:
-            return None
-        files = {_inside(name): (_decoded(old), new) for name, (old, new) in text["files"].items()}
-        places = (tuple(each) if each else None for each in (text["before"], text["after"]))
-        before, after = places
-        return Undo(text["component"], files, before, after, bool(text.get("bump", True)))
+        return tuple(_parsed(json.loads(record_path(checkout).read_bytes())))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+        return ()
 
 
-def forget_undo(checkout: Checkout) -> None:
-    """Remove the record, and that of the bump's report."""
-    record_path(checkout).unlink(missing_ok=True)
-    bump_record_path(checkout).unlink(missing_ok=True)
+def last_undo(checkout: Checkout) -> Undo | None:
+    """The record on top; None if there is none that can be read."""
+    found = read_undos(checkout)
+    return found[-1] if found else None
+
+
+def pop_undo(checkout: Checkout) -> None:
+    """Take the record on top away, with the report of its bump."""
+    kept = list(read_undos(checkout))
+    if kept and kept.pop().bump:
+        bump_record_path(checkout).unlink(missing_ok=True)
+    _write(checkout, kept)
+
+
+def _write(checkout: Checkout, undos: list[Undo]) -> None:
+    if not undos:
+        record_path(checkout).unlink(missing_ok=True)
+        return
+    text = {"version": _VERSION, "changes": [_plain(each) for each in undos[-MOST:]]}
+    replace_file(record_path(checkout), json.dumps(text, indent=1).encode("ascii"))
+
+
+def _plain(undo: Undo) -> dict[str, Any]:
+    files = {name: [_encoded(old), new] for name, (old, new) in undo.files.items()}
+    return {**msgspec.to_builtins(replace(undo, files={})), "files": files}
+
+
+def _parsed(text: dict[str, Any]) -> Iterator[Undo]:
+    if text["version"] not in (1, _VERSION):
+        return
+    for row in [text] if text["version"] == 1 else text["changes"]:
+        files = {_inside(name): (_decoded(old), new) for name, (old, new) in row["files"].items()}
+        undo = msgspec.convert({**row, "files": {}}, Undo)
+        for name in undo.locks:
+            _inside(name)
+        yield replace(undo, files=files)
 
 
 def made_of(
@@ -161,6 +270,20 @@ def made_of(
         for path, data in writes.items()
         if path.is_relative_to(root)
     }
+
+
+def locks_made_of(
+    root: Path, locks: Mapping[Path, Mapping[str, LockedComponent]]
+) -> dict[str, LockEntries]:
+    """The same of lock files, of what is about to be written into them."""
+    found = {}
+    for path, components in locks.items():
+        if path.is_relative_to(root):
+            lock = load_lock(path)
+            before = lock.components if lock is not None else {}
+            entries = {name: (before.get(name), each) for name, each in components.items()}
+            found[path.relative_to(root).as_posix()] = LockEntries(lock is not None, entries)
+    return found
 
 
 def _bytes(path: Path) -> bytes | None:
@@ -188,3 +311,324 @@ def _inside(name: str) -> str:
 
 def _decoded(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text, validate=True)
+
+
+# The way back: what can be taken back, and from where to where.
+
+
+_NOTHING = "there is nothing to take back"
+_STACK_GONE = "the old stack is not in the checkout any more"
+_BY_GIT = "undo --list says what can be; for the rest use git in the project"
+
+
+class UndoableChange(Struct, frozen=True):
+    """A change that `undo` takes back; `when` as 2026-01-02T03:04:05Z, "" where it is not known.
+
+    `changed` are files that it wrote and that are other ones now, so that it cannot be taken back
+    as things are: they were edited, or a later change, which is undone before it, wrote them.
+    """
+
+    component: str
+    what: str
+    when: str = ""
+    changed: tuple[str, ...] = ()
+
+
+class BackReport(Struct, frozen=True):
+    """What was taken back of a component's bump, or of a verb on its series.
+
+    `files` are the project's files that have their old bytes again, `at` where the checkout is now:
+    the patch whose conflict it holds, or "" if it waits for nothing. `left` says why the checkout
+    stayed where it is. `saved` is the ref of what was done to the conflict, `resolved` that of the
+    patches as they were resolved by hand, `also_saved` are those of what was only in git's index,
+    or came meanwhile. `kept` are recorded resolutions, which the next bump takes.
+    `what` is the change that was taken back, `commits` the ref of commits of the user's that a
+    refresh had made patches of. With --list nothing is, and `changes` are those that
+    can be, one after the other.
+    """
+
+    manifest: str
+    component: str
+    files: tuple[str, ...] = ()
+    at: str = ""
+    left: str = ""
+    saved: str = ""
+    resolved: str = ""
+    also_saved: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    what: str = ""
+    commits: str = ""
+    changes: tuple[UndoableChange, ...] = ()
+
+
+def last_changed(manifest: Manifest, workspace: Path) -> Component | None:
+    """The component of the change that can be undone and came last."""
+    found = []
+    for component in manifest.components:
+        checkout = checkout_of(workspace, manifest, component)
+        undo = last_undo(checkout)
+        if undo is not None and undo.component == component.name:
+            when = undo.when or record_path(checkout).stat().st_mtime_ns
+            found.append((when, component.name))
+    return manifest.component(max(found)[1]) if found else None
+
+
+def undoable_changes(
+    manifest: Manifest, components: Sequence[Component], workspace: Path
+) -> BackReport:
+    """What `undo` takes back, the next one first; nothing is changed."""
+    steps: list[UndoableChange] = []
+    records: list[tuple[int, UndoableChange]] = []
+    for component in components:
+        checkout = checkout_of(workspace, manifest, component)
+        steps += _steps_back(component, checkout)
+        for undo in read_undos(checkout):
+            changed = tuple(undo.changed(manifest.root))
+            seconds = undo.when // 10**9
+            at = f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+            change = UndoableChange(component.name, undo.what, at if undo.when else "", changed)
+            records.append((undo.when, change))
+    records.sort(key=lambda each: -each[0])
+    changes = (*steps, *(change for _, change in records))
+    return BackReport(manifest.name, ", ".join(each.name for each in components), changes=changes)
+
+
+def _steps_back(component: Component, checkout: Checkout) -> Iterator[UndoableChange]:
+    """The steps of a bump that waits, the last one first."""
+    if not checkout.git_dir.is_dir() or HALT_REF not in checkout.repository.refs(HALT_REF):
+        return
+    halt = read_halt(checkout)
+    while halt is not None:
+        waiting, first = waiting_of(halt), halt.previous is None
+        verb = "bump, which stopped at" if first else "the step on to"
+        yield UndoableChange(component.name, f"{verb} {waiting.patch}")
+        halt = read_halt(checkout, halt.previous) if halt.previous is not None else None
+
+
+def nothing_to_go_on_from(manifest: Manifest, *, undoing: bool = False) -> PatchkitError:
+    """No component of the manifest has a bump that waits, or (`undoing`) one to take back."""
+    if undoing:
+        return CannotUndoError(Problem(_NOTHING, manifest.name, _BY_GIT))
+    return CannotGoOnError(nothing_waits(manifest))
+
+
+def abort_bump(manifest: Manifest, component: Component, workspace: Path, when: int) -> BackReport:
+    """Take back all of a bump that waits: the checkout is where it was before.
+
+    The project's files, too, if a kill came after they were written. Work on the conflict is saved
+    under a ref.
+    """
+    checkout = checkout_of(workspace, manifest, component)
+    halt = find_halt(checkout, manifest, component)
+    with locked(checkout):
+        undo = last_undo(checkout)
+        report = BackReport(manifest.name, component.name)
+        written = undo is not None and undo.bump and undo.before == halt.before
+        if undo is not None and written and undo.is_done(manifest.root):
+            report = _put_back(undo, manifest.root, report)
+        resolved = _keep_resolved(checkout, waiting_of(halt), when)
+        place = _stack_place(checkout, halt.before)
+        report = _leave(checkout, halt, place, None, when=when, report=report)
+        if undo is not None and written and undo.is_undone(manifest.root):
+            pop_undo(checkout)
+        return replace(report, resolved=resolved)
+
+
+def undo_bump(manifest: Manifest, component: Component, workspace: Path, when: int) -> BackReport:
+    """Take back the last step: a `continue` or `skip` of a bump that waits, else the last change.
+
+    CannotUndoError if there is none, or what it wrote was changed since.
+    """
+    checkout = checkout_of(workspace, manifest, component)
+    try:
+        halt = find_halt(checkout, manifest, component)
+    except CannotGoOnError:
+        return _undo_done(manifest, component, checkout, when)
+    if halt.previous is None or halt.left is None:
+        return abort_bump(manifest, component, workspace, when)
+    with locked(checkout):
+        previous = read_halt(checkout, halt.previous)
+        assert previous is not None
+        report = BackReport(manifest.name, component.name, at=waiting_of(previous).patch)
+        return _leave(checkout, halt, halt.left, previous, when=when, report=report)
+
+
+def _undo_done(
+    manifest: Manifest, component: Component, checkout: Checkout, when: int
+) -> BackReport:
+    undo = last_undo(checkout)
+    if undo is None:
+        raise CannotUndoError(Problem(_NOTHING, component.name, _BY_GIT))
+    with locked(checkout):
+        report = BackReport(manifest.name, component.name, what=undo.what)
+        if undo.edits:
+            report = _take_out(undo, manifest.root, checkout, when, report)
+            pop_undo(checkout)
+            return report
+        if undo.before is not None and undo.after is not None:
+            # conflicts were resolved on the way: what they came to stays to be had
+            kept = _keep_stack(checkout, undo, when) if undo.bump else ""
+            report = replace(report, resolved=kept)
+        report = _put_back(undo, manifest.root, report)
+        if undo.before is not None and undo.after is not None:
+            try:
+                left, also_saved = _move_back(checkout, undo.before, undo.after, when)
+            except ChangedMeanwhileError as error:
+                left, also_saved = error.problems[0].what, ()
+            report = replace(report, left=left, also_saved=also_saved)
+            if left and report.files:  # what was in the way may be gone the next time
+                return report
+        elif checkout.git_dir.is_dir():
+            report = replace(report, left=_unless_at(inspect(checkout), manifest, component))
+        pop_undo(checkout)
+    return report
+
+
+def _take_out(
+    undo: Undo, root: Path, checkout: Checkout, when: int, report: BackReport
+) -> BackReport:
+    """Undo a refresh or `new`: the old patches, and what it took up is edits again.
+
+    No file of the checkout changes. CannotUndoError where it is not at the stack that was made:
+    the edits would be nowhere then.
+    """
+    assert undo.before is not None
+    snapshot = inspect(checkout)
+    place = (snapshot.base, snapshot.head)
+    usual = snapshot.state in (CheckoutState.APPLIED, CheckoutState.EDITED)
+    if place not in (undo.after, undo.before) or not usual or snapshot.head != snapshot.applied:
+        what = f"{undo.what}: the checkout is {snapshot.state.value}, or at another stack"
+        hint = f"patchkit status -m {report.manifest} -c {report.component}  says more"
+        raise CannotUndoError(Problem(what, report.component, hint))
+    base, tip = undo.before
+    if checkout.repository.commit(tip) is None:
+        raise CannotUndoError(Problem(_STACK_GONE, report.component, _BY_GIT))
+    report = replace(report, resolved=_keep_stack(checkout, undo, when))
+    if undo.head:
+        report = replace(report, commits=_keep_commit(checkout, undo.head, when))
+    report = _put_back(undo, root, report)
+    if place == undo.after:
+        target = MoveTarget(CommitId(base), CommitId(tip), index=_rows_left(checkout, undo))
+        moved = settle(checkout, snapshot, target, when=when)
+        report = replace(report, also_saved=moved.saved)
+    return report
+
+
+def _rows_left(checkout: Checkout, undo: Undo) -> dict[str, tuple[str, ...]]:
+    """What was in the index, as far as its blobs are in the repository still."""
+    blobs = {row.split(" ")[1] for rows in undo.index.values() for row in rows}
+    gone = absent_objects(checkout.repository, blobs) if blobs else set()
+    return {
+        path: rows
+        for path, rows in undo.index.items()
+        if not any(row.split(" ")[1] in gone for row in rows)
+    }
+
+
+def _keep_stack(checkout: Checkout, undo: Undo, when: int) -> str:
+    """Keep the stack that a change made under a ref, and return that; "" where it is gone."""
+    if undo.after is None or not checkout.git_dir.is_dir():
+        return ""
+    return _keep_commit(checkout, undo.after[1], when)
+
+
+def _keep_commit(checkout: Checkout, commit: str, when: int) -> str:
+    """Keep a commit under a ref, if none does yet, and return that; "" where it is gone."""
+    repository = checkout.repository
+    if repository.commit(commit) is None:
+        return ""
+    there = [name for name, oid in repository.refs(SAVED_REFS).items() if oid == commit]
+    return there[0] if there else save_commit(checkout, commit, when)
+
+
+def _keep_resolved(checkout: Checkout, waiting: Waiting, when: int) -> str:
+    """Keep the patches that were resolved so far under a ref, and return that; "" for none.
+
+    It is a commit for each, on one of the files without the patch.
+    """
+    who = Identity("patchkit", "patchkit@localhost", date=f"{when} +0000")
+    written: list[GitObject] = []
+    for name, decision in waiting.decisions.items():
+        if decision.tree is None:
+            continue
+        for tree, what in ((decision.onto, "before it"), (decision.tree, "as it was resolved")):
+            parents = [written[-1].oid] if written else []
+            commit = make_commit(
+                tree=tree, parents=parents, author=who, committer=who, message=f"{name}, {what}"
+            )
+            written.append(commit)
+    if not written:
+        return ""
+    write_objects(checkout.repository, written)
+    return save_commit(checkout, written[-1].oid, when)
+
+
+def _put_back(undo: Undo, root: Path, report: BackReport) -> BackReport:
+    if not undo.put_back(root):
+        return report
+    kept = [path for path in undo.files if is_resolution(path)]
+    files = {*undo.files, *undo.locks} - {*kept}
+    return replace(report, files=tuple(sorted(files)), kept=tuple(sorted(kept)))
+
+
+def _move_back(
+    checkout: Checkout, before: tuple[str, str], after: tuple[str, str], when: int
+) -> tuple[str, tuple[str, ...]]:
+    """Move a checkout back to where it was before a bump; else say why it stays.
+
+    Also returns refs of what was saved.
+    """
+    snapshot = inspect(checkout)
+    if (snapshot.base, snapshot.head) == before and snapshot.state.movable:
+        return "", ()
+    there = (snapshot.base, snapshot.head) == after
+    if there and snapshot.state is CheckoutState.EDITED and _same_files(checkout, before, after):
+        # the edits are for either stack
+        return "", settle(
+            checkout, snapshot, MoveTarget(CommitId(before[0]), CommitId(before[1])), when=when
+        ).saved
+    if not there or not snapshot.state.movable:
+        return f"the checkout is {snapshot.state.value}, and stays as it is", ()
+    if checkout.repository.resolve(f"{before[1]}^{{commit}}", strict=True) is None:
+        return _STACK_GONE, ()
+    held = Held(after[1])
+    return "", go_to(checkout, snapshot, _stack_place(checkout, before), held=held, when=when).saved
+
+
+def _same_files(checkout: Checkout, before: tuple[str, str], after: tuple[str, str]) -> bool:
+    trees = {checkout.repository.tree(tip) for _, tip in (before, after)}
+    return len(trees) == 1 and None not in trees
+
+
+def _unless_at(snapshot: Snapshot, manifest: Manifest, component: Component) -> str:
+    """Where the checkout is not at the base that the lock says now."""
+    lock = load_lock(manifest.lock_path)
+    recorded = recorded_in(lock, component.name)
+    there = recorded is None or snapshot.base == recorded.commit
+    if there or snapshot.state is CheckoutState.ABSENT:
+        return ""
+    return "the checkout was moved since, and stays as it is"
+
+
+def _leave(
+    checkout: Checkout,
+    halt: Halt,
+    place: CheckoutSnapshot,
+    previous: Halt | None,
+    *,
+    when: int,
+    report: BackReport,
+) -> BackReport:
+    """Go from a conflict to another place; what was done to it is saved, and reported."""
+    snapshot = inspect(checkout)
+    work = work_of(checkout, snapshot, halt, when, save=True)
+    moved = go_to(checkout, snapshot, place, previous, held=work.held, when=when)
+    return replace(report, saved=work.saved, also_saved=moved.saved)
+
+
+def _stack_place(checkout: Checkout, stack: tuple[str, str]) -> CheckoutSnapshot:
+    tree = checkout.repository.resolve(f"{stack[1]}^{{tree}}", strict=True)
+    if tree is None:
+        what = f"the old stack, {stack[1]}, is not in the checkout any more"
+        raise SurroundingsError(Problem(what, str(checkout.path), "patchkit apply makes a new one"))
+    return CheckoutSnapshot(CommitId(stack[0]), CommitId(stack[1]), TreeId(tree))

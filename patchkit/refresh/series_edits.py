@@ -8,7 +8,7 @@ they are. Whether the patch files give these trees is proved as for every refres
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,12 +28,16 @@ from patchkit.stack.series import LoadedPatch
 class EditMessage(Struct, frozen=True):
     """Give a patch other words."""
 
+    verb: ClassVar[str] = "edit"
+
     patch: str  # its name, number in the series, or a prefix of its name that only it has
     message: str  # subject, empty line, body; what else stands above the diff stays
 
 
 class RenamePatch(Struct, frozen=True):
     """Give a patch's file another name; its line in the series keeps comment and options."""
+
+    verb: ClassVar[str] = "rename"
 
     patch: str  # as in EditMessage
     name: str  # the new one, with or without .patch
@@ -42,11 +46,15 @@ class RenamePatch(Struct, frozen=True):
 class DropPatches(Struct, frozen=True):
     """Take patches off the series."""
 
+    verb: ClassVar[str] = "drop"
+
     patches: tuple[str, ...]  # as in EditMessage
 
 
 class MovePatch(Struct, frozen=True):
     """Put a patch elsewhere in the series; exactly one of the three places is given."""
+
+    verb: ClassVar[str] = "move"
 
     patch: str  # as in EditMessage
     before: str = ""  # directly before this patch
@@ -57,6 +65,8 @@ class MovePatch(Struct, frozen=True):
 class FoldPatches(Struct, frozen=True):
     """Make patches part of another one, which keeps its name and place."""
 
+    verb: ClassVar[str] = "fold"
+
     patches: tuple[str, ...]  # those that go
     into: str  # the one that stays
     message: str = ""  # its new message; "" keeps the one that it has
@@ -64,6 +74,8 @@ class FoldPatches(Struct, frozen=True):
 
 class SplitPatch(Struct, frozen=True):
     """Put some of a patch's changes into a new patch directly behind it."""
+
+    verb: ClassVar[str] = "split"
 
     patch: str  # as in EditMessage
     name: str  # the new patch, with or without .patch

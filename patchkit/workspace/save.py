@@ -253,6 +253,18 @@ def end_operation(checkout: Checkout, ref: str) -> None:
             (checkout.git_dir / name).rename(kept / name)
 
 
+def rows_beyond(checkout: Checkout, commit: str) -> dict[str, tuple[str, ...]]:
+    """What the index says that a commit does not: path -> its rows, none for what it lacks."""
+    repository, index = checkout.repository, checkout.git_dir / "index"
+    if not index.exists():
+        return {}
+    out = repository.git("diff-index", "--cached", "--raw", "-z", "--no-renames", commit, "--").out
+    if not out:
+        return {}
+    rows = rows_of(repository, index)
+    return {path: tuple(rows.get(path, ())) for path in decode_path(out).split("\0")[1::2]}
+
+
 def staged_id(checkout: Checkout) -> str:
     """What tells the contents of one index from another's, whatever it knows of files on disk."""
     index = checkout.git_dir / "index"

@@ -13,13 +13,13 @@ from patchkit.cli.commands.bump import (
     SummaryOption,
 )
 from patchkit.cli.session import Session
-from patchkit.cli.terminal import Terminal
+from patchkit.cli.terminal import Paint, Painted, Terminal
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
     from patchkit.manifest.values import Component
     from patchkit.ops.refresh_input import ResumeStep
-    from patchkit.ops.resume import BackReport
+    from patchkit.ops.undo import BackReport
 
 _GOING = {
     ExitCode.OK: "all patches are carried: pin, patches and lock are written",
@@ -101,7 +101,7 @@ def skip(
     "manifest component workspace json quiet",
     examples=[("patchkit abort", "everything is as it was before")],
     exits={**_BACK, ExitCode.FINDING: "no bump waits"},
-    result="patchkit.ops.resume:BackReport",
+    result="patchkit.ops.undo:BackReport",
 )
 def abort(
     session: Session,
@@ -111,7 +111,7 @@ def abort(
     The checkout goes back to the stack that it was at; manifest, patches and lock were never
     touched. What you did to the conflict is kept under a ref.
     """
-    from patchkit.ops.resume import abort_bump
+    from patchkit.ops.undo import abort_bump
 
     picked = _waiting(session)
     report = abort_bump(session.manifest, picked, session.workspace, _now())
@@ -120,26 +120,40 @@ def abort(
 
 @command(
     "manifest component workspace json quiet",
-    examples=[("patchkit undo", "back to the conflict before; or, if none waits, the last bump")],
+    examples=[
+        ("patchkit undo", "back to the conflict before; or, if none waits, the last change"),
+        ("patchkit undo --list", "what can be taken back"),
+    ],
     exits={
         **_BACK,
         ExitCode.FINDING: "there is nothing to take back, it was changed since, or the checkout "
         "stays where it is",
     },
-    result="patchkit.ops.resume:BackReport",
+    result="patchkit.ops.undo:BackReport",
 )
 def undo(
     session: Session,
+    *,
+    listed: Annotated[
+        bool, OptionSpec("--list", help="Say what can be taken back, the next one first.")
+    ] = False,
 ) -> ExitCode:
     """Take back the last bump, step of one, or change of a series.
 
     While a bump waits, that is the last `continue` or `skip`: the checkout holds the conflict
-    before it, as you had resolved it. Else it is the last bump, or the last edit, rename, drop,
+    before it, as you had resolved it. Else it is the last bump, refresh, new, edit, rename, drop,
     move, fold or split: manifest, series, patches and lock get their old bytes, and a checkout that
-    was moved goes back.
+    was moved goes back. What `refresh` and `new` took up are edits of the checkout again. Of each
+    checkout the last ten changes can be taken back, one after the other; a file that was changed
+    since stops it.
     """
-    from patchkit.ops.resume import undo_bump
+    from patchkit.ops.undo import undo_bump, undoable_changes
 
+    if listed:
+        manifest = session.manifest
+        components = session.components if session.names else manifest.components
+        found = undoable_changes(manifest, components, session.workspace)
+        return session.terminal.report("undo", found, ExitCode.OK, _render_changes)
     picked = _waiting(session, undoing=True)
     report = undo_bump(session.manifest, picked, session.workspace, _now())
     code = ExitCode.FINDING if report.left else ExitCode.OK
@@ -172,7 +186,8 @@ def _go_on(
 def _waiting(session: Session, *, undoing: bool = False) -> Component:
     """The component that is named; without one, the only one that waits, or was bumped last."""
     from patchkit.errors import UsageError
-    from patchkit.ops.resume import last_bumped, nothing_to_go_on_from, waiting_components
+    from patchkit.ops.resume import waiting_components
+    from patchkit.ops.undo import last_changed, nothing_to_go_on_from
 
     manifest = session.manifest
     if session.names:
@@ -185,10 +200,13 @@ def _waiting(session: Session, *, undoing: bool = False) -> Component:
         raise UsageError("several bumps wait", hint=f"name one: {names}")
     if waiting:
         return waiting[0]
-    found = last_bumped(manifest, session.workspace) if undoing else None
+    found = last_changed(manifest, session.workspace) if undoing else None
     if found is None:
         raise nothing_to_go_on_from(manifest, undoing=undoing)
     return found
+
+
+_ALL = "everything is as it was before"
 
 
 def _now() -> int:
@@ -197,18 +215,32 @@ def _now() -> int:
     return int(time.time())
 
 
+def _render_changes(terminal: Terminal, report: BackReport) -> None:
+    if not report.changes:
+        terminal.say("nothing can be taken back")
+    rows = [
+        (str(number), Painted(each.component, Paint.STRONG), each.when or "-", each.what)
+        for number, each in enumerate(report.changes, 1)
+    ]
+    terminal.table(rows)
+    if report.changes and (changed := report.changes[0].changed):
+        terminal.warn(f"{report.changes[0].component}: {', '.join(changed)} changed since")
+
+
 def _render_back(terminal: Terminal, report: BackReport) -> None:
     from patchkit.cli.status_words import word
     from patchkit.errors import Problem
 
-    what = f"waits at {report.at} again" if report.at else "everything is as it was before"
+    what = f"waits at {report.at} again" if report.at else report.what or _ALL
     terminal.product([word("undone"), "  ", report.component, f"  {what}"])
     for path in report.files:
         terminal.product(["  ", path])
     if report.saved:
         terminal.kept(report.component, "what was done to the conflict is", report.saved)
+    if report.commits:
+        terminal.kept(report.component, "your commits are", report.commits)
     if report.resolved:
-        terminal.kept(report.component, "the patches as the bump made them are", report.resolved)
+        terminal.kept(report.component, "the patches as they were made are", report.resolved)
     terminal.also_saved(report.component, report.also_saved)
     for path in report.kept:
         terminal.say(f"{path} stays: the next bump takes that resolution; delete it to begin again")
