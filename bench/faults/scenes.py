@@ -209,6 +209,23 @@ def _taken_up(box: Sandbox) -> None:
     box.project.run("new", "mine").ok()
 
 
+def _set_aside(box: Sandbox) -> None:
+    """Edits that --force replaced; the branch is back at its stack."""
+    _one_edit(box)
+    (box.project.checkout("demo") / "notes.txt").unlink()
+    series = box.project.root / "patches/demo/series"
+    text = series.read_text()
+    series.write_text(text.partition("\n")[0] + "\n")
+    box.project.run("apply", "--update-lock", "--force").ok()
+    series.write_text(text)
+    box.project.run("apply", "--update-lock").ok()
+
+
+def _brought_back(box: Sandbox) -> None:
+    _set_aside(box)
+    box.project.run("saved", "restore", "2").ok()
+
+
 def _incoming(box: Sandbox) -> None:
     project, upstream = box.project, box.upstream("stacked")
     pin = upstream.commit({"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}, parents=())
@@ -293,6 +310,9 @@ SCENES = (
     Scene("split", ("split", "three", "--new", "four", "--file", "added.txt"), _one_edit, _NOTES,
           done=frozenset({2})),
     Scene("undo, drop", ("undo",), _dropped, _NOTES, done=frozenset({1})),
+    Scene("saved restore", ("saved", "restore", "2"), _set_aside),
+    Scene("saved drop", ("saved", "drop", "2"), _set_aside, done=frozenset({2})),
+    Scene("undo, saved restore", ("undo",), _brought_back, done=frozenset({1})),
     Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),
     Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),
@@ -315,6 +335,7 @@ EDITED = (
     "fold",
     "undo, drop",
     "undo, new",
+    "saved restore",
     "new",
     "bump",
     "bump, conflict",

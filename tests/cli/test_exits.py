@@ -103,6 +103,27 @@ class Scene:
         self.halted()
         (self.project.checkout("demo") / ".git/index.lock").touch()
 
+    def set_aside(self) -> None:
+        """An edit was replaced by force."""
+        self.edited()
+        series = self.project.root / "patches/demo/series"
+        text = series.read_text()
+        series.write_text(text.partition("\n")[0] + "\n")
+        self.project.run("apply", "--update-lock", "--force").ok()
+        series.write_text(text)
+        self.project.run("apply", "--update-lock").ok()
+
+    def set_aside_and_edited(self) -> None:
+        """The same, and the line was edited once more."""
+        self.set_aside()
+        self._edit("hello.py", "dear world", "cruel world")
+
+    def set_aside_and_locked(self) -> None:
+        """The same, and git commands are at work in the checkout."""
+        self.set_aside()
+        for name in ("index.lock", "packed-refs.lock"):
+            (self.project.checkout("demo") / ".git" / name).touch()
+
     def bump_done(self) -> None:
         """A bump is through."""
         self.applied()
@@ -384,6 +405,17 @@ CASES: list[tuple[str, int, _State, tuple[str, ...]]] = [
     ("undo", 1, Scene.applied, ("undo",)),
     ("undo", 4, Scene.misspelt, ("undo",)),
     ("undo", 5, Scene.halted_and_locked, ("undo",)),
+    ("saved list", 0, Scene.set_aside, ("saved", "list")),
+    ("saved list", 4, Scene.misspelt, ("saved", "list")),
+    ("saved show", 0, Scene.set_aside, ("saved", "show", "2")),
+    ("saved show", 4, Scene.misspelt, ("saved", "show", "2")),
+    ("saved restore", 0, Scene.set_aside, ("saved", "restore", "2")),
+    ("saved restore", 1, Scene.set_aside_and_edited, ("saved", "restore", "2")),
+    ("saved restore", 4, Scene.misspelt, ("saved", "restore", "2")),
+    ("saved restore", 5, Scene.set_aside_and_locked, ("saved", "restore", "2")),
+    ("saved drop", 0, Scene.set_aside, ("saved", "drop", "2")),
+    ("saved drop", 4, Scene.misspelt, ("saved", "drop", "2")),
+    ("saved drop", 5, Scene.set_aside_and_locked, ("saved", "drop", "2")),
     *(
         (verb, code, state, _VERBS[verb])
         for verb in _VERBS
@@ -523,6 +555,8 @@ _CHANGING = {
     "skip",
     "abort",
     "undo",
+    "saved restore",
+    "saved drop",
     "init",
     "import",
     "refresh",

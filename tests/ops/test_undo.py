@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.ops.undo import MOST
+from patchkit.ops.undo_record import MOST
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch
 

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent.parent / "golden"
 _UNSTABLE = (
     (re.compile(r"\b\d{8}T\d{6,12}Z?\b"), "STAMP"),
     (re.compile(r"\b\d+(\.\d+)? m?s\b"), "DURATION"),
+    (re.compile(r"\bwas [0-9a-f]{40}\b"), "was COMMIT"),  # of saved work, which has the time in it
 )
 
 

@@ -1,0 +1,180 @@
+"""`patchkit saved list`, `show`, `restore` and `drop`: what was set aside in the checkouts."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Annotated
+
+from patchkit.cli.command import ArgumentSpec, OptionSpec, command
+from patchkit.cli.session import Session
+from patchkit.cli.terminal import Line, Paint, Painted, Terminal
+from patchkit.errors import ExitCode, UsageError
+from patchkit.model.text import counted
+
+if TYPE_CHECKING:
+    from patchkit.ops.saved import SavedReport, SavedWork
+
+_RESULT = "patchkit.ops.saved:SavedReport"
+_SHOWN = 3
+_DAY = 24 * 60 * 60
+_UNITS = {"": _DAY, "d": _DAY, "h": 60 * 60, "w": 7 * _DAY}
+
+IdArgument = Annotated[
+    str, ArgumentSpec(metavar="ID", help="Its id, the beginning of one, or the ref.")
+]
+
+
+@command(
+    "manifest components workspace json quiet",
+    examples=[("patchkit saved list", "of all components, the latest first")],
+    exits={ExitCode.OK: "listed", ExitCode.BAD_INPUT: "the manifest cannot be read"},
+    result=_RESULT,
+)
+def list_(session: Session) -> ExitCode:
+    """Say what work was set aside in the checkouts.
+
+    Before a command replaces what you did in a checkout it keeps that under a ref: edits with
+    `apply --force`, `skip`, `abort` and `--take-proposal`, what only git's index had, a stack of
+    which patches were dropped. Nothing is written.
+    """
+    from patchkit.ops.saved import list_saved
+
+    report = list_saved(session.manifest, session.components, session.workspace)
+    return session.report("saved list", report, _render_list)
+
+
+@command(
+    "manifest components workspace json quiet",
+    examples=[("patchkit saved show 20260102T030405Z", "its diff")],
+    exits={ExitCode.OK: "shown", ExitCode.BAD_INPUT: "the manifest cannot be read"},
+    result=_RESULT,
+)
+def show(session: Session, saved: IdArgument) -> ExitCode:
+    """Print saved work as a diff.
+
+    Of edits it is the diff from the commit that they were made on; of a stack one diff for each
+    patch.
+    """
+    from patchkit.ops.saved import show_saved
+
+    report = show_saved(session.manifest, session.components, session.workspace, saved)
+    return session.report("saved show", report, lambda terminal, r: terminal.diff(r.diff))
+
+
+@command(
+    "manifest components workspace json quiet",
+    examples=[("patchkit saved restore 20260102T030405Z", "its edits are in the checkout again")],
+    exits={
+        ExitCode.OK: "the edits are in the checkout",
+        ExitCode.FINDING: "they do not merge into what the checkout holds; nothing was changed",
+        ExitCode.BAD_INPUT: "the manifest cannot be read",
+        ExitCode.ENVIRONMENT: "a file cannot be written",
+    },
+    result=_RESULT,
+)
+def restore(session: Session, saved: IdArgument) -> ExitCode:
+    """Bring saved edits back into their checkout.
+
+    They become uncommitted edits, merged file by file into what the checkout holds; where a file
+    has other changes at the same lines, or an untracked one is in the way, nothing is changed. The
+    saved work stays until it is dropped; `patchkit undo` takes the edits out again.
+    """
+    from patchkit.ops.saved import restore_saved
+
+    report = restore_saved(
+        session.manifest,
+        session.components,
+        session.workspace,
+        saved,
+        when=int(time.time()),
+    )
+    return session.report("saved restore", report, _render_restored)
+
+
+@command(
+    "manifest components workspace json quiet",
+    examples=[
+        ("patchkit saved drop 20260102T030405Z", "that one"),
+        ("patchkit saved drop --older-than 30d", "all that are older than thirty days"),
+    ],
+    exits={
+        ExitCode.OK: "dropped, or nothing is that old",
+        ExitCode.BAD_INPUT: "the manifest cannot be read",
+        ExitCode.ENVIRONMENT: "a ref cannot be deleted",
+    },
+    result=_RESULT,
+)
+def drop(
+    session: Session,
+    saved: Annotated[
+        list[str] | None,
+        ArgumentSpec(metavar="ID", help="As of `saved show`; several may be given."),
+    ] = None,
+    *,
+    older_than: Annotated[
+        str | None,
+        OptionSpec("--older-than", metavar="TIME", help="All that are older: 30d, 2w, 12h."),
+    ] = None,
+) -> ExitCode:
+    """Delete saved work.
+
+    Only the ref goes: `patchkit undo` brings it back as long as git keeps the commit, which is two
+    weeks unless `git gc` is told otherwise. The commit's id is printed.
+    """
+    from patchkit.ops.saved import drop_saved
+
+    if not saved and older_than is None:
+        raise UsageError("say which: an ID, or --older-than", hint="patchkit saved list")
+    before = None if older_than is None else int(time.time()) - _seconds(older_than)
+    report = drop_saved(
+        session.manifest,
+        session.components,
+        session.workspace,
+        saved or (),
+        before=before,
+    )
+    return session.report("saved drop", report, _render_dropped)
+
+
+def _seconds(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,6})([dhw]?)", text)
+    if found is None:
+        raise UsageError(f"--older-than {text}: is no time", hint="for example 30d, 2w or 12h")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _render_list(terminal: Terminal, report: SavedReport) -> None:
+    if not report.saved:
+        terminal.say("nothing is set aside")
+        return
+    head = [Painted(each, Paint.FAINT) for each in ("id", "component", "kind", "what", "why")]
+    terminal.table([head, *(_row(each) for each in report.saved)])
+
+
+def _row(saved: SavedWork) -> list[Line]:
+    more = len(saved.what) - _SHOWN
+    what = ", ".join(saved.what[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    name = Painted(saved.component, Paint.STRONG)
+    return [saved.id, name, saved.kind.value, what or "-", saved.why]
+
+
+def _render_restored(terminal: Terminal, report: SavedReport) -> None:
+    saved = report.saved[0]
+    if not report.restored:
+        terminal.product([saved.component, "  the checkout holds all of it already"])
+        return
+    files = counted(len(report.restored), "file")
+    terminal.product([Painted("restored", Paint.GOOD), "  ", saved.component, f"  {files}"])
+    for path in report.restored:
+        terminal.product(["  ", path])
+
+
+def _render_dropped(terminal: Terminal, report: SavedReport) -> None:
+    if not report.saved:
+        terminal.say("nothing is that old")
+    for each in report.saved:
+        was = f"  was {each.commit}"
+        terminal.product(
+            [Painted("dropped", Paint.NOTICE), "  ", each.component, "  ", each.id, was]
+        )

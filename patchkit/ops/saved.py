@@ -1,0 +1,473 @@
+"""What patchkit set aside in the checkouts: list it, show it, bring it back, drop it.
+
+Everything is a ref below `refs/patchkit/saved/`, written before files of a checkout were replaced.
+What it holds is told by the commit's own shape, as `workspace.save` and `ops.undo` make it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
+from patchkit.gitcmd.object_reader import ObjectReader, reading, write_objects
+from patchkit.gitcmd.repository import RefChange, Repository
+from patchkit.gitcmd.trees import diff_trees
+from patchkit.manifest.values import Component, Manifest
+from patchkit.model.diff_parse import split_lines
+from patchkit.model.merging.regions import compare_three
+from patchkit.model.objects import (
+    EMPTY_TREE,
+    SUBMODULE_MODE,
+    SYMLINK_MODE,
+    CommitId,
+    GitObject,
+    TreeEntry,
+    TreeId,
+    lines_of,
+    make_object,
+)
+from patchkit.model.tree import ObstructedError, Tree
+from patchkit.ops.undo import holds
+from patchkit.ops.undo_record import Undo, pop_undo, push_undo
+from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
+from patchkit.workspace.changes import TreeChange, obstacles, tree_changes
+from patchkit.workspace.checkout import SAVED_REFS
+from patchkit.workspace.move import MoveTarget, move_checkout
+from patchkit.workspace.recover import abandon, recover
+from patchkit.workspace.save import Held, read_worktree, rows_beyond, staged_id
+
+_PREFIX = "Saved by patchkit: "
+_STAGED, _LATE = "what was staged", "written while it was replaced"
+_RESOLVED = ", as it was resolved"
+_DEEPEST = 1000  # commits of a stack that are looked at
+
+
+class SavedKind(str, Enum):
+    """What was set aside."""
+
+    EDITS = "edits"  # files as they were in the checkout, new ones too
+    STAGED = "staged"  # what only git's index had
+    FILES = "files"  # what an editor wrote while the files were replaced
+    STACK = "stack"  # a whole stack of patches, one commit each
+    RESOLUTIONS = "resolutions"  # patches as they were resolved by hand
+    COMMITS = "commits"  # commits that only an unfinished rebase, merge or the like knew
+
+
+_WHY = {
+    SavedKind.STAGED: "only git's index had it when the files were replaced",
+    SavedKind.FILES: "written while the files were replaced",
+    SavedKind.STACK: "the patches as they were before a change, or as it had made them",
+    SavedKind.RESOLUTIONS: "resolved by hand in a bump that was taken back",
+    SavedKind.COMMITS: "an unfinished operation or a refresh had them",
+}
+_STATES = {
+    CheckoutState.EDITED.value: "edits in the checkout",
+    CheckoutState.EXTRA_COMMITS.value: "commits and edits in the checkout",
+    CheckoutState.CONFLICTED.value: "what was done to a conflict",
+}
+
+
+class SavedWork(Struct, frozen=True):
+    """Work that was set aside: in which component, when (2026-01-02T03:04:05Z), why, what.
+
+    `id` is the end of `ref`, which names `commit`. `what` are the paths that it changes, or the
+    patches.
+    """
+
+    id: str
+    component: str
+    kind: SavedKind
+    when: str
+    why: str
+    what: tuple[str, ...]
+    ref: str
+    commit: str
+
+
+class SavedReport(Struct, frozen=True):
+    """Saved work, the latest first; `diff` is that of the one that is shown, `restored` are the
+    files that got their saved changes, `dropped` says that it is gone now.
+    """
+
+    manifest: str
+    saved: tuple[SavedWork, ...]
+    diff: bytes = b""
+    restored: tuple[str, ...] = ()
+    dropped: bool = False
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Success: what stands against it is raised."""
+        return ExitCode.OK
+
+
+class CannotRestoreError(PatchkitError):
+    """It does not fit what the checkout holds."""
+
+    exit_code = ExitCode.FINDING
+
+
+def list_saved(manifest: Manifest, components: Sequence[Component], workspace: Path) -> SavedReport:
+    """All that was set aside in the checkouts of these components."""
+    rows = [each for component in components for each in _read(manifest, component, workspace)]
+    rows.sort(key=lambda each: (each.when, each.id), reverse=True)
+    return SavedReport(manifest.name, tuple(rows))
+
+
+def show_saved(
+    manifest: Manifest, components: Sequence[Component], workspace: Path, given: str
+) -> SavedReport:
+    """One of them, with its diff; UsageError if `given` names none, or several."""
+    found = find_saved(list_saved(manifest, components, workspace).saved, given)
+    component = manifest.component(found.component)
+    assert component is not None
+    repository = checkout_of(workspace, manifest, component).repository
+    pieces = list(_pieces(repository, found))
+    diffs = diff_trees(repository, [(old, new) for _, old, new in pieces])
+    text = b"".join(
+        (f"# {title}\n".encode() if title else b"") + diff
+        for (title, _, _), diff in zip(pieces, diffs, strict=True)
+    )
+    return SavedReport(manifest.name, (found,), text)
+
+
+def find_saved(saved: Sequence[SavedWork], given: str) -> SavedWork:
+    """The one that a user means by its id, the beginning of one, or its ref."""
+    name = given.removeprefix(SAVED_REFS)
+    exact = [each for each in saved if each.id == name]
+    found = exact or [each for each in saved if each.id.startswith(name) and name]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(f"{given}: no such saved work", hint="patchkit saved list  says what is")
+    names = ", ".join(f"{each.id} ({each.component})" for each in found)
+    raise UsageError(f"{given} may be {names}", hint="name the component with -c, or the whole id")
+
+
+def _read(manifest: Manifest, component: Component, workspace: Path) -> Iterator[SavedWork]:
+    checkout = checkout_of(workspace, manifest, component)
+    if not checkout.git_dir.is_dir():
+        return
+    repository = checkout.repository
+    fields = (
+        "objectname refname objecttype committerdate:unix authoremail "
+        "trailers:key=Patchkit-Patch,valueonly,separator=%2C subject"
+    )
+    layout = "%09".join(f"%({each})" for each in fields.split(" "))
+    out = repository.git("for-each-ref", f"--format={layout}", SAVED_REFS).out
+    for row in lines_of(out.decode("utf-8", "replace")):
+        commit, ref, form, at, email, patch, subject = row.split("\t", 6)
+        if form != "commit":
+            continue  # nothing that patchkit put there
+        kind, why = _kind(subject, ours=email == "<patchkit@localhost>", patch=bool(patch))
+        when = datetime.fromtimestamp(_moment(ref, int(at)), timezone.utc)
+        found = SavedWork(
+            ref.removeprefix(SAVED_REFS),
+            component.name,
+            kind,
+            f"{when:%Y-%m-%dT%H:%M:%SZ}",
+            why,
+            (),
+            ref,
+            commit,
+        )
+        yield replace(found, what=tuple(_contents(repository, found)))
+
+
+def _moment(ref: str, fallback: int) -> int:
+    """When it was saved, as its name says; seconds since the epoch."""
+    stamp = ref.removeprefix(SAVED_REFS).split("-")[0]
+    try:
+        return int(datetime.strptime(f"{stamp}+0000", "%Y%m%dT%H%M%SZ%z").timestamp())
+    except ValueError:
+        return fallback
+
+
+def _kind(subject: str, *, ours: bool, patch: bool) -> tuple[SavedKind, str]:
+    if ours and subject.startswith(_PREFIX):
+        rest = subject.removeprefix(_PREFIX)
+        kind = {_STAGED: SavedKind.STAGED, _LATE: SavedKind.FILES}.get(rest, SavedKind.EDITS)
+        return kind, _WHY.get(kind) or _STATES.get(rest, f"the checkout was {rest}")
+    if patch:
+        kind = SavedKind.STACK
+    elif ours and subject.endswith(_RESOLVED):
+        kind = SavedKind.RESOLUTIONS
+    else:
+        kind = SavedKind.COMMITS
+    return kind, _WHY[kind]
+
+
+def _contents(repository: Repository, saved: SavedWork) -> Iterator[str]:
+    pieces = list(_pieces(repository, saved))
+    if saved.kind in (SavedKind.STACK, SavedKind.RESOLUTIONS):
+        yield from (title for title, _, _ in pieces)
+        return
+    paths = [each.path for _, old, new in pieces for each in tree_changes(repository, old, new)]
+    yield from dict.fromkeys(paths)
+
+
+def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, str, str]]:
+    """(title or "", tree before, tree after) of each change in it, in order."""
+    if saved.kind in (SavedKind.EDITS, SavedKind.STAGED, SavedKind.FILES):
+        base, _ = _sides(repository, saved)
+        yield "", _tree(repository, base), _tree(repository, saved.commit)
+        return
+    layout = "--format=%T%x09%P%x09%(trailers:key=Patchkit-Patch,valueonly,separator=%x2C)%x09%s"
+    known = ["--not", "refs/patchkit/base"] if saved.kind is SavedKind.COMMITS else []
+    out = repository.git(
+        "log", "--first-parent", f"-n{_DEEPEST}", layout, saved.commit, *known, "--"
+    ).out
+    rows = [row.split("\t", 3) for row in lines_of(out.decode("utf-8", "replace"))]
+    found: list[tuple[str, str, str]] = []
+    for tree, parents, patch, subject in rows:
+        if saved.kind is SavedKind.STACK and not patch:
+            break
+        parent = parents.split(" ")[0]
+        title = patch or subject
+        if saved.kind is SavedKind.RESOLUTIONS:
+            if not subject.endswith(_RESOLVED):
+                continue
+            title = subject.removesuffix(_RESOLVED)
+        found.append((title, _tree(repository, parent), tree))
+    yield from reversed(found)
+
+
+def _sides(repository: Repository, saved: SavedWork) -> tuple[str, str]:
+    """(the commit that it is a change of, or "", the commit of its index, or "")."""
+    parents = lines_of(repository.git("rev-parse", f"{saved.commit}^@").out.decode())
+    if saved.kind is SavedKind.EDITS:
+        return (parents[0] if len(parents) > 1 else ""), parents[-1]
+    return (parents[0] if saved.kind is SavedKind.STAGED and parents else ""), ""
+
+
+def _tree(repository: Repository, commit: str) -> str:
+    return str(repository.tree(commit)) if commit else EMPTY_TREE
+
+
+# Bringing it back: the saved change is merged into the files as they are, file by file, and only
+# where git's three-way merge has no conflict. Nothing is replaced that is not in a commit or in the
+# record for `undo`; the saved work stays where it is.
+
+
+def restore_saved(
+    manifest: Manifest,
+    components: Sequence[Component],
+    workspace: Path,
+    given: str,
+    *,
+    when: int,
+) -> SavedReport:
+    """Bring saved edits back into their checkout, as uncommitted edits beside those that it has.
+
+    What was staged as a new file is again. All or nothing: CannotRestoreError if a file does not
+    merge, or the checkout is not at its stack. `when` is in seconds since the epoch.
+    """
+    found = find_saved(list_saved(manifest, components, workspace).saved, given)
+    component = manifest.component(found.component)
+    assert component is not None
+    checkout = checkout_of(workspace, manifest, component)
+    if found.kind not in (SavedKind.EDITS, SavedKind.STAGED):
+        raise CannotRestoreError(_other_ways(checkout, found))
+    with locked(checkout):
+        recover(checkout)
+        snapshot = inspect(checkout)
+        usual = snapshot.state in (
+            CheckoutState.APPLIED,
+            CheckoutState.EDITED,
+            CheckoutState.UNPATCHED,
+        )
+        if not usual or snapshot.head is None or snapshot.head != snapshot.applied:
+            what = f"the checkout is {snapshot.state.value}"
+            hint = f"patchkit status {manifest.options(component.name)}  says what is next"
+            raise CannotRestoreError(Problem(what, component.name, hint))
+        restored = _restored(manifest, checkout, snapshot, found, when)
+    return SavedReport(manifest.name, (found,), restored=restored)
+
+
+def _other_ways(checkout: Checkout, saved: SavedWork) -> Problem:
+    git = f"git -C {shlex.quote(str(checkout.path))}"
+    ways = {
+        SavedKind.FILES: f"{git} show {saved.ref}:PATH  prints a file",
+        SavedKind.RESOLUTIONS: f"patchkit saved show {saved.id}  prints the patches",
+    }
+    default = f"{git} switch --create saved-work {saved.ref}; or patchkit undo"
+    what = f"{saved.id} is no change of files that could be merged, but {saved.kind.value}"
+    return Problem(what, saved.component, ways.get(saved.kind, default))
+
+
+def _restored(
+    manifest: Manifest, checkout: Checkout, snapshot: Snapshot, saved: SavedWork, when: int
+) -> tuple[str, ...]:
+    repository, head = checkout.repository, snapshot.head
+    assert head is not None
+    base, index = _sides(repository, saved)
+    if base and saved.why == _STATES[CheckoutState.EXTRA_COMMITS.value]:
+        # with the commits; where their stack was another one, from what both have
+        base = repository.git("merge-base", head, base, accept=(0, 1)).out.decode().strip()
+    changes = tree_changes(repository, _tree(repository, base), _tree(repository, saved.commit))
+    try:
+        worktree = read_worktree(checkout, head).tree
+    finally:
+        abandon(checkout)
+    tree = _merged(checkout, worktree, changes, saved)
+    replaced = tree_changes(repository, worktree, tree)
+    if not replaced:
+        return ()
+    if blocks := obstacles(checkout.path, replaced):
+        what = f"untracked and in the way: {', '.join(blocks)}"
+        raise CannotRestoreError(Problem(what, saved.component, "move it away"))
+    rows = rows_beyond(checkout, tree)
+    added = _added(repository, base, index, rows)
+    place = (CommitId(str(snapshot.base)), CommitId(head))
+    target = MoveTarget(*place, worktree=tree, index=rows | added)
+    held = Held(worktree, staged=staged_id(checkout))
+    move_checkout(checkout, snapshot, target, held, when=when)
+    undo = Undo(
+        saved.component,
+        {},
+        place,
+        place,
+        bump=False,
+        what=f"saved restore: {saved.id}",
+        worktree=(worktree, tree),
+        index=added,
+    )
+    push_undo(checkout, manifest.root, undo)
+    return tuple(each.path for each in replaced)
+
+
+def _merged(
+    checkout: Checkout, worktree: str, changes: Sequence[TreeChange], saved: SavedWork
+) -> TreeId:
+    """The tree of the worktree with the saved changes; CannotRestoreError where one conflicts."""
+    written: list[GitObject] = []
+    with reading(checkout.repository) as reader:
+        merging = _Merging(checkout, reader, written)
+        tree = merging.all(Tree(reader, worktree), changes).write(written)
+    if problems := merging.problems:
+        hint = f"patchkit saved show {saved.id}  prints it; the checkout stays as it is"
+        raise CannotRestoreError(*problems[:-1], replace(problems[-1], hint=hint))
+    write_objects(checkout.repository, written)
+    return tree
+
+
+def _added(
+    repository: Repository, base: str, index: str, rows: dict[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """The rows of files that were new in the index when it was saved, and are not in it now."""
+    if not index:
+        return {}
+    changes = tree_changes(repository, _tree(repository, base), _tree(repository, index))
+    found: dict[str, tuple[str, ...]] = {}
+    for each in changes:
+        new = each.new_file
+        if each.old is None and new is not None and rows.get(each.path) == ():
+            found[each.path] = (f"{new.mode:06o} {new.oid} 0",)
+    return found
+
+
+class _Merging:
+    """Saved changes, merged into a tree of what is on disk; `problems` are those that do not fit.
+
+    Invariant: a path gets either what was saved, where nothing else changed it, or git's own merge
+    of three regular files without a conflict.
+    """
+
+    def __init__(self, checkout: Checkout, reader: ObjectReader, written: list[GitObject]) -> None:
+        self._checkout = checkout
+        self._reader = reader
+        self._written = written
+        self.problems: list[Problem] = []
+
+    def all(self, tree: Tree, changes: Sequence[TreeChange]) -> Tree:
+        """The tree with every change that fits."""
+        for change in changes:
+            now = tree.entry(change.path)
+            if change.new is None and now is None:
+                continue  # gone already
+            try:
+                tree = self._one(tree, change, now)
+            except ObstructedError as error:
+                self._refuse(change.path, f"{error.by} is in the way")
+        return tree
+
+    def _one(self, tree: Tree, change: TreeChange, now: TreeEntry | None) -> Tree:
+        path, old, new = change.path, change.old, change.new
+        if now == old and new is None:
+            return tree.remove(path)
+        if new == now or (now is None and new is not None and holds(self._checkout, path, new)):
+            return tree
+        if now == old and new is not None:
+            return tree.put(path, new)
+        if old is None or new is None or now is None:
+            self._refuse(path, "was changed, added or removed since in another way")
+            return tree
+        return self._three_way(tree, path, (old, now, new))
+
+    def _three_way(
+        self, tree: Tree, path: str, sides: tuple[TreeEntry, TreeEntry, TreeEntry]
+    ) -> Tree:
+        old, now, new = sides
+        modes = {each.mode for each in sides}
+        if modes & {SYMLINK_MODE, SUBMODULE_MODE} or len(modes) > 2:
+            self._refuse(path, "is no regular file on all sides")
+            return tree
+        base, here, saved = (split_lines(self._reader.blob(each.oid)) for each in sides)
+        three = compare_three(base, here, saved)
+        if three.conflicts:
+            lines = ", ".join(str(each.upstream_at + 1) for each in three.conflicts)
+            self._refuse(path, f"has other changes at the same lines: {lines}")
+            return tree
+        blob = make_object("blob", three.assemble([each.settled or () for each in three.regions]))
+        self._written.append(blob)
+        return tree.put(path, TreeEntry(new.mode if now.mode == old.mode else now.mode, blob.oid))
+
+    def _refuse(self, path: str, what: str) -> None:
+        self.problems.append(Problem(what, path))
+
+
+# Dropping it.
+
+
+def drop_saved(
+    manifest: Manifest,
+    components: Sequence[Component],
+    workspace: Path,
+    given: Sequence[str],
+    *,
+    before: int | None = None,
+) -> SavedReport:
+    """Delete refs of saved work: those that are named, or all from before `before`, in seconds
+    since the epoch. Their commits are there until git clears them away, and `undo` has their ids.
+    """
+    saved = list_saved(manifest, components, workspace).saved
+    found = [find_saved(saved, each) for each in given]
+    if before is not None:
+        limit = f"{datetime.fromtimestamp(before, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+        found += [each for each in saved if each.when < limit]
+    found = list({each.ref + each.component: each for each in found}.values())
+    for name in dict.fromkeys(each.component for each in found):
+        component = manifest.component(name)
+        assert component is not None
+        checkout = checkout_of(workspace, manifest, component)
+        own = [each for each in found if each.component == name]
+        refs = {each.ref: each.commit for each in own}
+        what = f"saved drop: {', '.join(each.id for each in own)}"
+        with locked(checkout):
+            push_undo(checkout, manifest.root, Undo(name, {}, bump=False, what=what, refs=refs))
+            changes = [RefChange(ref, None, commit) for ref, commit in refs.items()]
+            try:
+                checkout.repository.free_refs(refs)
+                checkout.repository.update_refs(changes, reason="patchkit: saved drop")
+            except BaseException:
+                if checkout.repository.refs(SAVED_REFS).items() >= refs.items():
+                    pop_undo(checkout)
+                raise
+    return SavedReport(manifest.name, tuple(found), dropped=True)

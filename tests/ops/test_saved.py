@@ -1,0 +1,219 @@
+"""`saved`: what was set aside in a checkout is listed, shown, brought back and dropped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream, git_in, make_patch
+
+LINES = [f"line {number}\n" for number in range(1, 41)]
+
+
+def _files(*changed: int, more: Files | None = None) -> Files:
+    text = [f"LINE {n}\n" if n in changed else line for n, line in enumerate(LINES, 1)]
+    return {"a.py": "".join(text), "b.py": "b\n", **(more or {})}
+
+
+ONE = make_patch(_files(), _files(3), subject="Shout line 3", body="Because.")
+TWO = make_patch(_files(3), _files(3, 20), subject="Shout line 20", body="Why not.")
+
+
+@pytest.fixture
+def demo(project: Project, upstream: Upstream) -> Project:
+    pin = upstream.commit(_files())
+    project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
+    project.run("apply").ok()
+    return project
+
+
+def saved(project: Project) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(project.run("saved", "list", "--json").ok().out)[
+        "saved"
+    ]
+    return found
+
+
+def shape(project: Project) -> tuple[bytes, ...]:
+    """What git says of the checkout, and its refs but for the saved ones."""
+    folder = project.checkout("demo")
+    return (
+        git_in(folder, "status", "--porcelain=v2"),
+        git_in(folder, "diff", "HEAD"),
+        git_in(folder, "for-each-ref", "refs/heads", "refs/patchkit/base", "refs/patchkit/applied"),
+    )
+
+
+def edit(project: Project) -> Path:
+    """Edits of every sort: a changed file, a staged one, a new one, an untracked one."""
+    folder = project.checkout("demo")
+    text = (folder / "a.py").read_text()
+    (folder / "a.py").write_text(text.replace("line 30\n", "line thirty\n"))
+    (folder / "b.py").unlink()
+    (folder / "new.py").write_text("new\n")
+    (folder / "notes.txt").write_bytes(b"notes\r\n\x00")
+    git_in(folder, "add", "new.py")
+    return folder
+
+
+def force_away(project: Project) -> dict[str, Any]:
+    """What `apply --force` set aside."""
+    path = project.root / "patches/demo/series"
+    path.write_text("one.patch\n")
+    project.run("apply", "--update-lock", "--force").ok()
+    path.write_text("one.patch\ntwo.patch\n")
+    project.run("apply", "--update-lock").ok()
+    return saved(project)[0]
+
+
+def test_edits_come_back_and_go_again(demo: Project) -> None:
+    folder = edit(demo)
+    work = force_away(demo)
+    assert (work["kind"], work["component"]) == ("edits", "demo")
+    assert work["what"] == ["a.py", "b.py", "new.py", "notes.txt"]
+    assert work["why"] == "edits in the checkout"
+    assert work["id"] in demo.run("saved", "list").ok().out
+    shown = demo.run("saved", "show", work["id"][:9]).ok()
+    assert "+line thirty" in shown.out
+    assert "diff --git a/new.py b/new.py" in shown.out
+    before = shape(demo)
+    ran = demo.run("saved", "restore", work["ref"]).ok()
+    assert "restored" in ran.out
+    assert "line thirty" in (folder / "a.py").read_text()
+    assert not (folder / "b.py").exists()
+    assert (folder / "notes.txt").read_bytes() == b"notes\r\n\x00"
+    status = git_in(folder, "status", "--porcelain").decode().splitlines()
+    assert status == [" M a.py", " D b.py", "A  new.py", "?? notes.txt"]  # it was never gone
+    after = shape(demo)
+    assert "all of it already" in demo.run("saved", "restore", work["id"]).ok().out
+    assert saved(demo)[-1]["id"] == work["id"]
+    demo.run("undo").ok()
+    assert shape(demo) == before
+    demo.run("saved", "restore", work["id"]).ok()
+    assert shape(demo) == after
+    demo.run("refresh", "--new", "rest").ok()
+    assert "line thirty" in (demo.root / "patches/demo/rest.patch").read_text()
+
+
+def test_they_are_merged_into_other_edits(demo: Project) -> None:
+    folder = edit(demo)
+    work = force_away(demo)
+    (folder / "notes.txt").unlink()
+    text = (folder / "a.py").read_text()
+    (folder / "a.py").write_text("mine\n" + text)
+    git_in(folder, "add", "a.py")
+    (folder / "a.py").write_text("mine\n" + text + "more\n")
+    before = shape(demo)
+    demo.run("saved", "restore", work["id"]).ok()
+    now = (folder / "a.py").read_text()
+    assert now == ("mine\n" + text + "more\n").replace("line 30\n", "line thirty\n")
+    assert git_in(folder, "show", ":a.py").decode() == "mine\n" + text  # the index is as it was
+    assert (folder / "notes.txt").exists()
+    demo.run("undo").ok()
+    assert shape(demo) == before
+
+
+@pytest.mark.parametrize("how", ["lines", "untracked", "removed"])
+def test_nothing_is_replaced_that_differs(demo: Project, how: str) -> None:
+    folder = edit(demo)
+    work = force_away(demo)
+    if how == "lines":
+        text = (folder / "a.py").read_text()
+        (folder / "a.py").write_text(text.replace("line 30\n", "line XXX\n"))
+        said = "has other changes at the same lines: 30"
+    elif how == "untracked":
+        (folder / "notes.txt").write_text("other notes\n")
+        said = "untracked and in the way: notes.txt"
+    else:
+        (folder / "b.py").write_text("kept\n")
+        said = "was changed, added or removed since"
+    files = {path.name: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}
+    before = shape(demo)
+    ran = demo.run("saved", "restore", work["id"])
+    assert (ran.code, said in ran.err) == (1, True), ran.err
+    assert shape(demo) == before
+    assert {p.name: p.read_bytes() for p in folder.glob("*.*") if p.is_file()} == files
+
+
+def test_undo_refuses_once_the_files_changed(demo: Project) -> None:
+    folder = edit(demo)
+    work = force_away(demo)
+    demo.run("saved", "restore", work["id"]).ok()
+    text = (folder / "a.py").read_text()
+    (folder / "a.py").write_text("later\n")
+    before = shape(demo)
+    ran = demo.run("undo")
+    assert (ran.code, "a.py changed since" in ran.err) == (1, True)
+    assert shape(demo) == before
+    (folder / "a.py").write_text(text)
+    (folder / "other.txt").write_text("later\n")
+    git_in(folder, "add", "other.txt")
+    demo.run("undo").ok()
+    assert git_in(folder, "status", "--porcelain") == b"A  other.txt\n?? notes.txt\n"
+
+
+def test_commits_come_back_with_their_edits(demo: Project) -> None:
+    folder = demo.checkout("demo")
+    (folder / "b.py").write_text("mine\n")
+    git_in(folder, "commit", "-q", "-a", "-m", "My own")
+    (folder / "c.py").write_text("c\n")
+    work = force_away(demo)
+    assert work["why"] == "commits and edits in the checkout"
+    (folder / "c.py").unlink()
+    demo.run("saved", "restore", work["id"]).ok()
+    assert (folder / "b.py").read_text() == "mine\n"
+    assert (folder / "c.py").read_text() == "c\n"
+
+
+def test_a_stack_is_shown_and_not_merged(demo: Project) -> None:
+    demo.run("drop", "two").ok()
+    (work,) = saved(demo)
+    assert (work["kind"], work["what"]) == ("stack", ["one.patch", "two.patch"])
+    shown = demo.run("saved", "show", work["id"]).ok().out
+    assert shown.index("# one.patch") < shown.index("# two.patch") < shown.index("+LINE 20")
+    ran = demo.run("saved", "restore", work["id"])
+    assert (ran.code, "switch --create saved-work" in ran.err) == (1, True)
+
+
+def test_dropped_work_is_brought_back(demo: Project) -> None:
+    edit(demo)
+    force_away(demo)
+    demo.run("drop", "two").ok()
+    both = saved(demo)
+    assert len(both) == 2
+    ran = demo.run("saved", "drop", both[1]["id"]).ok()
+    assert both[1]["commit"] in ran.out
+    assert saved(demo) == both[:1]
+    demo.run("undo").ok()
+    assert saved(demo) == both
+    assert "nothing is that old" in demo.run("saved", "drop", "--older-than", "30d").ok().err
+    assert saved(demo) == both
+    demo.run("saved", "drop", both[1]["id"]).ok()
+    git_in(demo.checkout("demo"), "reflog", "expire", "--expire=now", "--all")
+    git_in(demo.checkout("demo"), "gc", "-q", "--prune=now")
+    ran = demo.run("undo")
+    assert (ran.code, "git has cleared away" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("drop",), "say which"),
+        (("drop", "--older-than", "soon"), "is no time"),
+        (("show", "nothing"), "no such saved work"),
+        (("restore", ""), "no such saved work"),
+    ],
+)
+def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: str) -> None:
+    ran = demo.run("saved", *argv)
+    assert (ran.code, said in ran.err) == (2, True), ran.err
+
+
+def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> None:
+    assert "nothing is set aside" in demo.run("saved", "list").ok().err
+    away = ("--workspace", str(tmp_path / "none"))
+    assert "nothing is set aside" in demo.run("saved", "list", *away).ok().err
