@@ -50,7 +50,8 @@ def staging(target: Repository, folder: Path) -> Iterator[Repository]:
     work = Path(tempfile.mkdtemp(prefix=f"{target.git_dir.stem}-", dir=folder))
     try:
         stage = init_repository(work / "stage.git")
-        if target.exists:
+        # each git that fetches looks through what is borrowed
+        if target.exists and any((target.git_dir / "objects" / "pack").glob("*.idx")):
             borrow_objects(stage.git_dir, [target.git_dir / "objects"])
             if shallow_commits(target.git_dir):
                 shutil.copyfile(target.git_dir / "shallow", stage.git_dir / "shallow")

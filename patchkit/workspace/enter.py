@@ -46,6 +46,7 @@ from patchkit.workspace.contents import (
     require_distinct,
 )
 from patchkit.workspace.move import Moved, MoveTarget, NotHeldError, move_checkout
+from patchkit.workspace.plain_move import date_new_files
 from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.save import (
     Held,
@@ -102,8 +103,10 @@ def create_checkout(
         require_distinct(repository, target.tip)
         _point_refs(repository, target)
         left_out = _write_files(repository, target.tip)
-        _age(draft)
-        refresh_index(repository, repository.git_dir / "index")
+        then = time.time_ns() - _AGE
+        if left_out or not date_new_files(repository, then):
+            _age(draft, then)
+            refresh_index(repository, repository.git_dir / "index")
         write_purpose(repository.git_dir / checkout.own_folder.name, checkout.purpose)
         count = _file_count(repository)
         checkout.path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,13 +174,8 @@ def _write_files(repository: Repository, tip: CommitId) -> list[str]:
     return absent
 
 
-def _age(draft: Path) -> None:
-    """Date the files of a new checkout before its index.
-
-    Git reads a file over and over if it is as young as the index: an edit might be hidden in the
-    same second. Whoever edits one of these makes it younger than it is noted to be.
-    """
-    then = time.time_ns() - _AGE
+def _age(draft: Path, then: int) -> None:
+    """Date the files of a new checkout before its index, as `date_new_files` does."""
     for folder, folders, files in os.walk(draft):
         if Path(folder) == draft:
             folders.remove(".git")
@@ -195,7 +193,8 @@ def _absent_paths(repository: Repository, tip: CommitId) -> list[str]:
 
 
 def _file_count(repository: Repository) -> int:
-    return repository.git("ls-files", "-z").out.count(b"\0")
+    with (repository.git_dir / "index").open("rb") as stream:
+        return int.from_bytes(stream.read(12)[8:], "big")
 
 
 def _present(repository: Repository, commits: frozenset[str]) -> frozenset[str]:

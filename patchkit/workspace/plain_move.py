@@ -34,9 +34,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import (
     EXECUTABLE_MODE,
     FILE_MODE,
+    SUBMODULE_MODE,
     TreeEntry,
     decode_path,
     encode_path,
@@ -64,6 +66,7 @@ _HARMLESS_SECTIONS = re.compile(r"\[\s*(user|remote|branch|alias|color|gc|pack|d
 _FORMS = re.compile(rb"\b(eol|ident|filter|working-tree-encoding|crlf)\b|\[attr\]")
 _SECOND = 10**9  # in nanoseconds
 _MODE = 6  # what of a row's head is the mode
+_32_BITS = 0xFFFFFFFF  # what a row has room for
 #: A tick of a file system's clock is at most so long, in nanoseconds.
 _TICK = 20_000_000
 
@@ -142,6 +145,85 @@ def note_files(stage: PlainStage, root: Path, index: Path) -> None:
             break  # git reads what is as new as the index
 
 
+def date_new_files(repository: Repository, then: int) -> bool:
+    """Date the files that git has just written to `then`, in nanoseconds, and let the index say so.
+
+    Nobody has edited them yet, and whoever does makes them younger than the index says: an edit
+    in the second of the index could be hidden else. False, with nothing changed, where the form of
+    a file may be another one than its blob's: there git has to look. Invariant: a row says
+    something only of the file that git noted there when it wrote it.
+    """
+    root, index = repository.work_tree, repository.git_dir / "index"
+    if root is None or not _has_plain_settings(repository.git_dir):
+        return False
+    data = bytearray(index.read_bytes())
+    rows = _all_rows(data)
+    if rows is None:
+        return False
+    attributes = [at for path, at in rows if path.rpartition(b"/")[2] == b".gitattributes"]
+    if not _say_no_form(repository, [data[at + 40 : at + 60].hex() for at in attributes]):
+        return False
+    above = os.fsencode(root) + b"/"
+    for path, at in rows:
+        place = above + path
+        noted = _STAT.unpack_from(data, at)
+        if noted[_MODE] == SUBMODULE_MODE:
+            continue
+        before = os.lstat(place)
+        os.utime(place, ns=(then, then), follow_symlinks=False)
+        now = os.lstat(place)
+        known = (before.st_mtime_ns, before.st_ino, before.st_size)
+        if _noted_time(noted) == _lowest_bits(known) and now.st_size == before.st_size:
+            _STAT.pack_into(data, at, *_row_stat(now, noted[_MODE]))
+        else:
+            _STAT.pack_into(data, at, *([0] * _MODE), noted[_MODE], 0, 0, 0)
+    data[-_SUM:] = sha1(memoryview(data)[:-_SUM]).digest()
+    _replace(index, data)
+    return True
+
+
+def _noted_time(row: Sequence[int]) -> tuple[int, int, int]:
+    """Time, inode and size of a file, as a row has them."""
+    return row[2] * _SECOND + row[3], row[5], row[9]
+
+
+def _lowest_bits(known: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The same of a file on disk, as far as a row has room for it."""
+    seconds, rest = divmod(known[0], _SECOND)
+    return (seconds & _32_BITS) * _SECOND + rest, known[1] & _32_BITS, known[2] & _32_BITS
+
+
+def _row_stat(now: os.stat_result, mode: int) -> list[int]:
+    """What a row says of a file on disk."""
+    times = (*divmod(now.st_ctime_ns, _SECOND), *divmod(now.st_mtime_ns, _SECOND))
+    place = (now.st_dev, now.st_ino, mode, now.st_uid, now.st_gid, now.st_size)
+    return [each & _32_BITS for each in (*times, *place)]
+
+
+def _all_rows(data: bytearray) -> list[tuple[bytes, int]] | None:
+    """Path and start of each row of an index; None for an odd one."""
+    count = _count(data)
+    if count is None:
+        return None
+    rows: list[tuple[bytes, int]] = []
+    at = _HEAD.size
+    for _ in range(count):
+        end = data.index(b"\0", at + _ROW.size)
+        if data[at + 60] & (_ODD_BITS >> 8):
+            return None
+        rows.append((bytes(data[at + _ROW.size : end]), at))
+        at += (end - at) // 8 * 8 + 8
+    return rows
+
+
+def _count(data: bytes | bytearray) -> int | None:
+    """How many rows an index has; None if it is damaged or of another version."""
+    if len(data) < _HEAD.size + _SUM or data[-_SUM:] != sha1(memoryview(data)[:-_SUM]).digest():
+        return None
+    mark, version, count = _HEAD.unpack_from(data)
+    return int(count) if mark == b"DIRC" and version == _VERSION else None
+
+
 def _stat_of(stage: PlainStage, root: Path, path: str, staged: StagedFile) -> list[int]:
     """What the row of a file says of it; but for the mode nothing if it is not what was staged."""
     mode = _STAT.unpack_from(stage.index, staged.row)[_MODE]
@@ -151,9 +233,7 @@ def _stat_of(stage: PlainStage, root: Path, path: str, staged: StagedFile) -> li
         stage.begun - staged.time < _TICK and contents_at(root, path) != staged.contents
     ):
         return [0] * _MODE + [mode, 0, 0, 0]
-    times = (*divmod(now.st_ctime_ns, _SECOND), *divmod(now.st_mtime_ns, _SECOND))
-    place = (now.st_dev, now.st_ino, mode, now.st_uid, now.st_gid, now.st_size)
-    return [each & 0xFFFFFFFF for each in (*times, *place)]
+    return _row_stat(now, mode)
 
 
 def _all_plain(changes: Iterable[TreeChange]) -> bool:
@@ -195,7 +275,14 @@ def _has_plain_attributes(checkout: Checkout, index: bytes, rows: Iterable[bytes
         for folder in folders
         if (blob := _blob_in(index, folder + b".gitattributes")) is not None
     ]
-    with reading(checkout.repository) as reader:
+    return _say_no_form(checkout.repository, blobs)
+
+
+def _say_no_form(repository: Repository, blobs: Sequence[str]) -> bool:
+    """Whether none of these .gitattributes says how a file looks on disk."""
+    if not blobs:
+        return True
+    with reading(repository) as reader:
         found = reader.read_present(blobs)
     return all(oid in found and not _FORMS.search(found[oid]) for oid in blobs)
 
@@ -222,10 +309,8 @@ def _edited_index(data: bytes, rows: Mapping[bytes, TreeChange], stamp: int) -> 
     Rows are in the order of their paths' bytes. Invariant of the walk: `parts` has what becomes of
     all before `kept`, and every path of `wanted` comes after the row before `at`.
     """
-    if len(data) < _HEAD.size + _SUM or data[-_SUM:] != sha1(data[:-_SUM]).digest():
-        return None
-    mark, version, count = _HEAD.unpack_from(data)
-    if mark != b"DIRC" or version != _VERSION:
+    count = _count(data)
+    if count is None:
         return None
     rest = _Rows(rows)
     fresh: list[tuple[bytes, int]] = []
@@ -249,7 +334,7 @@ def _edited_index(data: bytes, rows: Mapping[bytes, TreeChange], stamp: int) -> 
     extension = _cache_of_trees(data[at:-_SUM], rows)
     if extension is None or rest.odd:
         return None
-    head = _HEAD.pack(mark, version, count + rest.more)
+    head = _HEAD.pack(b"DIRC", _VERSION, count + rest.more)
     index = bytearray(b"".join([head, *rest.parts, extension, bytes(_SUM)]))
     return _Edited(index, rest.places, fresh)
 
@@ -406,6 +491,10 @@ def _write(
 def _write_index(stage: PlainStage, path: Path) -> None:
     """Write the index with its checksum, whole or not at all."""
     stage.index[-_SUM:] = sha1(memoryview(stage.index)[:-_SUM]).digest()
+    _replace(path, stage.index)
+
+
+def _replace(path: Path, data: bytearray) -> None:
     draft = path.with_name("index.draft")
-    draft.write_bytes(stage.index)
+    draft.write_bytes(data)
     draft.replace(path)

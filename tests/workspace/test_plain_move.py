@@ -14,8 +14,8 @@ import pytest
 
 from patchkit.workspace.changes import tree_changes
 from patchkit.workspace.enter import Action, Stacked
-from patchkit.workspace.plain_move import _edited_index, stage_plainly
-from tests.support.repos import File, Files, Symlink, executable
+from patchkit.workspace.plain_move import _edited_index, date_new_files, stage_plainly
+from tests.support.repos import File, Files, Submodule, Symlink, executable
 from tests.workspace.bench import BASE, Bench, committed_files, disk_files
 
 #: A setting that changes nothing, and that patchkit does not know: git does the work then.
@@ -222,3 +222,67 @@ _VERBS = {
     *("status", "for-each-ref", "diff-tree", "update-ref", "cat-file", "checkout-index"),
     *("read-tree", "update-index", "check-attr", "ls-files", "hash-object", "rev-parse"),
 }
+
+
+def _stats(bench: Bench) -> dict[str, list[str]]:
+    """Path -> what the index says of its file on disk."""
+    shown = bench.git("ls-files", "--debug", "-z").split("\0")
+    numbers = [re.findall(r"[a-z]+: ([0-9a-f:]+)", each) for each in shown]
+    return {
+        path.rpartition("flags: 0\n")[2]: of for path, of in zip(shown, numbers[1:], strict=False)
+    }
+
+
+@pytest.mark.parametrize(
+    "attributes", ["*.md linguist-documentation\n", "*.none eol=crlf\n"], ids=["our own", "git's"]
+)
+def test_of_a_new_checkout_git_reads_no_file(bench: Bench, attributes: str) -> None:
+    """Whoever notes what is on disk: it is what is there, and older than the index."""
+    base: Files = {
+        **BASE,
+        ".gitattributes": attributes,
+        "run": executable("#!/bin/sh\n"),
+        "link": Symlink("sub/c.py"),
+        "folder": Symlink("sub"),
+        "é/" + "z" * 200: "",
+        "module": Submodule("1" * 40),
+    }
+    stack = bench.stack(base, {"a.py": "aaa\n"})
+    assert bench.enter(stack).changed == len(base)
+    index = (bench.path / ".git/index").stat()
+    noted = _stats(bench)
+    assert noted.keys() == base.keys()
+    for path, (*_, device, inode, uid, gid, size, _flags) in noted.items():
+        here = (bench.path / path).lstat()
+        assert int(here.st_mtime) < int(index.st_mtime) or path == "module"
+        if path != "module":
+            ctime, mtime = noted[path][:2]
+            assert mtime == f"{here.st_mtime_ns // 10**9}:{here.st_mtime_ns % 10**9}"
+            assert ctime.split(":")[0] == str(here.st_ctime_ns // 10**9)
+            assert (int(inode), int(uid), int(gid)) == (here.st_ino, here.st_uid, here.st_gid)
+            assert (int(device), int(size)) == (here.st_dev, here.st_size)
+    assert bench.git("diff-files", "--name-only") == ""
+    assert bench.git("write-tree") == bench.git("rev-parse", f"{stack.tip}^{{tree}}")
+
+
+def test_an_edit_of_a_new_checkout_is_seen(bench: Bench) -> None:
+    """However fast, of the same size."""
+    bench.enter(bench.stack())
+    for name in ("a.py", "b.py"):
+        kept = (bench.path / name).read_bytes()
+        (bench.path / name).write_bytes(b"X" * len(kept))
+        assert bench.look().edited == (name,)
+        (bench.path / name).write_bytes(kept)
+    assert bench.look().edited == ()
+
+
+def test_a_file_that_is_not_what_git_wrote_is_not_noted(bench: Bench) -> None:
+    bench.enter(bench.stack())
+    edited = bench.path / "b.py"
+    (bench.path / "b.py").unlink()
+    edited.write_bytes(b"tWo\n")
+    now = (bench.path / "a.py").stat().st_mtime_ns
+    assert date_new_files(bench.checkout.repository, now)
+    stats = _stats(bench)
+    assert (stats["b.py"][-2], stats["a.py"][-2]) == ("0", "4")
+    assert bench.look().edited == ("b.py",)
