@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -76,21 +77,43 @@ def test_another_release_is_refused(tmp_path: Path) -> None:
     assert contents(site) == before
 
 
-def test_a_patch_of_ones_own_on_verl(project: Project, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    record = _install("verl==0.8.0", site)
+_LARGE = pytest.mark.skipif(
+    not os.environ.get("PATCHKIT_TEST_LARGE"), reason="PATCHKIT_TEST_LARGE=1 downloads gigabytes"
+)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "sha256", "path"),
+    [
+        (
+            "verl==0.8.0",
+            "814352ab55179dab0724091313e0367e866af667f6a749cc248b73699eb15a21",
+            "verl/protocol.py",
+        ),
+        pytest.param(
+            "vllm==0.13.0",
+            "4ad43db45fef37114b550d03a4f423fb3fa3a31d8bc09ee810ef8b9cdcd4b5fe",
+            "vllm/envs.py",
+            marks=_LARGE,
+        ),
+    ],
+)
+def test_a_patch_of_ones_own(
+    project: Project, tmp_path: Path, requirement: str, sha256: str, path: str
+) -> None:
+    site, (name, _, version) = tmp_path / "site", requirement.partition("==")
+    record = _install(requirement, site)
     before = contents(site)
-    path = "verl/protocol.py"
     text = before[path].decode()
-    changed = {path: text + "\nNPU = True\n", "verl/npu.py": "here = True\n"}
+    changed = {path: text + "\nNPU = True\n", f"{name}/npu.py": "here = True\n"}
     patch = make_patch({path: text}, changed, subject="Here")
-    project.write({"patches/verl/series": "here.patch\n", "patches/verl/here.patch": patch})
+    project.write({f"patches/{name}/series": "here.patch\n", f"patches/{name}/here.patch": patch})
     project.write(
         {
-            "manifests/demo.yaml": "version: 1\ncomponents:\n  verl:\n    source: {index: verl}\n"
-            '    pin: {version: "0.8.0", sha256: '
-            "814352ab55179dab0724091313e0367e866af667f6a749cc248b73699eb15a21}\n"
-            "    patches: [{series: patches/verl/series}]\n"
+            "manifests/demo.yaml": f"version: 1\ncomponents:\n  {name}:\n"
+            f"    source: {{index: {name}}}\n"
+            f'    pin: {{version: "{version}", sha256: {sha256}}}\n'
+            f"    patches: [{{series: patches/{name}/series}}]\n"
         }
     )
     ran = project.run("apply", "--into", str(site))

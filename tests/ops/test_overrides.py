@@ -11,7 +11,7 @@ import yaml
 from patchkit.stack.lockfile import load_lock
 from tests.support.golden import Golden
 from tests.support.projects import Project
-from tests.support.repos import Upstream, make_patch
+from tests.support.repos import Files, Upstream, make_patch
 
 CORE = {
     "core/__init__.py": "from .ops import scale\n",
@@ -317,6 +317,31 @@ def test_what_wraps_a_patched_function_lets_it_run(
     _patched_core(pair, core, "return x + 1", "return x + 2")
     (found,) = _findings(pair)
     assert (found["code"], found["severity"]) == ("override-wrapped", "note")
+
+
+@pytest.mark.parametrize(
+    ("inside", "code"),
+    [
+        ("def backward(self):\n        return 0\n", "override-wrapped"),
+        ("def forward(self, x):\n        return 2 * x\n", "override-patched"),
+    ],
+)
+def test_a_class_that_inherits_from_a_patched_one_keeps_what_it_leaves(
+    pair: Project, upstream: Upstream, core: Upstream, inside: str, code: str
+) -> None:
+    swap = f"from core.layer import Layer as Real\n\n\nclass Swap(Real):\n    {inside}"
+    text = (
+        "def register(manager):\n    from speed.swap import Swap\n"
+        "    manager.replace('core.layer.Layer',\n                    Swap)\n"
+    )
+    files: Files = {"speed/features.py": text, "speed/swap.py": swap, "speed/__init__.py": ""}
+    pair.component("speed", upstream, upstream.commit(files), overrides=[overriding()])
+    changed = {"core/layer.py": CORE["core/layer.py"].replace("return x", "return x + 1")}
+    patch = make_patch({**CORE}, {**CORE, **changed})
+    pair.component("core", core, core.commit({**CORE}, "again"), {"layer.patch": patch})
+    (found,) = _findings(pair)
+    assert found["code"] == code, found
+    assert ("extended by speed: both run" in found["what"]) is (code == "override-wrapped")
 
 
 def test_what_two_components_replace_is_told(pair: Project, tmp_path: Path) -> None:
