@@ -41,6 +41,7 @@ from patchkit.explain.explanation import (
     Origin,
     PatchExplanation,
 )
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason, Status
 from patchkit.model.similarity import SimilarLines
 from patchkit.ops.drift import ComponentDrift, DriftReport
@@ -83,7 +84,9 @@ class History:
         subject = f"{self._lot.choice(_VERBS)} the {self._lot.choice(_AREAS)} part (#{number + 90})"
         author = f"Author {self._lot.randrange(40)}"
         date, link = when.strftime("%Y-%m-%dT%H:%M:%SZ"), f"{_PAGE}/commit/{oid}"
-        return Landed(oid, date, author, subject, number + 90, link, f"{_PAGE}/pull/{number + 90}")
+        return Landed(
+            CommitId(oid), date, author, subject, number + 90, link, f"{_PAGE}/pull/{number + 90}"
+        )
 
     def patch(self, number: int) -> PatchDrift:
         """A patch with its states."""

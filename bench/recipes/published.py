@@ -12,6 +12,7 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import Overlay
 from patchkit.model.diff_parse import parse_diff
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import CommitId
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.recipes.generate import rewrite
 from patchkit.recipes.recipe_file import load_recipe
@@ -53,7 +54,7 @@ def compare_published(megatron: Repository, slime: Path) -> Comparison:
     series = [SeriesPatch("base.patch", parse_patch(base, name="base.patch"), 1, "")]
     recipe = load_recipe(Path(__file__).with_name("published.recipe.yml"))
     with reading(megatron) as reader:
-        stack = build_stack(reader, read_base(megatron, _MEGATRON), series)
+        stack = build_stack(reader, read_base(megatron, CommitId(_MEGATRON)), series)
         made = rewrite(Overlay(reader, stack.objects), stack.tree, recipe)
         with overlay(megatron) as trial:
             write_objects(trial, (*stack.objects, *made.objects))

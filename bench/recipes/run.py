@@ -26,7 +26,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import Overlay
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId
 from patchkit.recipes.generate import Rewritten, read_scope, rewrite
 from patchkit.recipes.recipe_file import load_recipe
 from patchkit.recipes.rule import Recipe
@@ -83,7 +83,7 @@ class _Bench:
 
     def as_text(self, commit: str) -> SeriesPatch:
         """The recipe's patch at a commit, as it would be in a series that is pinned there."""
-        before = read_base(self.repository, commit).tree
+        before = read_base(self.repository, CommitId(commit)).tree
         made = rewrite(self.reader, before, self.recipe)
         with overlay(self.repository) as trial:
             write_objects(trial, made.objects)
@@ -92,7 +92,7 @@ class _Bench:
 
     def run(self, branch: str, commit: str, text: SeriesPatch) -> Trial:
         """The recipe on a commit of a branch, and the same change as text."""
-        base = read_base(self.repository, commit)
+        base = read_base(self.repository, CommitId(commit))
         made = rewrite(self.reader, base.tree, self.recipe)
         after = Overlay(self.reader, made.objects)
         files = read_scope(after, made.tree_id, self.recipe)

@@ -26,7 +26,7 @@ from patchkit.guards.contracts.agreement import (
     facts_of,
 )
 from patchkit.guards.contracts.breaches import BrokenCall
-from patchkit.model.objects import TreeEntry
+from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.python.modules import Modules
 from patchkit.upstream.history import HistoryReader, tree_of
 
@@ -96,7 +96,7 @@ class _CallSearch(Struct, frozen=True):
     def own(self) -> Partner:
         return next(each for each in self.partners if each.name == self.component)
 
-    def broken(self, commit: str) -> Iterator[BrokenCall]:
+    def broken(self, commit: CommitId) -> Iterator[BrokenCall]:
         """The calls that touch the component and do not fit, and that nothing explains."""
         terrain = self._tree(commit)
         self.along.contents(e for path, e in terrain.files().items() if self._is_inside(path))
@@ -108,7 +108,7 @@ class _CallSearch(Struct, frozen=True):
                 if touches and not any(fnmatchcase(place.target, name) for name in reasons):
                     yield place
 
-    def _tree(self, commit: str) -> TreeView:
+    def _tree(self, commit: CommitId) -> TreeView:
         if commit not in self.trees:
             self.trees[commit] = TreeView(self.along.reader, tree_of(self.along.reader, commit))
         return self.trees[commit]

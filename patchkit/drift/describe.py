@@ -28,7 +28,7 @@ from patchkit.explain.diagnose import explain_patch
 from patchkit.explain.explanation import Origin, PatchExplanation
 from patchkit.gitcmd.first_parent import Commit, describe_commits, removed_and_added
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.model.objects import SUBMODULE_MODE, GitObject
+from patchkit.model.objects import SUBMODULE_MODE, CommitId, GitObject
 from patchkit.model.outcome import PatchResult, Reason, Status
 from patchkit.model.tree import ObjectSource, Tree
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
@@ -47,7 +47,7 @@ def explain_clash(
     source: ObjectSource,
     patch: SeriesPatch,
     *,
-    commit: str,
+    commit: CommitId,
     met: State,
     bring: Bring,
 ) -> PatchExplanation | None:
@@ -73,7 +73,7 @@ def explain_clash(
     return replace(explained, origin=Origin(0, ()))
 
 
-def _bring_renamed(history: History, commit: str, outcome: PatchResult, bring: Bring) -> None:
+def _bring_renamed(history: History, commit: CommitId, outcome: PatchResult, bring: Bring) -> None:
     """Bring what the commit adds that looks like a file which it takes away."""
     gone = [clash.path for clash in outcome.clashes if clash.reason is Reason.MISSING]
     if not gone:
@@ -131,7 +131,7 @@ def page_of(url: str) -> str | None:
     return f"https://{host.lower()}/{quote(path, safe='/-._~')}" if path else None
 
 
-def commit_page(page: str | None, commit: str) -> str | None:
+def commit_page(page: str | None, commit: CommitId) -> str | None:
     """The page of a commit."""
     if page is None:
         return None
@@ -168,7 +168,7 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
     )
 
 
-def landed_of(history: History, ids: Sequence[str]) -> list[Landed]:
+def landed_of(history: History, ids: Sequence[CommitId]) -> list[Landed]:
     """Commits of the history, each with its links."""
     page = page_of(history.source.url)
     commits = describe_commits(history.repository, ids)
@@ -184,8 +184,8 @@ class _Describer(Struct):
     walk: Walk
     touches: Mapping[int, TouchingCommit]
     page: str | None
-    commits: Mapping[str, Commit]
-    pin: str
+    commits: Mapping[CommitId, Commit]
+    pin: CommitId
 
     def patch(
         self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Transition]

@@ -11,7 +11,7 @@ from patchkit.drift.judge import HunkFault
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.guards.overrides.override_review import TargetVerdict
-from patchkit.model.objects import TreeEntry
+from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.text import counted
 
@@ -24,7 +24,7 @@ class Landed(Struct, frozen=True):
     for one that was made on it; the date is then that of the merge.
     """
 
-    commit: str
+    commit: CommitId
     date: str
     author: str
     subject: str
@@ -201,7 +201,7 @@ class TrendPoint(Struct, frozen=True):
     """
 
     at: str
-    tip: str
+    tip: CommitId
     fits: int
     carried: int
     absorbed: int

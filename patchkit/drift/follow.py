@@ -66,7 +66,7 @@ class Route(Struct, frozen=True):
     homes: Mapping[str, tuple[tuple[int, str], ...]]
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def commit(self, position: int) -> str:
+    def commit(self, position: int) -> CommitId:
         """The commit at a position: 0 is where the line starts."""
         return self.line.commits[position - 1] if position else self.line.start
 
@@ -115,7 +115,7 @@ class RoutePast(Struct, NoPast):
     position: int = 0
 
     @property
-    def commit(self) -> str:
+    def commit(self) -> CommitId:
         """The commit of this state."""
         return self.route.commit(self.position)
 
@@ -287,10 +287,10 @@ class ScopeWatch(Struct):
     _files: dict[str, TreeEntry] = field(default_factory=dict)
     _ahead: list[Landing] = field(default_factory=list)
     _order: Mapping[str, int] = field(default_factory=dict)
-    _at: str = ""
+    _at: CommitId = CommitId("")
     _known: dict[tuple[str, str, str], Status] = field(default_factory=dict)
 
-    def outside(self, name: str, commit: str) -> Status:
+    def outside(self, name: str, commit: CommitId) -> Status:
         """REGENERATED where the recipe changes a file, CONFLICTED where it may not, or EMPTY."""
         self._move_to(commit)
         recipe = self.recipes[name]
@@ -310,14 +310,14 @@ class ScopeWatch(Struct):
             self._known[key] = Status.CONFLICTED if run.fatal else made
         return self._known[key]
 
-    def _move_to(self, commit: str) -> None:
+    def _move_to(self, commit: CommitId) -> None:
         if self._at not in self._order or self._order.get(commit, -1) < self._order[self._at]:
             self._begin(commit)
         while self._ahead and self._order[self._ahead[0].commit.id] <= self._order.get(commit, -1):
             self._take(self._ahead.pop(0))
         self._at = commit
 
-    def _begin(self, commit: str) -> None:
+    def _begin(self, commit: CommitId) -> None:
         """Look at a whole commit, and at how the scopes change from there to the tip."""
         history = self.along.history
         line = history.line()

@@ -22,7 +22,7 @@ import patchkit.model.merging
 from patchkit.disk.result_cache import memory_path, read_as, recall, remember
 from patchkit.drift.drift_report import FileVerdict, PatchForecast
 from patchkit.drift.judge import ExactVerdict, State
-from patchkit.model.objects import TreeEntry
+from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.model.resolution import Resolution
 from patchkit.recipes.rule import Recipe
 from patchkit.stack.series import LoadedPatch
@@ -95,12 +95,12 @@ class Trials:
         kept = recall(path) if path is not None else None
         self._rows: dict[str, Any] = kept if isinstance(kept, dict) else {}
 
-    def known(self, commit: str) -> tuple[PatchForecast, ...] | None:
+    def known(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
         """What became of each patch there; None if nothing is kept."""
         row = self._rows.get(commit)
         return read_as(row, tuple[PatchForecast, ...]) if row is not None else None
 
-    def note(self, commit: str, forecasts: Sequence[PatchForecast]) -> None:
+    def note(self, commit: CommitId, forecasts: Sequence[PatchForecast]) -> None:
         """Keep what became of each patch."""
         self._rows[commit] = msgspec.to_builtins(tuple(forecasts))
         if self._path is not None:

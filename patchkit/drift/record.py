@@ -55,7 +55,7 @@ class Seen(Struct, frozen=True):
     component: str
     ref: str
     pin: str
-    tip: str
+    tip: CommitId
     patches: Mapping[str, SeenPatch]
     notes: tuple[str, ...] = ()
 
@@ -238,7 +238,7 @@ class Since(Struct, frozen=True):
 
     at: str
     pin: str
-    tip: str
+    tip: CommitId
     changes: tuple[StateChange, ...]
     new: tuple[str, ...]
     settled: tuple[str, ...]
@@ -265,7 +265,7 @@ def compare(last: Seen | None, now: Seen) -> Since:
     return Since(
         at=last.at if last is not None else "",
         pin=last.pin if last is not None else "",
-        tip=last.tip if last is not None else "",
+        tip=last.tip if last is not None else CommitId(""),
         changes=tuple(_told(changes, first=last is None)) + tuple(gone),
         new=tuple(each for each in now.notes if each not in noted),
         settled=tuple(each for each in noted if each not in now.notes),

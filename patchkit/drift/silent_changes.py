@@ -48,7 +48,7 @@ from patchkit.guards.residual_sites import Fingerprint, fingerprint, scan_files
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, TreeEntry, TreeId
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEntry, TreeId
 from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.python.modules import FunctionNode, Modules, parse_python
@@ -307,7 +307,7 @@ class _TargetSearch(Struct, frozen=True):
     declared: Overrides
     notes: ResultCache
 
-    def resolver(self, commit: str) -> Resolver:
+    def resolver(self, commit: CommitId) -> Resolver:
         """What resolves names at a commit; brings the packages' files."""
         reader = self.along.reader
         tree = tree_of(reader, commit)
@@ -495,7 +495,7 @@ class _SiteSearch(Struct, frozen=True):
         is_new = set(map(id, fresh))
         return [FoundSite(s, id(s) in is_new, by.get(fingerprint(s), "")) for s in now]
 
-    def _files(self, commit: str) -> dict[str, TreeEntry]:
+    def _files(self, commit: CommitId) -> dict[str, TreeEntry]:
         files = TreeView(self.along.reader, tree_of(self.along.reader, commit)).files()
         return {
             path: entry

@@ -19,7 +19,7 @@ from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import entries_at
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.trees import TreeView
-from patchkit.model.objects import SUBMODULE_MODE
+from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeId
 from patchkit.recipes.generate import Generator
 from patchkit.stack.build import series_paths
 from patchkit.upstream.history import Bring, HistoryReader, tree_of
@@ -32,7 +32,7 @@ class Trial(Struct, frozen=True):
     series: WatchedSeries
     trials: Trials
 
-    def carry_to(self, commit: str) -> tuple[PatchForecast, ...] | None:
+    def carry_to(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
         """What a bump to the commit comes to; None where files for it cannot be had."""
         found = self.trials.known(commit)
         if found is None or [each.name for each in found] != self._names:
@@ -45,7 +45,7 @@ class Trial(Struct, frozen=True):
     def _names(self) -> list[str]:
         return [each.name for each in self.series.patches]
 
-    def _carried(self, commit: str) -> tuple[PatchForecast, ...] | None:
+    def _carried(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
         along, series = self.along, self.series
         history = along.history
         generator = Generator(series.recipes)
@@ -70,7 +70,7 @@ class Trial(Struct, frozen=True):
         return tuple(map(forecast_of, report.outcomes))
 
 
-def _bring_scope(reader: ObjectReader, tree: str, generator: Generator, bring: Bring) -> None:
+def _bring_scope(reader: ObjectReader, tree: TreeId, generator: Generator, bring: Bring) -> None:
     """Bring all files of a tree at which recipes look."""
     files = TreeView(reader, tree).files()
     bring(

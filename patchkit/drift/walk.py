@@ -54,7 +54,7 @@ class TouchingCommit(Struct, frozen=True):
 
     position: int
     commit: Commit
-    parent: str
+    parent: CommitId
     paths: tuple[str, ...]
 
 
@@ -86,7 +86,7 @@ class Walk(Struct, frozen=True):
     position 0 and each other one after it.
     """
 
-    start: str
+    start: CommitId
     tip: CommitId
     length: int
     touches: tuple[TouchingCommit, ...]

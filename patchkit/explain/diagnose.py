@@ -33,6 +33,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.lint import numbered_lines
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Clash, FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.revision import reverse_changes
@@ -66,7 +67,7 @@ def find_origin(
     terrain: TreeView,
     changes: Iterable[FileChange],
     *,
-    base: str,
+    base: CommitId,
     history: Repository | None,
     results: Results | None = None,
 ) -> Origin:
@@ -125,10 +126,11 @@ def _makers(other: OtherBlob, results: Results) -> list[str]:
 
 
 def _with_commit(
-    origin: Origin, history: Repository, base: str, wanted: Mapping[str, str]
+    origin: Origin, history: Repository, base: CommitId, wanted: Mapping[str, str]
 ) -> Origin:
     # other pins of the upstream; not every branch, that would take minutes in a whole clone
-    tips = [base, *sorted(set(history.refs("refs/patchkit/").values()) - {base})][:4]
+    pins = {CommitId(each) for each in history.refs("refs/patchkit/").values()}
+    tips = [base, *sorted(pins - {base})][:4]
     match = best_match(history, tips, wanted)
     if match is None or match.matches <= origin.known - len(origin.others):
         return origin
@@ -150,7 +152,7 @@ _VERSIONS = 40
 
 def find_edit(
     repository: Repository,
-    commit: str,
+    commit: CommitId,
     path: str,
     fits: Callable[[bytes], bool],
     bring: Callable[[Iterable[str]], object],
@@ -339,7 +341,7 @@ LIKELY = 0.5
 
 
 def find_moves(
-    terrain: TreeView, change: FileChange, *, base: str, history: Repository | None
+    terrain: TreeView, change: FileChange, *, base: CommitId, history: Repository | None
 ) -> tuple[MovedPath, ...]:
     """Paths where the file `change.old_path` may be now, the likeliest first.
 
@@ -477,7 +479,7 @@ def explain_patch(
     patch: SeriesPatch,
     outcome: PatchResult,
     *,
-    base: str,
+    base: CommitId,
     history: Repository | None = None,
     results: Results | None = None,
 ) -> PatchExplanation:
@@ -508,7 +510,7 @@ def _explain_file(
     terrain: TreeView,
     change: FileChange,
     outcome: FileResult,
-    base: str,
+    base: CommitId,
     history: Repository | None,
 ) -> FileExplanation:
     first = outcome.clashes[0]

@@ -44,21 +44,21 @@ class Match(Struct, frozen=True):
     matches: int
 
 
-def find_rename(repository: Repository, commit: str, path: str) -> Rename | None:
+def find_rename(repository: Repository, commit: CommitId, path: str) -> Rename | None:
     """How the file `path`, gone at `commit`, left; follows several renames of it."""
 
-    def deleted_by(name: str) -> str:
+    def deleted_by(name: str) -> CommitId:
         arguments = ["log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", commit]
         done = repository.git("--literal-pathspecs", *arguments, "--", name, accept=_FAILS)
-        return done.out.decode().strip()
+        return CommitId(done.out.decode().strip())
 
     return _chained(path, deleted_by, lambda each: _renames_in(repository, each))
 
 
 def _chained(
     path: str,
-    deleted_by: Callable[[str], str],
-    renames_in: Callable[[str], Mapping[str, str]],
+    deleted_by: Callable[[str], CommitId],
+    renames_in: Callable[[CommitId], Mapping[str, str]],
 ) -> Rename | None:
     """The last of the renames that follow each other, each in the commit that deleted the file."""
     found: Rename | None = None
@@ -68,12 +68,12 @@ def _chained(
         home = renames_in(commit).get(name) if commit else None
         if home is None or (found is not None and commit == found.commit):
             break
-        found = Rename(CommitId(commit), home)
+        found = Rename(commit, home)
     return found
 
 
 def best_match(
-    repository: Repository, tips: Sequence[str], wanted: Mapping[str, str]
+    repository: Repository, tips: Sequence[CommitId], wanted: Mapping[str, str]
 ) -> Match | None:
     """The newest commit before one of `tips` at which most of `wanted` (path -> blob id, maybe
     abbreviated) hold; None if no blob of them is met in the history here.
@@ -92,7 +92,7 @@ def best_match(
     return Match(CommitId(best[1]), subject.decode("utf-8", "replace").strip(), best[0])
 
 
-def _renames_in(repository: Repository, commit: str) -> dict[str, str]:
+def _renames_in(repository: Repository, commit: CommitId) -> dict[str, str]:
     """Old path -> new one of the files that a commit moved."""
     options = ["-r", "-z", "--no-commit-id", "-M40%", "-l5000", "--diff-filter=R", "--name-status"]
     done = repository.git("diff-tree", *options, commit, accept=_FAILS)
@@ -105,7 +105,7 @@ def _renames(out: bytes) -> dict[str, str]:
     return {names[at + 1]: names[at + 2] for at in range(0, len(names) - 2, 3)}
 
 
-def _moved_blobs(repository: Repository, commit: str) -> Iterator[str]:
+def _moved_blobs(repository: Repository, commit: CommitId) -> Iterator[str]:
     """The blobs that a commit takes away, and those that it adds."""
     arguments = ["diff-tree", "-r", "-z", "--no-renames", "--diff-filter=AD", commit]
     out = repository.git(*arguments, accept=_FAILS).out
@@ -114,7 +114,7 @@ def _moved_blobs(repository: Repository, commit: str) -> Iterator[str]:
         yield old if status == "D" else new
 
 
-def _blobs_at(repository: Repository, tip: str, paths: Iterable[str]) -> dict[str, str]:
+def _blobs_at(repository: Repository, tip: CommitId, paths: Iterable[str]) -> dict[str, str]:
     """Path -> blob id of those that are files at `tip`."""
     done = repository.git(
         "--literal-pathspecs", "ls-tree", "-r", "-z", tip, "--", *paths, accept=_FAILS
@@ -243,8 +243,8 @@ class Between(Struct):
     """The range of commits from `old` (exclusive) to `new`; `repository` has these two."""
 
     repository: Repository
-    old: str
-    new: str
+    old: CommitId
+    new: CommitId
     #: Gives the repository with the commits in between, when first asked for; None: the same.
     history: Callable[[], Repository] | None = None
     #: Brings blobs there.
@@ -419,13 +419,14 @@ class Between(Struct):
         found = _chained(path, self._deletion, self._renames_in)
         return found.path if found is not None and self._has(self.new, found.path) else None
 
-    def _has(self, commit: str, path: str) -> bool:
+    def _has(self, commit: CommitId, path: str) -> bool:
         return self.repository.resolve(f"{commit}:{path}") is not None
 
-    def _deletion(self, path: str) -> str:
-        return next((each.commit.id for each in self.touches(path) if each.new is None), "")
+    def _deletion(self, path: str) -> CommitId:
+        touches = self.touches(path)
+        return next((each.commit.id for each in touches if each.new is None), CommitId(""))
 
-    def _renames_in(self, commit: str) -> dict[str, str]:
+    def _renames_in(self, commit: CommitId) -> dict[str, str]:
         if commit not in self._moved:
             past = self._with_past()
             self.bring(_moved_blobs(past, commit))

@@ -50,34 +50,34 @@ class Line(Struct, frozen=True):
     """First-parent commits, oldest first, after the commit `start`."""
 
     start: CommitId
-    commits: tuple[str, ...]
+    commits: tuple[CommitId, ...]
 
 
-def first_parents(repository: Repository, since: str, tip: str) -> Line:
+def first_parents(repository: Repository, since: str, tip: CommitId) -> Line:
     """The commits of the line of `tip` that `since` does not have."""
     arguments = ["rev-list", "--first-parent", "--reverse", "--parents", tip, f"^{since}"]
     rows = [row.split() for row in lines_of(repository.git(*arguments).out.decode())]
     if not rows:
         return Line(CommitId(tip), ())
     start = rows[0][1] if len(rows[0]) > 1 else since
-    return Line(CommitId(start), tuple(row[0] for row in rows))
+    return Line(CommitId(start), tuple(CommitId(row[0]) for row in rows))
 
 
-def merge_base(repository: Repository, one: str, other: str) -> str | None:
+def merge_base(repository: Repository, one: str, other: str) -> CommitId | None:
     """A best common ancestor, None if the histories have nothing in common."""
     done = repository.git("merge-base", one, other, accept=(0, 1))
-    return done.out.decode().strip() or None
+    return CommitId(done.out.decode().strip()) or None
 
 
 def landings(
-    repository: Repository, since: str, tip: str, paths: Collection[str]
+    repository: Repository, since: str, tip: CommitId, paths: Collection[str]
 ) -> tuple[Landing, ...]:
     """The commits of the line that change any of `paths`, oldest first."""
     return walk_line(repository, since, tip, paths)[1]
 
 
 def walk_line(
-    repository: Repository, since: str, tip: str, paths: Collection[str]
+    repository: Repository, since: str, tip: CommitId, paths: Collection[str]
 ) -> tuple[Line, tuple[Landing, ...]]:
     """The commits of the line of `tip` that `since` does not have, and those that change `paths`.
 
@@ -106,7 +106,10 @@ def walk_line(
     rows = _rows(done.out)[::-1]
     if not rows:
         return Line(CommitId(tip), ()), ()
-    line = Line(CommitId(_parse(rows[0]).parent or since), tuple(row[:40].decode() for row in rows))
+    line = Line(
+        CommitId(_parse(rows[0]).parent or since),
+        tuple(CommitId(row[:40].decode()) for row in rows),
+    )
     return line, tuple(_landing(_parse(row)) for row in rows if b"\0:" in row or b"\n:" in row)
 
 
@@ -124,7 +127,7 @@ def landings_inside(
     return tuple(map(_landing, read_log(repository, options, span, paths)))
 
 
-def versions(repository: Repository, tip: str, path: str, limit: int) -> tuple[Landing, ...]:
+def versions(repository: Repository, tip: CommitId, path: str, limit: int) -> tuple[Landing, ...]:
     """The newest `limit` commits of the line of `tip` that change a file, newest first.
 
     None where the history is not here, or ends before.
@@ -134,7 +137,7 @@ def versions(repository: Repository, tip: str, path: str, limit: int) -> tuple[L
     return tuple(_landing(row) for row in rows if path in row.touches)
 
 
-def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[str, Commit]:
+def describe_commits(repository: Repository, ids: Iterable[str]) -> dict[CommitId, Commit]:
     """Each commit by its id."""
     wanted = list(dict.fromkeys(ids))
     if not wanted:
@@ -160,7 +163,7 @@ def entries_at(repository: Repository, revision: str, paths: Collection[str]) ->
 
 
 def removed_and_added(
-    repository: Repository, commit: str, since: str | None = None
+    repository: Repository, commit: CommitId, since: str | None = None
 ) -> tuple[dict[str, TreeEntry], dict[str, TreeEntry]]:
     """The files that a commit takes away from its first parent, or `since`, and those it adds."""
     before = f"{commit}^" if since is None else since

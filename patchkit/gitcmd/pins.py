@@ -51,7 +51,7 @@ def make_partial(repository: Repository, url: str) -> str:
     return "upstream"
 
 
-def missing_objects(repository: Repository, commit: str) -> tuple[str, ...]:
+def missing_objects(repository: Repository, commit: CommitId) -> tuple[str, ...]:
     """The objects of this commit's tree (not of its parents') that are not in `repository`."""
     out = repository.git("rev-list", "--objects", "--no-walk", "--missing=print", commit).out
     return tuple(line[1:].decode() for line in lines_of(out) if line.startswith(b"?"))
@@ -154,7 +154,7 @@ def write_pin(repository: Repository, ref: str, base: Base) -> None:
     _write_receipt(repository, ref, base)
 
 
-def read_base(repository: Repository, commit: str) -> Base:
+def read_base(repository: Repository, commit: CommitId) -> Base:
     """The base that a commit is; GitFailureError if it is not here."""
     form = "--format=%T%n%cd"
     out = repository.git("log", "-1", "--no-show-signature", "--date=raw", form, commit).out

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 from patchkit.gitcmd.trees import objects_directory
+from patchkit.model.objects import CommitId
 
 
 @contextmanager
@@ -108,19 +109,20 @@ def link_packs(source: Repository, git_dir: Path) -> None:
                 _link(part, into / part.name)
 
 
-def shallow_commits(git_dir: Path) -> frozenset[str]:
+def shallow_commits(git_dir: Path) -> frozenset[CommitId]:
     """The commits whose parents the repository does not have by intention."""
     try:
-        found = frozenset((git_dir / "shallow").read_bytes().decode("ascii", "replace").split())
+        text = (git_dir / "shallow").read_bytes().decode("ascii", "replace")
     except FileNotFoundError:
         return frozenset()
+    found = frozenset(CommitId(each) for each in text.split())
     if not all(_COMMIT.fullmatch(each) for each in found):
         hint = "if it is the cache's: patchkit fetch --verify"
         raise SurroundingsError(f"{git_dir / 'shallow'} is damaged", hint=hint)
     return found
 
 
-def add_shallow_commits(git_dir: Path, commits: frozenset[str]) -> None:
+def add_shallow_commits(git_dir: Path, commits: frozenset[CommitId]) -> None:
     """Mark further commits as shallow; by one rename, nothing written if all are there."""
     have = shallow_commits(git_dir)
     if commits <= have:

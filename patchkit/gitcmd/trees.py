@@ -37,7 +37,7 @@ __all__ = ["Overlay", "TreeView"]
 class TreeView:
     """A tree, with each file's lines read once; nothing here changes it."""
 
-    def __init__(self, source: ObjectSource, tree: str) -> None:
+    def __init__(self, source: ObjectSource, tree: TreeId) -> None:
         self.source = source
         self.oid = tree
         self.tree = Tree(source, tree)

@@ -18,7 +18,7 @@ from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.machine.user_command import run_command
 from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE
+from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, TreeId
 from patchkit.model.text import counted
 from patchkit.recipes.generate import read_matching, read_scope
 from patchkit.recipes.recipe_file import load_recipe
@@ -38,7 +38,7 @@ class Verifying(Struct, frozen=True):
     stack: Stack
     source: Overlay
 
-    def tree_after(self, patch: str) -> str | None:
+    def tree_after(self, patch: str) -> TreeId | None:
         """The tree after a patch, "" for the last; None if the stack has no such patch."""
         if not patch:
             return self.stack.tree
@@ -78,7 +78,7 @@ def title_of(step: VerifyStep) -> str:
             return run.strip().partition("\n")[0]
 
 
-def _text(step: TextStep, source: Overlay, tree: str) -> Iterator[Finding]:
+def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
     files = read_matching(source, tree, Scope(step.files))
     where, title = str(step.where), title_of(step)
     if not files:
@@ -104,7 +104,7 @@ def _places(files: Mapping[str, bytes], text: bytes) -> Iterator[str]:
             position = plain.find(text, position + len(text))
 
 
-def _rules(step: RuleStep, verifying: Verifying, tree: str) -> Iterator[Finding]:
+def _rules(step: RuleStep, verifying: Verifying, tree: TreeId) -> Iterator[Finding]:
     try:
         recipe = load_recipe(verifying.root / step.rules, step.rules)
         run = run_recipe(recipe, read_scope(verifying.source, tree, recipe))
@@ -167,7 +167,7 @@ def not_run_findings(steps: Sequence[RunStep]) -> Iterator[Finding]:
         yield Finding(Severity.NOTE, "verify-not-run", what, str(step.where), hint)
 
 
-def write_tree(source: Overlay, tree: str, folder: Path) -> None:
+def write_tree(source: Overlay, tree: TreeId, folder: Path) -> None:
     """Write a tree's files and symbolic links into an empty folder; submodules stay empty."""
     files = TreeView(source, tree).files()
     kinds = (FILE_MODE, EXECUTABLE_MODE, SYMLINK_MODE)

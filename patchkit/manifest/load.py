@@ -263,6 +263,7 @@ def _patch(table: Table, root: Path) -> PatchEntry:
     if table.get("patch") is not None:
         return LocalPatch(_folder(table, "patch"), table.where)
     git = _optional(table, "git")
+    commit = _optional(table, "commit")
     strip = table.get("strip")
     return PinnedPatch(
         path=_text(table, "path"),
@@ -270,7 +271,7 @@ def _patch(table: Table, root: Path) -> PatchEntry:
         where=table.where,
         component=_optional(table, "component"),
         git=None if git is None else resolve_url(git, root),
-        commit=_optional(table, "commit"),
+        commit=None if commit is None else CommitId(commit),
         strip=None if strip is None else _number(table, "strip", 0),
         name=_optional(table, "name"),
         other_base=tuple(

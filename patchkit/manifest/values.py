@@ -14,6 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from patchkit.errors import BadInputError, Problem
+from patchkit.model.objects import CommitId
 
 
 class Location(Struct, frozen=True):
@@ -59,7 +60,7 @@ class ArchiveSource(Struct, frozen=True):
 class GitPin(Struct, frozen=True):
     """A full commit id."""
 
-    commit: str
+    commit: CommitId
 
     def __str__(self) -> str:
         return self.commit
@@ -128,7 +129,7 @@ class PinnedPatch(Struct, frozen=True):
     where: Location
     component: str | None = None
     git: str | None = None
-    commit: str | None = None
+    commit: CommitId | None = None
     strip: int | None = None
     name: str | None = None
     other_base: tuple[ReviewedFile, ...] = ()

@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha1
-from typing import AnyStr, NewType
+from typing import AnyStr, NewType, TypeAlias
 
 from msgspec import Struct, field
 
@@ -20,6 +20,8 @@ from patchkit.model.patch import Identity
 CommitId = NewType("CommitId", str)
 TreeId = NewType("TreeId", str)
 BlobId = NewType("BlobId", str)
+#: What git takes where it wants a tree: the id of one, or of a commit that has it.
+Treeish: TypeAlias = TreeId | CommitId
 
 TREE_MODE = 0o040000
 FILE_MODE = 0o100644
@@ -84,7 +86,12 @@ def parse_tree(payload: bytes) -> dict[str, TreeEntry]:
 
 
 def make_commit(
-    *, tree: str, parents: Iterable[str], author: Identity, committer: Identity, message: str
+    *,
+    tree: TreeId,
+    parents: Iterable[CommitId],
+    author: Identity,
+    committer: Identity,
+    message: str,
 ) -> GitObject:
     """A commit object; the message gets exactly one final newline."""
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]

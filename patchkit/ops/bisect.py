@@ -256,9 +256,9 @@ class _Carrying(Struct, frozen=True):
 
     def make(self, number: int) -> Stacked | str:
         """The carried stack, or why it cannot be carried there."""
-        component, commit = self.built.component, self.states[number].id
+        component, commit = self.built.component, CommitId(self.states[number].id)
         series, old = self.built.series, self.built.stack.base
-        moved = replace(component, pin=GitPin(CommitId(commit)))
+        moved = replace(component, pin=GitPin(commit))
         try:
             base = self.store.base(moved, self.progress)
             repository = self.store.repository(component)

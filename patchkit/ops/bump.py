@@ -279,7 +279,9 @@ def with_component(manifest: Manifest, component: Component) -> Manifest:
     return replace(manifest, components=tuple(rows))
 
 
-def _edit_of(manifest: Manifest, component: Component, target: BumpTarget, old: str) -> PinEdit:
+def _edit_of(
+    manifest: Manifest, component: Component, target: BumpTarget, old: CommitId
+) -> PinEdit:
     """The edit of the file that has the pin; refused where other manifests have it from there."""
     file, place = _file_of_pin(manifest, component), str(component.pin_where)
     sharing = sorted(_also_pinned_there(manifest, component))

@@ -203,10 +203,11 @@ class _Reviewing(Struct, frozen=True):
 
     def _commit(self, told: str) -> UpstreamCommit:
         """Of "ID words"; what begins with no id is all words."""
-        commit, _, words = told.partition(" ")
+        first, _, words = told.partition(" ")
+        commit = CommitId(first)
         if not _ID.fullmatch(commit):
             return UpstreamCommit(CommitId(""), told)
-        return UpstreamCommit(CommitId(commit), words, commit_page(self._page, commit) or "")
+        return UpstreamCommit(commit, words, commit_page(self._page, commit) or "")
 
     def _sharing(self) -> tuple[str, ...]:
         files: dict[Path, bytes | None] = {

@@ -70,6 +70,7 @@ from patchkit.guards.residual_sites import (
     review_sites,
 )
 from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import partners_of
@@ -168,7 +169,7 @@ def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSit
 
 
 def _told(found: Sequence[FoundSite], along: HistoryReader) -> Iterator[NewSite]:
-    ids = list(dict.fromkeys(each.by for each in found if each.by))
+    ids = list(dict.fromkeys(CommitId(each.by) for each in found if each.by))
     by: dict[str, Landed] = dict(zip(ids, landed_of(along.history, ids), strict=True))
     for each in found:
         known_by, site = fingerprint(each.site), each.site

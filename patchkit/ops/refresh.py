@@ -24,7 +24,7 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import tracked_tree
 from patchkit.manifest.values import Component, Manifest, path_below
 from patchkit.model.names import short_id
-from patchkit.model.objects import TreeId
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.revision import interdiff
 from patchkit.ops.refresh_input import (
@@ -235,7 +235,9 @@ class _Refreshing:
         generator = load_generator(series.patches)
         return series, generator if generator.recipes else None
 
-    def _carried(self, found: RefreshInput, old: str, blank: RefreshedComponent) -> PlannedRefresh:
+    def _carried(
+        self, found: RefreshInput, old: CommitId, blank: RefreshedComponent
+    ) -> PlannedRefresh:
         from patchkit.ops.refresh_carry import Carry, carry_patches  # noqa: PLC0415
 
         carry = Carry(found, old, blank, self._store, self._options, self._pin, self._progress)
@@ -391,7 +393,7 @@ class _Refreshing:
     def _undo_of(self, found: RefreshInput, report: RefreshedComponent) -> Undo:
         """How to take back a refresh: what it took up are edits of the checkout again."""
         request, snapshot = self._options.request, found.snapshot
-        base, applied = str(snapshot.base), str(snapshot.applied)
+        base, applied = CommitId(str(snapshot.base)), CommitId(str(snapshot.applied))
         return Undo(
             report.name,
             {},
@@ -399,7 +401,7 @@ class _Refreshing:
             bump=False,
             what=f"new: {request.new}" if request.everything else "refresh",
             edits=True,
-            head=str(snapshot.head) if snapshot.head != applied else "",
+            head=CommitId(str(snapshot.head)) if snapshot.head != applied else CommitId(""),
             index=rows_beyond(found.checkout, applied) if snapshot.edited else {},
         )
 
@@ -469,14 +471,14 @@ def _with_files(planned: PlannedRefresh, files: Mapping[Path, bytes], root: Path
     )
 
 
-def _edited_tree(found: RefreshInput, trial: Repository, head: str, *, staged: bool) -> str:
+def _edited_tree(found: RefreshInput, trial: Repository, head: CommitId, *, staged: bool) -> TreeId:
     """The tree that the checkout's edits make: its tracked files, or what is staged of them."""
     repository = found.checkout.repository
     if staged:
         # git notes trees in the index that it writes: in a copy, as this may be a dry run
         copy = trial.git_dir / "staged.index"
         shutil.copyfile(repository.git_dir / "index", copy)
-        return trial.git("write-tree", index=copy).out.decode().strip()
+        return TreeId(trial.git("write-tree", index=copy).out.decode().strip())
     tree = tracked_tree(repository, trial) if found.snapshot.edited else repository.tree(head)
     assert tree is not None
     return tree

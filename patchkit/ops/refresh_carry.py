@@ -87,7 +87,7 @@ class UpstreamPast(Struct):
 
     store: Store
     component: Component
-    old: str
+    old: CommitId
     progress: Progress
     #: The files that the patches name.
     paths: Sequence[str] = ()
@@ -192,7 +192,7 @@ class Carry(Struct, frozen=True):
     """
 
     found: RefreshInput
-    old: str
+    old: CommitId
     blank: RefreshedComponent
     store: Store
     options: RefreshOptions
@@ -397,7 +397,7 @@ def _way_out(carry: Carry) -> str:
             return f"nothing was written; {bump}  puts it into the checkout"
     if carry.pin is not None:
         return carry.pin.way_out
-    again = [("put the pin back", carry.old)]
+    again: list[tuple[str, str]] = [("put the pin back", carry.old)]
     if isinstance(carry.component.pin, GitPin):
         bump = f"patchkit bump {name} -m {manifest} --to {carry.component.pin}"
         again += [("make a checkout", f"patchkit apply {found.target}"), ("bump it", bump)]

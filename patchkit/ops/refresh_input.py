@@ -14,7 +14,7 @@ from patchkit.errors import ExitCode, Problem
 from patchkit.manifest.values import Pin
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
-from patchkit.model.objects import Base, CommitId
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.text import counted
 from patchkit.ops.hints import in_columns
 from patchkit.ops.refresh_report import Halted, NamedPin, RefreshedComponent, RefreshResult
@@ -57,7 +57,7 @@ class RefreshInput(Struct, frozen=True):
         return self.seen[self.project.manifest.path] or b""
 
 
-def compared(found: RefreshInput, stack: Stack, tree: str) -> RefreshResult | None:
+def compared(found: RefreshInput, stack: Stack, tree: TreeId) -> RefreshResult | None:
     """What is plain without a draft; None where one must be made.
 
     UNCHANGED: the checkout is the series. REFRESHED: its files are, its branch is not yet.
@@ -190,7 +190,7 @@ def not_yet_carried(found: RefreshInput, recorded: LockedComponent) -> Problem:
     )
 
 
-def unknown_base(found: RefreshInput, old: str) -> Problem:
+def unknown_base(found: RefreshInput, old: CommitId) -> Problem:
     """Nobody has the base that the patches were made for."""
     return Problem(
         f"the base of the lock, {old}, is not in the cache",

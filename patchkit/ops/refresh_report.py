@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from patchkit.errors import ExitCode, Problem, worst
 from patchkit.model.lint import Finding
 from patchkit.model.names import short_id
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Attention, PatchResult, Status
 from patchkit.model.revision import Revision
 from patchkit.refresh.conflict import ConflictedFile
@@ -150,7 +151,7 @@ class TestedComponent(Struct, frozen=True):
 
     name: str
     result: TestsResult
-    base: str
+    base: CommitId
     counts: Mapping[str, int]
     broken: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -218,7 +219,7 @@ class BumpedComponent(Struct, frozen=True):
     patches: tuple[PatchResult, ...] = ()
     series: tuple[PatchHead, ...] = ()
     changes: tuple[RefreshedPatch, ...] = ()
-    bases: tuple[str, str] = ("", "")
+    bases: tuple[CommitId, CommitId] = (CommitId(""), CommitId(""))
     files: tuple[str, ...] = ()
     halted: Halted | None = None
     arrived: bool = False

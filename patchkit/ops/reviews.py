@@ -223,7 +223,7 @@ class _Reviewing(Struct, frozen=True):
             if not isinstance(target.source, GitSource):
                 hint = "leave out --since and --at"
                 raise UsageError(f"{target.name} is no git repository", hint=hint)
-            target = replace(target, pin=GitPin(commit))
+            target = replace(target, pin=GitPin(CommitId(commit)))
         base = self.store.base(target, self.progress)
         reader = stack.enter_context(reading(self.store.repository(target)))
         return TreeAt(reader, base.tree, base.commit)

@@ -213,7 +213,7 @@ def _contents(repository: Repository, saved: SavedWork) -> Iterator[str]:
     yield from dict.fromkeys(paths)
 
 
-def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, str, str]]:
+def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, TreeId, TreeId]]:
     """(title or "", tree before, tree after) of each change in it, in order."""
     if saved.kind in (SavedKind.EDITS, SavedKind.STAGED, SavedKind.FILES):
         base, _ = _sides(repository, saved)
@@ -225,7 +225,7 @@ def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, str
         "log", "--first-parent", f"-n{_DEEPEST}", layout, saved.commit, *known, "--"
     ).out
     rows = [row.split("\t", 3) for row in lines_of(out.decode("utf-8", "replace"))]
-    found: list[tuple[str, str, str]] = []
+    found: list[tuple[str, TreeId, TreeId]] = []
     for tree, parents, patch, subject in rows:
         if saved.kind is SavedKind.STACK and not patch:
             break
@@ -235,7 +235,7 @@ def _pieces(repository: Repository, saved: SavedWork) -> Iterator[tuple[str, str
             if not subject.endswith(_RESOLVED):
                 continue
             title = subject.removesuffix(_RESOLVED)
-        found.append((title, _tree(repository, parent), tree))
+        found.append((title, _tree(repository, parent), TreeId(tree)))
     yield from reversed(found)
 
 
@@ -247,8 +247,8 @@ def _sides(repository: Repository, saved: SavedWork) -> tuple[str, str]:
     return (parents[0] if saved.kind is SavedKind.STAGED and parents else ""), ""
 
 
-def _tree(repository: Repository, commit: str) -> str:
-    return str(repository.tree(commit)) if commit else EMPTY_TREE
+def _tree(repository: Repository, commit: str) -> TreeId:
+    return TreeId(str(repository.tree(commit))) if commit else EMPTY_TREE
 
 
 # Bringing it back: the saved change is merged into the files as they are, file by file, and only

@@ -436,7 +436,7 @@ def _lock_files(locks: Mapping[Path, Mapping[str, LockedComponent]]) -> dict[Pat
 _FROM_LINE = re.compile(rb"^From .*\d:\d\d.* \d{2,4}[^\n]*\n", re.MULTILINE)
 
 
-def _from_line(commit: str) -> bytes:
+def _from_line(commit: CommitId) -> bytes:
     """What `git format-patch` writes, so that mail programs and `git am` know what this is."""
     return f"From {commit} Mon Sep 17 00:00:00 2001\n".encode()
 
@@ -470,7 +470,7 @@ class _Exported(Struct, frozen=True):
     """A patch to write: its file, with another diff."""
 
     name: str
-    commit: str
+    commit: CommitId
     file: PatchFile
     diff: bytes
 
@@ -544,7 +544,7 @@ def export_component(
         pairs = [(change.before, change.after) for change in changes.values()]
         # GNU patch, which quilt runs, takes a rename apart wrongly where no line changes
         diffs = plain_diffs(trial, pairs) if form is Form.QUILT else canonical_diffs(trial, pairs)
-    commits = {each.name: each.commit or "" for each in stack.outcomes}
+    commits = {each.name: each.commit or CommitId("") for each in stack.outcomes}
     files = {each.name: each.file for each in series.patches}
     exported = [
         _Exported(name, commits[name], files[name], diff)

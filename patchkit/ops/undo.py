@@ -19,6 +19,7 @@ from patchkit.model.tree import Tree
 from patchkit.ops.resume import CannotGoOnError, Waiting, find_halt, nothing_waits, waiting_of
 from patchkit.ops.undo_record import (
     CannotUndoError,
+    StackPlace,
     Undo,
     is_resolution,
     last_undo,
@@ -245,7 +246,7 @@ def _take_out(
         report = replace(report, commits=_keep_commit(checkout, undo.head, when))
     report = _put_back(undo, root, report)
     if place == undo.after:
-        target = MoveTarget(CommitId(base), CommitId(tip), index=_rows_left(checkout, undo))
+        target = MoveTarget(base, tip, index=_rows_left(checkout, undo))
         moved = settle(checkout, snapshot, target, when=when)
         report = replace(report, also_saved=moved.saved)
     return report
@@ -268,7 +269,7 @@ def _put_files_back(undo: Undo, checkout: Checkout, when: int, report: BackRepor
         raise CannotUndoError(Problem(what, report.component, _BY_GIT))
     changes = tree_changes(repository, *undo.worktree)
     try:
-        tracked = read_worktree(checkout, str(snapshot.head)).tree
+        tracked = read_worktree(checkout, CommitId(str(snapshot.head))).tree
     finally:
         abandon(checkout)
     written: list[GitObject] = []
@@ -337,7 +338,7 @@ def _keep_stack(checkout: Checkout, undo: Undo, when: int) -> str:
     return _keep_commit(checkout, undo.after[1], when)
 
 
-def _keep_commit(checkout: Checkout, commit: str, when: int) -> str:
+def _keep_commit(checkout: Checkout, commit: CommitId, when: int) -> str:
     """Keep a commit under a ref, if none does yet, and return that; "" where it is gone."""
     repository = checkout.repository
     if repository.commit(commit) is None:
@@ -357,7 +358,7 @@ def _keep_resolved(checkout: Checkout, waiting: Waiting, when: int) -> str:
         if decision.tree is None:
             continue
         for tree, what in ((decision.onto, "before it"), (decision.tree, "as it was resolved")):
-            parents = [written[-1].oid] if written else []
+            parents = [CommitId(written[-1].oid)] if written else []
             commit = make_commit(
                 tree=tree, parents=parents, author=who, committer=who, message=f"{name}, {what}"
             )
@@ -365,7 +366,7 @@ def _keep_resolved(checkout: Checkout, waiting: Waiting, when: int) -> str:
     if not written:
         return ""
     write_objects(checkout.repository, written)
-    return save_commit(checkout, written[-1].oid, when)
+    return save_commit(checkout, CommitId(written[-1].oid), when)
 
 
 def _put_back(undo: Undo, root: Path, report: BackReport) -> BackReport:
@@ -377,7 +378,10 @@ def _put_back(undo: Undo, root: Path, report: BackReport) -> BackReport:
 
 
 def _move_back(
-    checkout: Checkout, before: tuple[str, str], after: tuple[str, str], when: int
+    checkout: Checkout,
+    before: StackPlace,
+    after: StackPlace,
+    when: int,
 ) -> tuple[str, tuple[str, ...]]:
     """Move a checkout back to where it was before a bump; else say why it stays.
 
@@ -389,9 +393,7 @@ def _move_back(
     there = (snapshot.base, snapshot.head) == after
     if there and snapshot.state is CheckoutState.EDITED and _same_files(checkout, before, after):
         # the edits are for either stack
-        return "", settle(
-            checkout, snapshot, MoveTarget(CommitId(before[0]), CommitId(before[1])), when=when
-        ).saved
+        return "", settle(checkout, snapshot, MoveTarget(*before), when=when).saved
     if not there or not snapshot.state.movable:
         return f"the checkout is {snapshot.state.value}, and stays as it is", ()
     if checkout.repository.resolve(f"{before[1]}^{{commit}}", strict=True) is None:
@@ -400,7 +402,7 @@ def _move_back(
     return "", go_to(checkout, snapshot, _stack_place(checkout, before), held=held, when=when).saved
 
 
-def _same_files(checkout: Checkout, before: tuple[str, str], after: tuple[str, str]) -> bool:
+def _same_files(checkout: Checkout, before: StackPlace, after: StackPlace) -> bool:
     trees = {checkout.repository.tree(tip) for _, tip in (before, after)}
     return len(trees) == 1 and None not in trees
 
@@ -431,7 +433,7 @@ def _leave(
     return replace(report, saved=work.saved, also_saved=moved.saved)
 
 
-def _stack_place(checkout: Checkout, stack: tuple[str, str]) -> CheckoutSnapshot:
+def _stack_place(checkout: Checkout, stack: StackPlace) -> CheckoutSnapshot:
     tree = checkout.repository.resolve(f"{stack[1]}^{{tree}}", strict=True)
     if tree is None:
         what = f"the old stack, {stack[1]}, is not in the checkout any more"

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -24,6 +24,7 @@ from patchkit.disk.files import replace_file
 from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.model.names import can_be_a_file
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.resolution import ENDING
 from patchkit.ops.refresh_report import BumpedComponent
 from patchkit.stack.lockfile import (
@@ -58,6 +59,10 @@ class LockEntries(Struct, frozen=True):
     components: Mapping[str, tuple[LockedComponent | None, LockedComponent | None]]
 
 
+#: A stack in a checkout: (base, tip).
+StackPlace: TypeAlias = tuple[CommitId, CommitId]
+
+
 class Undo(Struct, frozen=True):
     """A change that can be undone: a bump, a refresh, a new patch, a verb on the series.
 
@@ -68,8 +73,8 @@ class Undo(Struct, frozen=True):
 
     component: str
     files: Mapping[str, tuple[bytes | None, str | None]]
-    before: tuple[str, str] | None = None
-    after: tuple[str, str] | None = None
+    before: StackPlace | None = None
+    after: StackPlace | None = None
     bump: bool = True  # the pin was moved
     what: str = "bump"  # the command and what it did, for a person
     when: int = 0  # in nanoseconds since the epoch
@@ -77,12 +82,12 @@ class Undo(Struct, frozen=True):
     # the checkout's edits went into patches, and are edits again afterwards: no file is touched
     edits: bool = False
     # where the branch was, if not at the tip: commits of the user's that became patches
-    head: str = ""
+    head: CommitId = CommitId("")
     # path -> rows of the index before ("mode id stage"), where they were not the tip's
     index: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # the trees of the checkout's files before and after, where only these changed; `index` has the
     # rows that the index got
-    worktree: tuple[str, str] | None = None
+    worktree: tuple[TreeId, TreeId] | None = None
     # refs of the checkout that were deleted
     refs: Mapping[str, str] = field(default_factory=dict)
 

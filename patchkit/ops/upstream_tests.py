@@ -30,6 +30,7 @@ from patchkit.errors import (
 )
 from patchkit.machine.user_command import run_command
 from patchkit.manifest.values import Component, Manifest, UpstreamTests
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.bisect import FRESH, own_checkout, stand
 from patchkit.ops.refresh_report import TestedComponent, TestReport, TestsResult
@@ -50,7 +51,7 @@ _HINT = "it is written by: patchkit test --learn"
 class Learnt(Struct, frozen=True, forbid_unknown_fields=True):
     """What one component's tests came to when they were learnt, by test."""
 
-    base: str
+    base: CommitId
     run: str
     unpatched: dict[str, str]
     patched: dict[str, str]
@@ -176,7 +177,12 @@ class _Run(Struct, frozen=True):
 
 def _failed(name: str, error: PatchkitError) -> TestedComponent:
     return TestedComponent(
-        name, TestsResult.FAILED, "", {}, exit_code=error.exit_code, problems=error.problems
+        name,
+        TestsResult.FAILED,
+        CommitId(""),
+        {},
+        exit_code=error.exit_code,
+        problems=error.problems,
     )
 
 

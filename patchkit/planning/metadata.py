@@ -23,7 +23,7 @@ from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.machine.requirements import read_requirements
 from patchkit.manifest.values import Component, InstallStep, normal_name
-from patchkit.model.objects import SUBMODULE_MODE, TreeEntry, lines_of
+from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeEntry, lines_of
 from patchkit.model.tree import ObjectSource, Overlay, Tree
 from patchkit.planning.plan_report import Declaration, MetadataRequirement
 from patchkit.stack.build import SeriesPatch, build_stack
@@ -280,7 +280,7 @@ class TaggedVersions:
         self._repository = repository
         self._ask: AskTags | None = ask
 
-    def at(self, commit: str, declared: Declaration) -> Declaration:
+    def at(self, commit: CommitId, declared: Declaration) -> Declaration:
         """The declaration with the version that tags give a commit, if they do."""
         if not declared.by_tags:
             return declared
@@ -322,7 +322,7 @@ class TaggedVersions:
             if exact and position + 1 < len(ids) and position + 1 not in landed:
                 yield position + 1, _next(version)
 
-    def _lands(self, ids: Sequence[str], commit: str) -> int:
+    def _lands(self, ids: Sequence[CommitId], commit: CommitId) -> int:
         """The position of the first commit of the line that has a commit of another branch."""
 
         def has(position: int) -> bool:
@@ -331,7 +331,7 @@ class TaggedVersions:
 
         return bisect_left(range(len(ids)), True, key=has)
 
-    def _version(self, commit: str) -> str:
+    def _version(self, commit: CommitId) -> str:
         """What a commit is called, by the highest version among the tags that it has."""
         names = self._names(commit)
         best = max(names, key=_version, default=None)
@@ -340,12 +340,12 @@ class TaggedVersions:
         version = _version(best)
         return str(version) if names[best] == commit else _next(version)
 
-    def _names(self, commit: str) -> dict[str, str]:
+    def _names(self, commit: CommitId) -> dict[str, CommitId]:
         """Tag -> commit, of the releases that a commit has."""
         arguments = ["for-each-ref", "--format=%(objectname) %(refname)", f"--merged={commit}"]
         out = self._repository.git(*arguments, _REFS).out.decode("utf-8", "surrogateescape")
         rows = (row.split(" ", 1) for row in lines_of(out))
-        return {name.removeprefix(_REFS): oid for oid, name in rows}
+        return {name.removeprefix(_REFS): CommitId(oid) for oid, name in rows}
 
     def _bring(self) -> None:
         """Note the tags of commits that are here."""

@@ -59,12 +59,12 @@ class Rewritten(Struct, frozen=True):
     objects: tuple[GitObject, ...]
 
 
-def read_scope(source: ObjectSource, tree: str, recipe: Recipe) -> dict[str, bytes]:
+def read_scope(source: ObjectSource, tree: TreeId, recipe: Recipe) -> dict[str, bytes]:
     """Path -> contents of every ordinary file of a tree that a rule looks at."""
     return _read(source, tree, recipe.covers)
 
 
-def read_matching(source: ObjectSource, tree: str, scope: Scope) -> dict[str, bytes]:
+def read_matching(source: ObjectSource, tree: TreeId, scope: Scope) -> dict[str, bytes]:
     """Path -> contents of every ordinary file of a tree that a scope covers."""
     return _read(source, tree, scope.covers)
 
@@ -74,14 +74,14 @@ def read_paths(source: ObjectSource, tree: TreeId, paths: Collection[str]) -> di
     return _read(source, tree, lambda path: path in paths)
 
 
-def _read(source: ObjectSource, tree: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+def _read(source: ObjectSource, tree: TreeId, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     files = TreeView(source, tree).files()
     oids = {p: entry.oid for p, entry in files.items() if entry.mode in _REGULAR and wanted(p)}
     blobs = dict(source.read_many(sorted(set(oids.values())), "blob"))
     return {path: blobs[oid] for path, oid in sorted(oids.items())}
 
 
-def rewrite(source: ObjectSource, tree: str, recipe: Recipe) -> Rewritten:
+def rewrite(source: ObjectSource, tree: TreeId, recipe: Recipe) -> Rewritten:
     """Run a recipe on a tree; nothing is written."""
     run = run_recipe(recipe, read_scope(source, tree, recipe))
     after = Tree(source, tree)
@@ -228,7 +228,7 @@ class PatchSlot(Struct, frozen=True):
     """
 
     source: ObjectSource
-    before: str
+    before: TreeId
     repository: Repository
     made: tuple[GitObject, ...]
 

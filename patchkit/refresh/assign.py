@@ -118,7 +118,7 @@ class StackTrees(Struct, frozen=True):
 
     repository: Repository
     reader: ObjectCache
-    trees: tuple[str, ...]
+    trees: tuple[TreeId, ...]
 
     @property
     def tip(self) -> int:
@@ -126,14 +126,14 @@ class StackTrees(Struct, frozen=True):
         return len(self.trees) - 1
 
 
-def lookup(reader: ObjectCache, tree: str, path: str) -> TreeEntry | None:
+def lookup(reader: ObjectCache, tree: TreeId, path: str) -> TreeEntry | None:
     """What a tree has at a path; None for nothing and for a folder."""
     *folders, name = path.split("/")
     for folder in folders:
         entry = reader.tree(tree).get(folder)
         if entry is None or entry.mode != TREE_MODE:
             return None
-        tree = entry.oid
+        tree = TreeId(entry.oid)
     entry = reader.tree(tree).get(name)
     return None if entry is None or entry.mode == TREE_MODE else entry
 
@@ -373,10 +373,10 @@ class CannotFoldError(PatchkitError):
 
 def fold(
     source: ObjectSource,
-    trees: Sequence[str],
+    trees: Sequence[TreeId],
     changes: Sequence[tuple[int, EditedPiece]],
     names: Sequence[str],
-) -> tuple[list[str], list[GitObject]]:
+) -> tuple[list[TreeId], list[GitObject]]:
     """The stack's trees with each change made in the commit of that number; [0] is the base's.
 
     `names` are the patches, names[0] that of commit 1. Returns the new objects, too. Raises
@@ -455,7 +455,7 @@ def _latest(values: Mapping[int, T], at: int) -> T | None:
     return values[max(n for n in values if n <= at)] if any(n <= at for n in values) else None
 
 
-def _with(source: ObjectSource, oid: str, puts: _Puts, objects: list[GitObject]) -> str:
+def _with(source: ObjectSource, oid: TreeId, puts: _Puts, objects: list[GitObject]) -> TreeId:
     if not puts:
         return oid
     tree = Tree(source, oid)

@@ -191,7 +191,7 @@ class Decision(Struct, frozen=True):
     out, but carried with the merges that the conflict offers.
     """
 
-    onto: str
+    onto: TreeId
     tree: TreeId | None
     offered: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)

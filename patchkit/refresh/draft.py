@@ -385,7 +385,7 @@ def _slots(
     ]
 
 
-def _with_trees(slots: Sequence[StackSlot], trees: Sequence[str]) -> list[StackSlot]:
+def _with_trees(slots: Sequence[StackSlot], trees: Sequence[TreeId]) -> list[StackSlot]:
     return [
         replace(slot, change=replace(slot.change, before=before, after=after))
         for slot, before, after in zip(slots, trees, trees[1:], strict=False)

@@ -124,14 +124,15 @@ def patch_changes(patch: SeriesPatch) -> tuple[FileChange, ...]:
     return tuple(_move_below(change, folder) for change in changes) if folder else changes
 
 
-def read_stack(repository: Repository, base_commit: str, tip: str) -> tuple[StackCommit, ...]:
+def read_stack(repository: Repository, base_commit: CommitId, tip: str) -> tuple[StackCommit, ...]:
     """The commits from `base_commit` (exclusive) to `tip`, oldest first.
 
     BadInputError if there is a merge among them or if `tip` is not built on `base_commit`.
     """
     listed = repository.git("rev-list", "--parents", f"{base_commit}..{tip}").out
-    parents = {row[0]: row[1:] for row in map(str.split, lines_of(listed.decode()))}
-    ids = _line_of_commits(parents, base_commit, repository.commit(tip) or tip)
+    rows = [[CommitId(each) for each in row.split()] for row in lines_of(listed.decode())]
+    parents = {row[0]: row[1:] for row in rows}
+    ids = _line_of_commits(parents, base_commit, repository.commit(tip) or CommitId(tip))
     if not ids:
         return ()
     raw = repository.git("cat-file", "--batch", stdin="".join(f"{i}\n" for i in ids).encode()).out
@@ -237,13 +238,15 @@ def _move_below(change: FileChange, folder: str) -> FileChange:
     )
 
 
-def _line_of_commits(parents: dict[str, list[str]], base_commit: str, tip: str) -> list[str]:
+def _line_of_commits(
+    parents: dict[CommitId, list[CommitId]], base_commit: CommitId, tip: CommitId
+) -> list[CommitId]:
     """The commits after `base_commit` up to `tip`, oldest first."""
-    line: list[str] = []
+    line: list[CommitId] = []
     at = tip
     while at in parents:
         line.append(at)
-        at = parents[at][0] if parents[at] else ""
+        at = parents[at][0] if parents[at] else CommitId("")
     if at != base_commit:
         raise BadInputError(
             Problem(

@@ -22,7 +22,7 @@ from patchkit.gitcmd.trees import git_folder, tracked_tree
 from patchkit.model.header import format_header
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import is_patch_name, new_name, slug
-from patchkit.model.objects import lines_of
+from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.patch import Header, Identity
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.patch_files import canonical_diffs, named_author
@@ -71,7 +71,7 @@ def read_commits(folder: Path, base: str, tip: str) -> ImportSource:
     unknown = [Problem(f"{n}: no such commit in {folder}") for n, oid in ids.items() if oid is None]
     if unknown:
         raise UsageError(*unknown)
-    commits = read_stack(repository, str(ids[base]), str(ids[tip]))
+    commits = read_stack(repository, CommitId(str(ids[base])), str(ids[tip]))
     return ImportSource("git range", tuple(_written(repository, commits)))
 
 
@@ -83,7 +83,7 @@ def read_edits(folder: Path, base: str | None, message: str, author: Identity) -
     """
     repository = _repository(folder)
     known = base is not None and repository.commit(base) is not None
-    commits = read_stack(repository, str(base), "HEAD") if known else ()
+    commits = read_stack(repository, CommitId(str(base)), "HEAD") if known else ()
     patches = list(_written(repository, commits))
     head = repository.tree("HEAD")
     if head is None:

@@ -53,7 +53,7 @@ class LockedPatch(Struct, frozen=True):
 class LockedComponent(Struct, frozen=True):
     """A component's stack: base commit and tree, patches in order, the tree it results in."""
 
-    commit: str
+    commit: CommitId
     tree: str
     patches: tuple[LockedPatch, ...]
     result: str

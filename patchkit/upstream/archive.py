@@ -26,8 +26,10 @@ from patchkit.model.objects import (
     FILE_MODE,
     SYMLINK_MODE,
     TREE_MODE,
+    CommitId,
     GitObject,
     TreeEntry,
+    TreeId,
     make_commit,
     make_object,
     make_tree,
@@ -231,13 +233,13 @@ def _distinct(members: list[Member]) -> Iterator[Member]:
 _MAKER = Identity("patchkit", "patchkit@localhost", "315532800 +0000")
 
 
-def commit_archive(archive: Path, message: str, repository: Repository) -> str:
+def commit_archive(archive: Path, message: str, repository: Repository) -> CommitId:
     """Write the archive's files as a commit without parents; its id. On disk: one pack, no ref."""
     objects = list(_objects(unpack(archive)))
-    tree = objects[-1].oid
+    tree = TreeId(objects[-1].oid)
     commit = make_commit(tree=tree, parents=(), author=_MAKER, committer=_MAKER, message=message)
     write_objects(repository, [*objects, commit])
-    return commit.oid
+    return CommitId(commit.oid)
 
 
 def _objects(members: Iterable[Member]) -> Iterator[GitObject]:
@@ -266,7 +268,7 @@ def _folder(folders: dict[str, dict[str, TreeEntry]], path: str) -> dict[str, Tr
 
 def fetch_archive(
     source: ArchiveSource, digest: str, repository: Repository, fetching: Fetching
-) -> str:
+) -> CommitId:
     """Download and unpack the archive into `repository`; the base commit's id.
 
     Its URL is not in the commit: a mirror's copy gives the same base.

@@ -239,7 +239,7 @@ _EVERYTHING = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/
 
 def fetch_commit(
     source: GitSource,
-    commit: str,
+    commit: CommitId,
     target: Repository,
     fetching: Fetching,
     *,
@@ -303,7 +303,7 @@ class Server(Struct, frozen=True):
         )
 
 
-def fetch_trees(server: Server, commit: str) -> str | None:
+def fetch_trees(server: Server, commit: CommitId) -> str | None:
     """Bring `commit` without its blobs; the name of the remote to ask for them by their ids.
 
     A server that does not give single objects sends all of them at once: then None.
@@ -329,7 +329,7 @@ def fetch_some_blobs(server: Server, remote: str, blobs: Collection[str]) -> fro
     return fetch_blobs(fetch_batch, blobs)
 
 
-def _bring(server: Server, commit: str, track: str | None) -> frozenset[str]:
+def _bring(server: Server, commit: CommitId, track: str | None) -> frozenset[str]:
     """Bring the commit whole; nothing is absent."""
     try:
         server.fetch([f"{commit}:refs/fetched/pin"], "--depth=1")
@@ -342,7 +342,7 @@ def _bring(server: Server, commit: str, track: str | None) -> frozenset[str]:
     return frozenset()
 
 
-def _whole_history(server: Server, commit: str, track: str | None) -> None:
+def _whole_history(server: Server, commit: CommitId, track: str | None) -> None:
     """For servers that give out branches only: the tracked one, and if it is not on it, all."""
     for branch in branches_named(track or ""):
         try:
@@ -355,7 +355,7 @@ def _whole_history(server: Server, commit: str, track: str | None) -> None:
     server.fetch(_EVERYTHING, "--update-shallow")
 
 
-def _salvage(server: Server, commit: str) -> frozenset[str]:
+def _salvage(server: Server, commit: CommitId) -> frozenset[str]:
     """The tree first, then every blob that the server can still read; the ids of the others."""
     remote = fetch_trees(server, commit)
     if remote is None:
@@ -363,7 +363,7 @@ def _salvage(server: Server, commit: str) -> frozenset[str]:
     return fetch_some_blobs(server, remote, missing_objects(server.stage, commit))
 
 
-def _naming(error: RemoteError, url: str, commit: str) -> RemoteError:
+def _naming(error: RemoteError, url: str, commit: CommitId) -> RemoteError:
     """The same error, naming the commit where git does not."""
     if error.trouble is not Trouble.ABSENT:
         return error
@@ -373,14 +373,14 @@ def _naming(error: RemoteError, url: str, commit: str) -> RemoteError:
 # Single files of a repository at a commit: published patches that manifests refer to.
 
 
-def read_file(repository: Repository, commit: str, path: str) -> bytes | None:
+def read_file(repository: Repository, commit: CommitId, path: str) -> bytes | None:
     """The file's bytes, None if the commit has no such file; the commit must be here whole."""
     oid = _blob(repository, commit, path)
     return None if oid is None else repository.git("cat-file", "blob", oid).out
 
 
 def fetch_files(
-    source: GitSource, commit: str, paths: Collection[str], fetching: Fetching
+    source: GitSource, commit: CommitId, paths: Collection[str], fetching: Fetching
 ) -> Mapping[str, bytes]:
     """Fetch as little as the server allows to read `paths`; those that it has not are left out.
 
@@ -400,7 +400,7 @@ def fetch_files(
     raise SurroundingsError(*problems)
 
 
-def _from_url(server: Server, commit: str, paths: Collection[str]) -> Mapping[str, bytes]:
+def _from_url(server: Server, commit: CommitId, paths: Collection[str]) -> Mapping[str, bytes]:
     remote = fetch_trees(server, commit)
     found = {path: oid for path in paths if (oid := _blob(server.stage, commit, path))}
     if remote is not None and found:
@@ -410,7 +410,7 @@ def _from_url(server: Server, commit: str, paths: Collection[str]) -> Mapping[st
     return {path: server.stage.git("cat-file", "blob", oid).out for path, oid in found.items()}
 
 
-def _blob(repository: Repository, commit: str, path: str) -> str | None:
+def _blob(repository: Repository, commit: CommitId, path: str) -> str | None:
     """The id of the regular file at `path`; looks at trees only."""
     out = repository.git("ls-tree", "-z", "--full-tree", commit, "--", path).out
     rows = [row.split(b"\t", 1) for row in out.split(b"\0") if row]

@@ -24,7 +24,7 @@ from patchkit.gitcmd.repository import RefChange, Repository, init_repository
 from patchkit.gitcmd.scratch import adopt, staging
 from patchkit.manifest.values import Component, GitPin, GitSource
 from patchkit.model.names import COMMIT_ID
-from patchkit.model.objects import SUBMODULE_MODE, Base, CommitId, TreeEntry
+from patchkit.model.objects import SUBMODULE_MODE, Base, CommitId, TreeEntry, TreeId
 from patchkit.model.progress import Progress
 from patchkit.model.tree import Tree
 from patchkit.upstream.fetching import Fetching, about, upstream_key
@@ -51,7 +51,7 @@ _ALL = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*"
 
 
 def fetch_history(
-    source: GitSource, tip: NamedCommit, pin: str, target: Repository, fetching: Fetching
+    source: GitSource, tip: NamedCommit, pin: CommitId, target: Repository, fetching: Fetching
 ) -> None:
     """Bring the history of the commits `tip` and `pin` into `target`.
 
@@ -135,8 +135,8 @@ class History(Struct, frozen=True):
     repository: Repository
     source: GitSource
     ref: str
-    pin: str
-    tip: str
+    pin: CommitId
+    tip: CommitId
     fork: str
 
     @property
@@ -144,7 +144,7 @@ class History(Struct, frozen=True):
         """Whether the tracked branch has the pin."""
         return self.fork == self.pin
 
-    def base(self, commit: str) -> Base:
+    def base(self, commit: CommitId) -> Base:
         """A commit of the history as a base to build on."""
         return read_base(self.repository, commit)
 
@@ -240,13 +240,13 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
     return History(repository, source, name, pin.commit, tip.commit, fork)
 
 
-def known_commit(store: Store, source: GitSource, short: str) -> str | None:
+def known_commit(store: Store, source: GitSource, short: str) -> CommitId | None:
     """The only commit of the history that is here whose id begins so."""
     repository = _repository(store, source)
     return repository.commit(short) if repository.exists else None
 
 
-def known_history(store: Store, source: GitSource, commit: str) -> History | None:
+def known_history(store: Store, source: GitSource, commit: CommitId) -> History | None:
     """The history up to a commit, if an earlier command brought it."""
     repository = _repository(store, source)
     if not repository.exists or repository.commit(commit) is None:
@@ -280,7 +280,7 @@ def _repository(store: Store, source: GitSource) -> Repository:
     return Repository(store.cache / "histories" / f"{folder_name(upstream_key(source))}.git")
 
 
-def _is_whole(repository: Repository, tip: CommitId, pin: str) -> bool:
+def _is_whole(repository: Repository, tip: CommitId, pin: CommitId) -> bool:
     """Whether tip and pin are here; what is here is here with all that came before it."""
     if not repository.exists or repository.commit(_PINS + pin) is None:
         return False
@@ -296,7 +296,7 @@ def _remembered(store: Store, source: GitSource, name: str) -> str | None:
     return repository.commit(name) if commit is None and is_short_id(name) else commit
 
 
-def _keep_ref(repository: Repository, name: str, commit: str) -> None:
+def _keep_ref(repository: Repository, name: str, commit: CommitId) -> None:
     repository.free_refs([name])
     repository.update_refs([RefChange(name, commit)], reason="patchkit: fetched")
 
@@ -323,7 +323,7 @@ class HistoryReader(Struct, frozen=True):
     reader: ObjectReader
     bring: Bring
 
-    def entries(self, commit: str, paths: Collection[str]) -> dict[str, TreeEntry | None]:
+    def entries(self, commit: CommitId, paths: Collection[str]) -> dict[str, TreeEntry | None]:
         """What stands at paths in a commit, None for nothing; read by the git that runs anyway."""
         tree = Tree(self.reader, tree_of(self.reader, commit))
         return {path: tree.entry(path) for path in paths}
@@ -353,6 +353,6 @@ def blobs_of(entries: Iterable[TreeEntry | None]) -> dict[str, None]:
     return dict.fromkeys(e.oid for e in entries if e is not None and e.mode != SUBMODULE_MODE)
 
 
-def tree_of(reader: ObjectReader, commit: str) -> str:
+def tree_of(reader: ObjectReader, commit: CommitId) -> TreeId:
     """The id of a commit's tree."""
-    return reader.commit(commit)[5:45].decode("ascii")
+    return TreeId(reader.commit(commit)[5:45].decode("ascii"))

@@ -30,7 +30,7 @@ from packaging.version import InvalidVersion, Version
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import lines_of
+from patchkit.model.objects import CommitId, lines_of
 from patchkit.upstream.archive import commit_archive
 from patchkit.upstream.fetching import Fetching, normal_project
 from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError, download
@@ -402,7 +402,7 @@ _SHOWN_VERSIONS = 5
 
 def fetch_sdist(
     project: str, version: str, digest: str, repository: Repository, fetching: Fetching
-) -> str:
+) -> CommitId:
     """Download and unpack the source distribution into `repository`; the base commit's id."""
     fetching.step("looking it up")
     configuration = index_configuration()

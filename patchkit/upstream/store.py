@@ -44,7 +44,7 @@ from patchkit.manifest.values import (
     Manifest,
     PinnedPatch,
 )
-from patchkit.model.objects import Base
+from patchkit.model.objects import Base, CommitId
 from patchkit.model.progress import Progress, Stop
 from patchkit.model.tree import tree_fault
 from patchkit.parallel import in_parallel
@@ -54,7 +54,7 @@ from patchkit.upstream.git import fetch_files, read_file
 # The ways to bring a pin, one for each kind of source.
 
 
-def fetch_pin(component: Component, repository: Repository, fetching: Fetching) -> str:
+def fetch_pin(component: Component, repository: Repository, fetching: Fetching) -> CommitId:
     """Bring the component's pin with all its files into `repository`; the base commit's id.
 
     On disk: packs in `repository`, no ref.
@@ -186,7 +186,7 @@ class Store:
     def _file_of_git(
         self, manifest: Manifest, component: Component, entry: PinnedPatch, progress: Progress
     ) -> bytes:
-        source, commit = source_of(manifest, entry.git or ""), entry.commit or ""
+        source, commit = source_of(manifest, entry.git or ""), entry.commit or CommitId("")
         repository = self._repository(upstream_key(source))
         if read_pin(repository, commit_ref(commit)) is not None:
             return _found(entry, read_file(repository, commit, entry.path))
@@ -325,10 +325,10 @@ def _component_of(manifest: Manifest, entry: PinnedPatch) -> Component:
     return other
 
 
-def home_of(manifest: Manifest, entry: PinnedPatch) -> tuple[GitSource, str]:
+def home_of(manifest: Manifest, entry: PinnedPatch) -> tuple[GitSource, CommitId]:
     """The repository and commit that a file is taken from."""
     if entry.git is not None:
-        return source_of(manifest, entry.git), entry.commit or ""
+        return source_of(manifest, entry.git), entry.commit or CommitId("")
     other = _component_of(manifest, entry)
     assert isinstance(other.source, GitSource)  # a manifest with another one is refused
     assert isinstance(other.pin, GitPin)
@@ -342,7 +342,7 @@ def source_of(manifest: Manifest, url: str) -> GitSource:
     return GitSource(url, tuple(dict.fromkeys(mirror for s in same for mirror in s.mirrors)))
 
 
-def _entries_at(manifest: Manifest, url: str, commit: str) -> tuple[PinnedPatch, ...]:
+def _entries_at(manifest: Manifest, url: str, commit: CommitId) -> tuple[PinnedPatch, ...]:
     """Every file that the manifest names in that repository at that commit."""
     return tuple(
         entry

@@ -19,6 +19,7 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.model.objects import (
     SUBMODULE_MODE,
     TreeEntry,
+    Treeish,
     decode_path,
     encode_path,
     lines_of,
@@ -55,7 +56,7 @@ class TreeChange(Struct, frozen=True):
         return _file(self.new)
 
 
-def tree_changes(repository: Repository, old: str, new: str) -> list[TreeChange]:
+def tree_changes(repository: Repository, old: Treeish, new: Treeish) -> list[TreeChange]:
     """The paths in which two trees differ, in git's order; a rename is two of them."""
     out = repository.git("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, "--").out
     fields = decode_path(out).split("\0")[:-1]
@@ -126,7 +127,7 @@ _NO_MODES = re.compile(r"^\s*filemode\s*=\s*(false|no|off|0)\s*$", re.IGNORECASE
 _FORM = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
 
 
-def prepare_index(repository: Repository, start: Path, index: Path, tree: str) -> None:
+def prepare_index(repository: Repository, start: Path, index: Path, tree: Treeish) -> None:
     """Make `index` an index of `tree` that keeps what `start` knows of files that stay."""
     if start != index and start.exists():
         shutil.copyfile(start, index)
@@ -236,7 +237,7 @@ def refresh_index(repository: Repository, index: Path) -> None:
 
 def unlike(
     repository: Repository,
-    tree: str,
+    tree: Treeish,
     expected: Mapping[str, TreeEntry],
     actual: Mapping[str, Contents | None],
     folder: Path,
@@ -289,7 +290,7 @@ def recorded_blobs(repository: Repository, paths: Sequence[str]) -> dict[str, st
 
 
 def checked_out_forms(
-    repository: Repository, folder: Path, tree: str, paths: Sequence[str]
+    repository: Repository, folder: Path, tree: Treeish, paths: Sequence[str]
 ) -> dict[str, Contents]:
     """Path -> what a checkout of `tree` has there; not those that cannot be had.
 

@@ -20,6 +20,7 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import (
     GitObject,
     TreeEntry,
+    Treeish,
     decode_path,
     encode_path,
     make_object,
@@ -174,7 +175,7 @@ _FOLDS = re.compile(r"^\s*ignorecase\s*=\s*(true|yes|on|1)\s*$", re.IGNORECASE |
 _MOST_TOLD = 5
 
 
-def require_distinct(repository: Repository, commit: str) -> None:
+def require_distinct(repository: Repository, commit: Treeish) -> None:
     """SurroundingsError if names of a tree are one on the file system of this worktree."""
     if not folds_case(repository):
         return

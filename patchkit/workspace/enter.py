@@ -197,7 +197,7 @@ def _file_count(repository: Repository) -> int:
         return int.from_bytes(stream.read(12)[8:], "big")
 
 
-def _present(repository: Repository, commits: frozenset[str]) -> frozenset[str]:
+def _present(repository: Repository, commits: frozenset[CommitId]) -> frozenset[str]:
     if not commits:
         return commits
     return commits - absent_objects(repository, commits)
@@ -255,15 +255,15 @@ class Entered(Struct, frozen=True):
 class Stacked(Struct, frozen=True):
     """A stack to enter: its commits, the objects that are new with them, where the rest is."""
 
-    base: str
-    tip: str
+    base: CommitId
+    tip: CommitId
     objects: tuple[GitObject, ...]
     source: Repository
 
     @property
     def target(self) -> MoveTarget:
         """The commits alone."""
-        return MoveTarget(CommitId(self.base), CommitId(self.tip))
+        return MoveTarget(self.base, self.tip)
 
 
 class MovedMeanwhileError(SurroundingsError):
@@ -312,15 +312,15 @@ def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Enter
     if _is_there(before, stack):
         return Entered(Action.UNCHANGED, before)
     refusal, changed = _refusal(before, stack), 0
-    if before.state.movable:
-        refusal, changed = _foreseen(checkout, stack, str(before.head))
+    if before.state.movable and before.head is not None:
+        refusal, changed = _foreseen(checkout, stack, before.head)
     if refusal is not None and (not force or refusal.cause is RefusalCause.UNSAVABLE):
         return Entered(Action.REFUSED, before, refusal=refusal)
     anew = before.state is CheckoutState.OTHER_BRANCH and not before.ours
     return Entered(Action.CREATED if anew else Action.MOVED, before, changed)
 
 
-def _foreseen(checkout: Checkout, stack: Stacked, head: str) -> tuple[Refusal | None, int]:
+def _foreseen(checkout: Checkout, stack: Stacked, head: CommitId) -> tuple[Refusal | None, int]:
     """What of the user's would be overwritten, and how many files change.
 
     Told by objects that the checkout need not have yet.
@@ -479,7 +479,9 @@ def _refusal(before: Snapshot, stack: Stacked) -> Refusal | None:
     return Refusal(RefusalCause(before.state.value), before.detail, before.edited)
 
 
-def _endangered(checkout: Checkout, head: str, changes: Sequence[TreeChange]) -> Refusal | None:
+def _endangered(
+    checkout: Checkout, head: CommitId, changes: Sequence[TreeChange]
+) -> Refusal | None:
     """What of the user's would be overwritten that the snapshot does not show."""
     files = {c.path: c.old_file for c in changes if c.old_file is not None}
     actual = {path: contents_at(checkout.path, path) for path in files}

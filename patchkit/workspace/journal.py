@@ -22,6 +22,7 @@ from msgspec import Struct, to_builtins
 
 from patchkit.disk.files import replace_file
 from patchkit.errors import SurroundingsError
+from patchkit.model.objects import CommitId
 from patchkit.workspace.contents import Contents
 
 _VERSION = 1
@@ -44,13 +45,13 @@ class Journal(Struct, frozen=True):
     goes if it is empty.
     """
 
-    head: str | None
+    head: CommitId | None
     branch: str | None
     applied: str | None
     base_before: str | None
     index: str | None
-    base: str
-    tip: str
+    base: CommitId
+    tip: CommitId
     steps: tuple[MoveStep, ...]
     folders: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import write_objects
-from patchkit.model.objects import CommitId, GitObject, TreeId
+from patchkit.model.objects import CommitId, GitObject, TreeId, Treeish
 from patchkit.workspace.changes import (
     TreeChange,
     absent_objects,
@@ -190,7 +190,7 @@ def _move(
 def _is_simple(checkout: Checkout, snapshot: Snapshot, target: MoveTarget, held: Held) -> bool:
     """Whether a clean checkout goes from its head to another commit, with an index of its head."""
     return (
-        held == Held(snapshot.head or "")
+        held == Held(snapshot.head or CommitId(""))
         and not (snapshot.edited or snapshot.operation)
         and bool(snapshot.index)
         and snapshot.index == index_mark(checkout)
@@ -203,7 +203,7 @@ def _save_staged(
     snapshot: Snapshot,
     held: Held,
     *,
-    tree: str,
+    tree: Treeish,
     steps: Sequence[MoveStep],
     when: int,
 ) -> tuple[str, ...]:

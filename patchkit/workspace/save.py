@@ -20,9 +20,11 @@ from patchkit.gitcmd.repository import ZERO, RefChange, Repository
 from patchkit.gitcmd.trees import add_all, add_paths, unfiltered, write_tracked
 from patchkit.model.objects import (
     SUBMODULE_MODE,
+    CommitId,
     GitObject,
     TreeEntry,
     TreeId,
+    Treeish,
     decode_path,
     make_commit,
     make_tree,
@@ -83,7 +85,7 @@ class Worktree(Struct, frozen=True):
 
     tree: TreeId
     index: Path
-    recorded: str = ""
+    recorded: TreeId = TreeId("")
     lossy: bool = False
 
 
@@ -95,15 +97,15 @@ class Held(Struct, frozen=True):
     `staged_id`.
     """
 
-    tree: str
-    recorded: str = ""
+    tree: Treeish
+    recorded: TreeId = TreeId("")
     in_the_way: Mapping[str, Contents | None] = field(default_factory=dict)
     rows: Rows = field(default_factory=dict)
     staged: str = ""
 
 
 def read_worktree(
-    checkout: Checkout, like: str, *, recording: bool = False, hidden: bool = True
+    checkout: Checkout, like: Treeish, *, recording: bool = False, hidden: bool = True
 ) -> Worktree:
     """Write the tracked files as they are on disk to the repository, leaving its index alone.
 
@@ -134,11 +136,11 @@ def read_worktree(
     tree = _tree(checkout, index)
     edited = [path for path in converted if path not in same]
     if not edited or not recording:
-        return Worktree(tree, index, "" if edited else tree)
+        return Worktree(tree, index, TreeId("") if edited else tree)
     return Worktree(tree, index, *_recorded(checkout, index, edited))
 
 
-def _without_hidden(checkout: Checkout, index: Path, like: str, tree: TreeId) -> TreeId:
+def _without_hidden(checkout: Checkout, index: Path, like: Treeish, tree: TreeId) -> TreeId:
     """The tree with the files as `like` has them that git was told not to look at."""
     repository = checkout.repository
     before = {each.path: each.old_file for each in tree_changes(repository, like, tree)}
@@ -151,7 +153,7 @@ def _without_hidden(checkout: Checkout, index: Path, like: str, tree: TreeId) ->
     return _tree(checkout, index)
 
 
-def _unedited(checkout: Checkout, like: str, paths: Sequence[str]) -> dict[str, TreeEntry]:
+def _unedited(checkout: Checkout, like: Treeish, paths: Sequence[str]) -> dict[str, TreeEntry]:
     """The entries that `like` has of those paths whose bytes on disk are a checkout of it."""
     with reading(checkout.repository) as reader:
         tree = Tree(reader, str(checkout.repository.tree(like)))
@@ -164,7 +166,7 @@ def _unedited(checkout: Checkout, like: str, paths: Sequence[str]) -> dict[str, 
     }
 
 
-def _recorded(checkout: Checkout, index: Path, paths: Sequence[str]) -> tuple[str, bool]:
+def _recorded(checkout: Checkout, index: Path, paths: Sequence[str]) -> tuple[TreeId, bool]:
     """The tree with these paths as git records them; whether a checkout of it is another file."""
     repository, recorded = checkout.repository, index.with_name("recorded.index")
     shutil.copyfile(index, recorded)
@@ -189,7 +191,7 @@ def save_work(
     *,
     in_the_way: Sequence[str],
     when: int,
-    parents: Sequence[str] = (),
+    parents: Sequence[CommitId] = (),
 ) -> Saved:
     """Put HEAD, the index and the worktree with its untracked files under a ref of their own.
 
@@ -207,7 +209,7 @@ def save_work(
     return Saved(ref, _restore(checkout, snapshot, ref))
 
 
-def save_commit(checkout: Checkout, commit: str, when: int) -> str:
+def save_commit(checkout: Checkout, commit: CommitId, when: int) -> str:
     """Keep a commit under a ref of its own, and return that."""
     ref = free_saved_ref(checkout, when)
     _make_refs(checkout, [RefChange(ref, commit, ZERO)])
@@ -236,7 +238,7 @@ def save_files(checkout: Checkout, files: Mapping[str, Path], when: int) -> str:
     tree = _tree(checkout, index)
     commit = make_commit(tree=tree, parents=[], author=who, committer=who, message=message)
     write_objects(repository, [commit])
-    return save_commit(checkout, commit.oid, when)
+    return save_commit(checkout, CommitId(commit.oid), when)
 
 
 def stamp(when: int) -> str:
@@ -275,7 +277,7 @@ def staged_id(checkout: Checkout) -> str:
 
 
 def only_staged(
-    checkout: Checkout, head: str | None, held: Held, target: str, replaced: Iterable[str]
+    checkout: Checkout, head: CommitId | None, held: Held, target: Treeish, replaced: Iterable[str]
 ) -> list[str]:
     """The paths of which the index holds what is nowhere else: in no tree, no row, not on disk.
 
@@ -336,7 +338,7 @@ def _not_on_disk(checkout: Checkout, rows: Rows, replaced: frozenset[str]) -> li
     return found
 
 
-def _everything(checkout: Checkout, worktree: Worktree, in_the_way: Sequence[str]) -> str:
+def _everything(checkout: Checkout, worktree: Worktree, in_the_way: Sequence[str]) -> TreeId:
     """The tree of all files on disk that are not ignored, or are in the way."""
     index = worktree.index.with_name("everything.index")
     shutil.copyfile(worktree.index, index)
@@ -361,8 +363,8 @@ def _tree(checkout: Checkout, index: Path) -> TreeId:
 
 
 def _commit(
-    checkout: Checkout, snapshot: Snapshot, tree: str, when: int, others: Sequence[str]
-) -> str:
+    checkout: Checkout, snapshot: Snapshot, tree: TreeId, when: int, others: Sequence[CommitId]
+) -> CommitId:
     who = Identity(*_WHO, date=f"{when} +0000")
     parents = [snapshot.head] if snapshot.head else []
     subject = f"Saved by patchkit: {snapshot.state.value}"
@@ -371,12 +373,17 @@ def _commit(
         tree=tree, parents=[*parents, index], author=who, committer=who, message=subject
     )
     write_objects(checkout.repository, [work])
-    return work.oid
+    return CommitId(work.oid)
 
 
 def _index_commit(
-    checkout: Checkout, snapshot: Snapshot, message: str, when: int, *, others: Sequence[str] = ()
-) -> str:
+    checkout: Checkout,
+    snapshot: Snapshot,
+    message: str,
+    when: int,
+    *,
+    others: Sequence[CommitId] = (),
+) -> CommitId:
     """A commit of what the user's index says; `others` are commits to keep with it.
 
     Of a path in conflict it has one side; all of them are in a parent, as 1/path, 2/path, 3/path.
@@ -394,16 +401,16 @@ def _index_commit(
     if sides:
         tree, what = _sides(checkout, sides), f"{message}, all sides"
         written.append(make_commit(tree=tree, parents=[], author=who, committer=who, message=what))
-        parents.append(written[0].oid)
+        parents.append(CommitId(written[0].oid))
         set_rows(repository, copy, {path: [_one_side(rows)] for path, rows in sides.items()})
     parents += [each for each in others if each not in parents]
     tree = _tree(checkout, copy)
     commit = make_commit(tree=tree, parents=parents, author=who, committer=who, message=message)
     write_objects(repository, [*written, commit])
-    return commit.oid
+    return CommitId(commit.oid)
 
 
-def _sides(checkout: Checkout, sides: Rows) -> str:
+def _sides(checkout: Checkout, sides: Rows) -> TreeId:
     index = move_folder(checkout.own_folder) / "sides.index"
     index.unlink(missing_ok=True)
     rows = {}

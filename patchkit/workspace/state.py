@@ -90,10 +90,10 @@ class Snapshot(Struct, frozen=True):
 
     state: CheckoutState
     detail: str = ""
-    head: str | None = None
+    head: CommitId | None = None
     branch: str | None = None
-    base: str | None = None
-    applied: str | None = None
+    base: CommitId | None = None
+    applied: CommitId | None = None
     edited: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
     ahead: int = 0
@@ -104,7 +104,7 @@ class Snapshot(Struct, frozen=True):
     # the tree of `applied`
     applied_tree: TreeId | None = None
     # what it waits for
-    halt: str | None = None
+    halt: CommitId | None = None
     ours: bool = False  # a repository that patchkit made
     index: tuple[int, ...] = ()  # its `index_mark`
 
@@ -158,7 +158,7 @@ def _without_git(checkout: Checkout) -> Snapshot | None:
 
 
 class _Status(Struct, frozen=True):
-    head: str | None
+    head: CommitId | None
     branch: str | None
     edited: tuple[str, ...]
     untracked: tuple[str, ...]
@@ -222,7 +222,7 @@ def _stranger(checkout: Checkout, purpose: Purpose | None) -> str:
     return f"manifest {purpose.manifest} made it, of another upstream: {purpose.upstream}"
 
 
-def _commit(refs: dict[str, CommitRef], name: str) -> str | None:
+def _commit(refs: dict[str, CommitRef], name: str) -> CommitId | None:
     return refs[name].commit if name in refs else None
 
 
@@ -258,7 +258,7 @@ def _operation(checkout: Checkout) -> str:
 
 def _parse_status(root: Path, out: bytes) -> _Status:
     """The answer of `git status --porcelain=v2 --branch -z`."""
-    head: str | None = None
+    head: CommitId | None = None
     branch: str | None = None
     edited: list[str] = []
     untracked: list[str] = []
@@ -268,7 +268,7 @@ def _parse_status(root: Path, out: bytes) -> _Status:
         if kind == "#":
             name, _, value = rest.partition(" ")
             if name == "branch.oid" and value != "(initial)":
-                head = value
+                head = CommitId(value)
             elif name == "branch.head" and value != "(detached)":
                 branch = f"refs/heads/{value}"
         elif kind == "1":

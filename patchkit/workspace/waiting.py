@@ -73,17 +73,18 @@ class Halt(Struct, frozen=True):
     """
 
     place: CheckoutSnapshot
-    before: tuple[str, str]
+    before: tuple[CommitId, CommitId]
     data: Mapping[str, Any]
-    previous: str | None = None
+    previous: CommitId | None = None
     left: CheckoutSnapshot | None = None
-    commit: str = ""
+    commit: CommitId = CommitId("")
 
 
-def read_halt(checkout: Checkout, commit: str | None = None) -> Halt | None:
+def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None:
     """What the checkout waits for, or what an earlier step did (`commit`); None for nothing."""
     repository = checkout.repository
-    commit = commit or repository.refs(HALT_REF).get(HALT_REF)
+    halted = repository.refs(HALT_REF).get(HALT_REF)
+    commit = commit or (CommitId(halted) if halted else None)
     if commit is None:
         return None
     with reading(repository) as reader:
@@ -108,9 +109,9 @@ def read_halt(checkout: Checkout, commit: str | None = None) -> Halt | None:
     )
 
 
-def commit_tree(payload: bytes) -> str:
+def commit_tree(payload: bytes) -> TreeId:
     """The tree that the payload of a commit names."""
-    return payload.split(b"\n", 1)[0].split(b" ")[1].decode()
+    return TreeId(payload.split(b"\n", 1)[0].split(b" ")[1].decode())
 
 
 def halt_objects(halt: Halt) -> list[GitObject]:
@@ -135,7 +136,7 @@ def halt_objects(halt: Halt) -> list[GitObject]:
     tree = make_tree(entries)
     parents = [halt.place.tip, halt.before[1], *([halt.previous] if halt.previous else [])]
     commit = make_commit(
-        tree=tree.oid,
+        tree=TreeId(tree.oid),
         parents=list(dict.fromkeys(parents)),
         author=_WHO,
         committer=_WHO,
@@ -266,7 +267,7 @@ def _rows(own: Rows, worktree: Worktree, repository: Repository) -> dict[str, li
     }
 
 
-def _entries(repository: Repository, tree: str) -> dict[str, list[str]]:
+def _entries(repository: Repository, tree: TreeId) -> dict[str, list[str]]:
     """Path -> its rows in an index of a tree."""
     found = {}
     listing = repository.git("ls-tree", "-r", "-z", "--full-tree", tree).out

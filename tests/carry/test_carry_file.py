@@ -12,6 +12,7 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import FileResult, Status
 from patchkit.stack.build import SeriesPatch
 from tests.support.repos import Files, Symlink, Upstream, executable, make_patch
@@ -23,13 +24,13 @@ def carry(
     upstream: Upstream, old: str, new: str, *patches: bytes, careful: bool = False
 ) -> CarryReport:
     repository = Repository(upstream.path)
-    bases = read_base(repository, old), read_base(repository, new)
+    bases = read_base(repository, CommitId(old)), read_base(repository, CommitId(new))
     series = [
         SeriesPatch(f"{number}.patch", parse_patch(data, name="x"))
         for number, data in enumerate(patches)
     ]
     with reading(repository) as reader:
-        past = Between(repository, old, new)
+        past = Between(repository, CommitId(old), CommitId(new))
         return carry_stack(reader, *bases, series, past=past, careful=careful)
 
 

@@ -35,7 +35,9 @@ def _carry(upstream: Upstream, old: str, new: str, patch: bytes) -> PatchResult:
     )
     series = [SeriesPatch("x.patch", parse_patch(patch, name="x"))]
     with reading(repository) as reader:
-        report = carry_stack(reader, before, after, series, past=Between(repository, old, new))
+        report = carry_stack(
+            reader, before, after, series, past=Between(repository, CommitId(old), CommitId(new))
+        )
     (outcome,) = report.outcomes
     if outcome.status in (Status.ABSORBED, Status.CONFLICTED):
         assert report.stack.tree == after.tree

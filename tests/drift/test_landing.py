@@ -11,6 +11,7 @@ from patchkit.drift.describe import (
     request_number,
     request_page,
 )
+from patchkit.model.objects import CommitId
 
 
 @pytest.mark.parametrize(
@@ -69,9 +70,9 @@ def test_the_page_of_a_repository(url: str, page: str | None) -> None:
 def test_the_pages_of_commits_and_requests() -> None:
     github, gitlab = "https://github.com/a/gitlab", "https://gitlab.example.com/a/b"
     gitee = "https://gitee.com/a/b"
-    assert commit_page(github, "12ab") == "https://github.com/a/gitlab/commit/12ab"
-    assert commit_page(gitlab, "12ab") == "https://gitlab.example.com/a/b/-/commit/12ab"
-    assert commit_page(None, "12ab") is None
+    assert commit_page(github, CommitId("12ab")) == "https://github.com/a/gitlab/commit/12ab"
+    assert commit_page(gitlab, CommitId("12ab")) == "https://gitlab.example.com/a/b/-/commit/12ab"
+    assert commit_page(None, CommitId("12ab")) is None
     assert request_page(github, 1) == "https://github.com/a/gitlab/pull/1"
     assert request_page(gitlab, 1) == "https://gitlab.example.com/a/b/-/merge_requests/1"
     assert request_page(gitee, 1) == "https://gitee.com/a/b/pulls/1"

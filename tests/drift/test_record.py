@@ -13,19 +13,29 @@ from msgspec.structs import replace
 
 import patchkit.drift.record as record_module
 from patchkit.drift.record import KEPT, Seen, SeenPatch, append_seen, compare, read_record
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 
 
 def _seen(number: int, component: str = "demo", **patches: Status) -> Seen:
     states = {name: SeenPatch(status, f"{number:040x}") for name, status in patches.items()}
     at = f"2026-01-01T00:{number // 60 % 60:02}:{number % 60:02}Z"
-    return Seen(at, "m", component, "main", "p", f"{number:040x}", states)
+    return Seen(at, "m", component, "main", "p", CommitId(f"{number:040x}"), states)
 
 
 def test_what_is_appended_is_read_again(tmp_path: Path) -> None:
     record = tmp_path / "new" / "m.jsonl"
     assert read_record(record) == ()
-    one = Seen("t", "m", "c", "x\n\u2028y", "p", "q", {"ä\udcff": SeenPatch(Status.MERGED)}, ("n",))
+    one = Seen(
+        "t",
+        "m",
+        "c",
+        "x\n\u2028y",
+        "p",
+        CommitId("q"),
+        {"ä\udcff": SeenPatch(Status.MERGED)},
+        ("n",),
+    )
     append_seen(record, [one, _seen(1)])
     append_seen(record, [_seen(2, a=Status.CONFLICTED)])
     assert read_record(record) == (one, _seen(1), _seen(2, a=Status.CONFLICTED))

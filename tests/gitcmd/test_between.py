@@ -6,6 +6,7 @@ from pathlib import Path
 
 from patchkit.gitcmd.commit_history import Between, that_touched
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import CommitId
 from tests.support.repos import Upstream, git_in
 
 
@@ -40,7 +41,7 @@ def test_only_the_commits_that_touched_the_lines(upstream: Upstream) -> None:
     (found,) = that_touched(repository, touches, [b"a"])
     assert found.told.startswith(f"{said[:10]} 2023-11-1")
     assert that_touched(repository, touches, [b"c"]) == ()
-    assert Between(repository, "0" * 39 + "1", new).touches("a.txt") == ()
+    assert Between(repository, CommitId("0" * 39 + "1"), new).touches("a.txt") == ()
 
 
 def test_one_walk_answers_as_a_log_of_each_line_does(upstream: Upstream) -> None:

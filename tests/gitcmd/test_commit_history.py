@@ -6,6 +6,7 @@ import pytest
 
 from patchkit.gitcmd.commit_history import best_match, find_rename
 from patchkit.gitcmd.repository import Repository
+from patchkit.model.objects import CommitId
 from tests.support.repos import Upstream, git_in
 
 TEXT = "".join(f"line {n}\n" for n in range(20))
@@ -78,5 +79,5 @@ def test_shallow_history_answers_none(
     git_in(shallow, "clone", "-q", "--bare", "--depth=1", upstream.url, str(shallow / "r.git"))
     repository = Repository(shallow / "r.git")
     tip = repository.commit("HEAD") or ""
-    assert find_rename(repository, tip, "a.py") is None
-    assert best_match(repository, [tip], wanted) is None
+    assert find_rename(repository, CommitId(tip), "a.py") is None
+    assert best_match(repository, [CommitId(tip)], wanted) is None

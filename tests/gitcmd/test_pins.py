@@ -33,7 +33,7 @@ ANN = Identity("Ann", "ann@example.com", "1700000000 +0130")
 def _objects(text: str = "1\n") -> list[GitObject]:
     blob = make_object("blob", text.encode())
     tree = make_tree({"a": TreeEntry(FILE_MODE, blob.oid)})
-    commit = make_commit(tree=tree.oid, parents=(), author=ANN, committer=ANN, message=text)
+    commit = make_commit(tree=TreeId(tree.oid), parents=(), author=ANN, committer=ANN, message=text)
     return [blob, tree, commit]
 
 
@@ -45,7 +45,7 @@ def repository(tmp_path: Path) -> Repository:
 def _pinned(repository: Repository) -> Base:
     objects = _objects()
     write_objects(repository, objects)
-    base = read_base(repository, objects[-1].oid)
+    base = read_base(repository, CommitId(objects[-1].oid))
     write_pin(repository, PIN, base)
     return base
 

@@ -19,7 +19,7 @@ from patchkit.gitcmd.scratch import (
     staging,
     sweep,
 )
-from patchkit.model.objects import make_object
+from patchkit.model.objects import CommitId, make_object
 from tests.support.repos import Upstream
 
 
@@ -64,8 +64,8 @@ def test_linked_packs_outlive_their_source(upstream: Upstream, tmp_path: Path) -
 
 
 def test_shallow_commits_add_up(tmp_path: Path) -> None:
-    add_shallow_commits(tmp_path, frozenset({"b" * 40}))
-    add_shallow_commits(tmp_path, frozenset({"a" * 40}))
+    add_shallow_commits(tmp_path, frozenset({CommitId("b" * 40)}))
+    add_shallow_commits(tmp_path, frozenset({CommitId("a" * 40)}))
 
     assert (tmp_path / "shallow").read_text() == f"{'a' * 40}\n{'b' * 40}\n"
 

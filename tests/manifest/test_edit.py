@@ -19,6 +19,7 @@ from patchkit.manifest.edit import (
 )
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import ArchivePin, GitPin, IndexPin, Manifest, Pin
+from patchkit.model.objects import CommitId
 
 FILE = Path("m.yaml")
 DATA = Path(__file__).parent.parent / "data" / "manifests" / "valid"
@@ -75,25 +76,25 @@ def test_a_new_commit_changes_only_the_pins_characters(
 ) -> None:
     data, old = manifest
     assume(new != old and not new.replace("e", "").isdigit())
-    edited = set_pin(data, "a", GitPin(new), file=FILE)
+    edited = set_pin(data, "a", GitPin(CommitId(new)), file=FILE)
     place = data.rindex(old.encode()) if old != NEW else data.index(old.encode(), data.index(b"a:"))
     assert edited == data[:place] + new.encode() + data[place + 40 :]
-    assert pin_of(load(edited), "a") == GitPin(new)
-    assert pin_of(load(edited), "b") == GitPin(NEW)
+    assert pin_of(load(edited), "a") == GitPin(CommitId(new))
+    assert pin_of(load(edited), "b") == GitPin(CommitId(NEW))
 
 
 @given(manifests())
 def test_setting_the_pin_that_is_there_changes_nothing(manifest: tuple[bytes, str]) -> None:
     data, old = manifest
-    assert set_pin(data, "a", GitPin(old), file=FILE) == data
+    assert set_pin(data, "a", GitPin(CommitId(old)), file=FILE) == data
 
 
 @pytest.mark.parametrize("quote", ["", "'", '"'])
 def test_a_commit_of_digits_is_quoted(quote: str) -> None:
-    pin = f"{quote}{OLD}{quote}"
-    data = f"version: 1\ncomponents:\n  a: {{source: {{git: ./a}}, pin: {pin}}}\n".encode()
-    digits = "1234567890" * 4
-    assert pin_of(load(set_pin(data, "a", GitPin(digits), file=FILE)), "a") == GitPin(digits)
+    old = f"{quote}{OLD}{quote}"
+    data = f"version: 1\ncomponents:\n  a: {{source: {{git: ./a}}, pin: {old}}}\n".encode()
+    pin = GitPin(CommitId("1234567890" * 4))
+    assert pin_of(load(set_pin(data, "a", pin, file=FILE)), "a") == pin
 
 
 def test_version_and_hash_change_together() -> None:
@@ -130,13 +131,13 @@ def test_a_pin_of_another_kind_is_refused(pin: Pin) -> None:
 def test_a_pin_that_does_not_stand_in_the_file_is_refused(component: str) -> None:
     data = b"version: 1\nextends: [stack.yaml]\ncomponents: {second: {strip: 0}}\n"
     with pytest.raises(BadInputError, match="is not in this file"):
-        set_pin(data, component, GitPin(NEW), file=FILE)
+        set_pin(data, component, GitPin(CommitId(NEW)), file=FILE)
 
 
 def test_what_is_no_pin_is_never_written() -> None:
     data = (DATA / "minimal.yaml").read_bytes()
     with pytest.raises(ValueError, match="not a pin or path"):
-        set_pin(data, "a", GitPin("x}\nversion: 2"), file=FILE)
+        set_pin(data, "a", GitPin(CommitId("x}\nversion: 2")), file=FILE)
 
 
 def test_edits_are_made_from_the_end_backwards() -> None:
@@ -173,7 +174,7 @@ def test_a_pin_in_a_block_of_text_is_refused(block: str) -> None:
         f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {block}\n      {OLD}\n"
     )
     with pytest.raises(BadInputError, match="in a block of text"):
-        set_pin(data.encode(), "a", GitPin(NEW), file=FILE)
+        set_pin(data.encode(), "a", GitPin(CommitId(NEW)), file=FILE)
 
 
 HEAD = f"version: 1\ncomponents:\n  a:\n    source: {{git: ./a}}\n    pin: {OLD}  # keep\n"
@@ -234,7 +235,7 @@ def test_every_git_pin_of_every_valid_manifest_can_be_set(path: Path, new: str) 
     data = path.read_bytes()
     for component in manifest.components:
         if component.pin_where.file == path and isinstance(component.pin, GitPin):
-            edited = set_pin(data, component.name, GitPin(new), file=path)
+            edited = set_pin(data, component.name, GitPin(CommitId(new)), file=path)
             assert len(edited) == len(data)
             assert set_pin(edited, component.name, component.pin, file=path) == data
 

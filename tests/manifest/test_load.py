@@ -23,6 +23,7 @@ from patchkit.manifest.load import (
 from patchkit.manifest.values import GitPin, GitSource, IndexSource, LocalSeries, Manifest
 from patchkit.manifest.write import manifest_data, yaml_text
 from patchkit.manifest.yaml_nodes import MAXIMUM_BYTES, Items, Node, Scalar, decode, parse
+from patchkit.model.objects import CommitId
 
 DATA = Path(__file__).parent.parent / "data" / "manifests"
 INVALID = sorted((DATA / "invalid").glob("*.yaml"))
@@ -226,7 +227,7 @@ def test_a_component_is_merged_key_by_key_and_its_pin_taken_whole() -> None:
         }
     )
     (component,) = manifest.components
-    assert component.pin == GitPin(other)
+    assert component.pin == GitPin(CommitId(other))
     assert component.source == GitSource("https://example.com/a.git")
     assert component.strip == 2
     assert len(component.patches) == 1

@@ -12,6 +12,7 @@ import pytest
 
 from patchkit.manifest.load import load_manifest
 from patchkit.manifest.values import ArchivePin, Component, GitPin, IndexPin, LocalSeries
+from patchkit.model.objects import CommitId
 from patchkit.ops.manifest import component_name_of
 from tests.support.golden import Golden
 from tests.support.projects import Project
@@ -31,7 +32,7 @@ def test_a_git_upstream_by_flags(project: Project, golden: Golden) -> None:
     golden("init-git", project.run("init", "demo", "--git", URL, "--commit", COMMIT))
     component = only_component(project, "demo")
     assert component.name == "some-project"
-    assert component.pin == GitPin(COMMIT)
+    assert component.pin == GitPin(CommitId(COMMIT))
     assert [entry.path for entry in component.patches] == ["patches/some-project/series"]
     assert isinstance(component.patches[0], LocalSeries)
     assert sorted(project.files()) == ["patches/some-project/series"]
@@ -203,7 +204,7 @@ def test_on_a_terminal_it_asks(project: Project) -> None:
     assert process.returncode == 0
     assert "Upstream (" in asked
     assert b"manifests/some-project.yaml" in out
-    assert only_component(project, "some-project").pin == GitPin(COMMIT)
+    assert only_component(project, "some-project").pin == GitPin(CommitId(COMMIT))
 
 
 @pytest.mark.parametrize(

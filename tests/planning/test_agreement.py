@@ -13,7 +13,7 @@ from patchkit.gitcmd.object_reader import ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import GitSource
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import TreeEntry, make_object
+from patchkit.model.objects import CommitId, TreeEntry, make_object
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.resolution import Resolution
 from patchkit.planning.combine import walk_stack
@@ -46,7 +46,9 @@ def edited(random: Random, old: str) -> str:
 
 def history_of(upstream: Upstream, pin: str, tip: str, fork: str = "") -> History:
     source = GitSource(upstream.url, ())
-    return History(Repository(upstream.path), source, "main", pin, tip, fork or pin)
+    return History(
+        Repository(upstream.path), source, "main", CommitId(pin), CommitId(tip), fork or pin
+    )
 
 
 def walked(history: History, series: list[SeriesPatch]) -> tuple[CommitRange, ...]:
@@ -62,9 +64,9 @@ def stretch_at(stretches: tuple[CommitRange, ...], position: int) -> CommitRange
 def outcomes_at(
     history: History, series: list[SeriesPatch], commit: str
 ) -> tuple[PatchResult, ...]:
-    past = Between(history.repository, history.pin, commit)
+    past = Between(history.repository, history.pin, CommitId(commit))
     with ObjectReader(history.repository) as reader:
-        bases = history.base(history.pin), history.base(commit)
+        bases = history.base(history.pin), history.base(CommitId(commit))
         return carry_stack(reader, *bases, series, past=past).outcomes
 
 

@@ -11,6 +11,7 @@ from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.mail import parse_patch
+from patchkit.model.objects import TreeId
 from patchkit.model.outcome import Status
 from patchkit.refresh.conflict import DecidedPatches, Decision
 from patchkit.stack.build import SeriesPatch
@@ -45,7 +46,7 @@ def test_one_pass_leaves_out_what_one_at_a_time_does(upstream: Upstream, seed: i
                 break
             landed = [str(e.tree) for e in report.outcomes[: failed[0]] if e.commit and e.tree]
             onto = landed[-1] if landed else bases[1].tree
-            decisions[series[failed[0]].name] = Decision(onto, None)
+            decisions[series[failed[0]].name] = Decision(TreeId(onto), None)
         once = carry_stack(reader, *bases, series, leave_out=[each.name for each in series])
     assert len(decisions) >= 2
     assert once.left_out == {name: each.onto for name, each in decisions.items()}

@@ -15,6 +15,7 @@ from patchkit.manifest.values import (
     Pin,
     Source,
 )
+from patchkit.model.objects import CommitId
 from patchkit.rendering import notation
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -55,7 +56,7 @@ def test_code_spans(text: str, expected: str) -> None:
     [
         (
             GitSource("https://github.com/THUDM/slime.git"),
-            GitPin(COMMIT),
+            GitPin(CommitId(COMMIT)),
             (
                 f"[`0123456789ab`](https://github.com/THUDM/slime/commit/{COMMIT})",
                 "[THUDM/slime](https://github.com/THUDM/slime)",
@@ -63,12 +64,12 @@ def test_code_spans(text: str, expected: str) -> None:
         ),
         (
             GitSource("ssh://git@host/x.git"),
-            GitPin(COMMIT),
+            GitPin(CommitId(COMMIT)),
             (f"`{COMMIT}`", "`ssh://git@host/x.git`"),
         ),
         (
             GitSource("https://github.com/a/b?x=](javascript:1)"),
-            GitPin(COMMIT),
+            GitPin(CommitId(COMMIT)),
             (f"`{COMMIT}`", "`https://github.com/a/b?x=](javascript:1)`"),
         ),
         (

@@ -10,6 +10,7 @@ from itertools import groupby
 from patchkit.drift.drift_report import Break, Interval, Landed, PatchDrift
 from patchkit.drift.judge import HunkFault
 from patchkit.errors import ExitCode
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Reason, Status
 from patchkit.ops.drift import ComponentDrift, DriftReport
 
@@ -28,7 +29,7 @@ def landed(number: int, subject: str = "", author: str = "Ann") -> Landed:
     """The commit at a place of the line; five a month."""
     oid = sha1(str(number).encode(), usedforsecurity=False).hexdigest()
     date = (_START + timedelta(days=6 * number)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Landed(oid, date, author, subject or f"Change {number}", number, PAGE + oid)
+    return Landed(CommitId(oid), date, author, subject or f"Change {number}", number, PAGE + oid)
 
 
 def component_drift(

@@ -23,6 +23,7 @@ from patchkit.explain.explanation import (
     PatchExplanation,
 )
 from patchkit.guards.overrides.override_review import TargetVerdict as ReplacedVerdict
+from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Preimage, Reason
 from patchkit.model.text import clean
 from patchkit.ops.check_report import CheckReport
@@ -269,7 +270,7 @@ def test_law_a_trend_is_as_high_as_its_counts(points: list[TrendPoint]) -> None:
 
 
 def test_one_report_is_no_trend() -> None:
-    assert trend_of([TrendPoint("2026-01-01T00:00:00Z", "ab", 1, 0, 0, 1)]) is None
+    assert trend_of([TrendPoint("2026-01-01T00:00:00Z", CommitId("ab"), 1, 0, 0, 1)]) is None
 
 
 def test_without_its_line_a_timeline_knows_the_commits_that_changed_something() -> None:

@@ -32,7 +32,7 @@ from tests.support.components import WHERE
 _ORIGIN = LocalSeries("patches/demo/series", WHERE)
 ONE = LockedPatch("one.patch", "1" * 64, "1" * 40)
 TWO = LockedPatch("two.patch", "2" * 64, "2" * 40)
-DEMO = LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "2" * 40)
+DEMO = LockedComponent(CommitId("a" * 40), "b" * 40, (ONE, TWO), "2" * 40)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_what_is_recorded_of_a_component() -> None:
 
 
 def test_merging_keeps_what_is_not_named() -> None:
-    other = LockedComponent("c" * 40, "d" * 40, (), "d" * 40)
+    other = LockedComponent(CommitId("c" * 40), "d" * 40, (), "d" * 40)
     lock = Lock({"demo": DEMO, "old": DEMO})
     assert merge_lock(lock, {"new": other}, drop=["old"]) == Lock({"demo": DEMO, "new": other})
     assert merge_lock(None, {"new": other}) == Lock({"new": other})
@@ -98,36 +98,39 @@ def test_merging_keeps_what_is_not_named() -> None:
 @pytest.mark.parametrize(
     ("actual", "said"),
     [
-        (LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "2" * 40), []),
+        (LockedComponent(CommitId("a" * 40), "b" * 40, (ONE, TWO), "2" * 40), []),
         (
-            LockedComponent("c" * 40, "b" * 40, (ONE, TWO), "2" * 40),
+            LockedComponent(CommitId("c" * 40), "b" * 40, (ONE, TWO), "2" * 40),
             [f"the base is {'c' * 10}, the lock says {'a' * 10}"],
         ),
         (
-            LockedComponent("a" * 40, "b" * 40, (ONE,), "1" * 40),
+            LockedComponent(CommitId("a" * 40), "b" * 40, (ONE,), "1" * 40),
             ["two.patch is in the lock and not in the series"],
         ),
         (
-            LockedComponent("a" * 40, "b" * 40, (TWO, ONE), "1" * 40),
+            LockedComponent(CommitId("a" * 40), "b" * 40, (TWO, ONE), "1" * 40),
             ["the patches are in another order: two.patch now comes before one.patch"],
         ),
         (
             LockedComponent(
-                "a" * 40, "b" * 40, (ONE, LockedPatch("two.patch", "3" * 64, "3" * 40)), "3" * 40
+                CommitId("a" * 40),
+                "b" * 40,
+                (ONE, LockedPatch("two.patch", "3" * 64, "3" * 40)),
+                "3" * 40,
             ),
             [f"two.patch has changed: sha256 {'3' * 10}, the lock says {'2' * 10}"],
         ),
         (
-            LockedComponent("a" * 40, "b" * 40, (ONE, TWO), "4" * 40),
+            LockedComponent(CommitId("a" * 40), "b" * 40, (ONE, TWO), "4" * 40),
             [f"the resulting tree is {'4' * 10}, the lock says {'2' * 10}"],
         ),
         (
-            LockedComponent("a" * 40, "c" * 40, (ONE, TWO), "4" * 40),
+            LockedComponent(CommitId("a" * 40), "c" * 40, (ONE, TWO), "4" * 40),
             [f"the base's tree is {'c' * 10}, the lock says {'b' * 10}"],
         ),
         (
             LockedComponent(
-                "a" * 40,
+                CommitId("a" * 40),
                 "b" * 40,
                 (ONE, LockedPatch("new.patch", "3" * 64, "3" * 40), TWO),
                 "1" * 40,

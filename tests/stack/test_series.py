@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.manifest.values import Component, LocalPatch, LocalSeries, PatchEntry, PinnedPatch
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Silent
 from patchkit.stack.series import LoadedSeries, load_series
 from patchkit.upstream.store import Store
@@ -156,7 +157,9 @@ def test_one_name_for_two_patches(project: Project, other: str) -> None:
 
 
 def test_what_cannot_be_fetched_is_no_bad_input(project: Project) -> None:
-    gone = PinnedPatch("x.patch", "0" * 64, WHERE, git="file:///nothing.git", commit="1" * 40)
+    gone = PinnedPatch(
+        "x.patch", "0" * 64, WHERE, git="file:///nothing.git", commit=CommitId("1" * 40)
+    )
 
     with pytest.raises(SurroundingsError):
         _load(project, gone)

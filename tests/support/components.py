@@ -18,6 +18,7 @@ from patchkit.manifest.values import (
     Pin,
     Source,
 )
+from patchkit.model.objects import CommitId
 
 WHERE = Location(Path("manifests/demo.yaml"), 7)
 
@@ -31,7 +32,9 @@ def git_component(
     track: str | None = None,
     patches: tuple[PatchEntry, ...] = (),
 ) -> Component:
-    return _component(name, GitSource(url, mirrors), GitPin(commit), track=track, patches=patches)
+    return _component(
+        name, GitSource(url, mirrors), GitPin(CommitId(commit)), track=track, patches=patches
+    )
 
 
 def index_component(project: str, version: str, digest: str, *, name: str = "demo") -> Component:

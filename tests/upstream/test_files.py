@@ -8,6 +8,7 @@ import pytest
 
 from patchkit.errors import SurroundingsError
 from patchkit.manifest.values import GitSource
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Silent, Stop
 from patchkit.upstream.fetching import Fetching
 from patchkit.upstream.git import fetch_files
@@ -61,7 +62,7 @@ def test_every_failure_is_told(upstream: Upstream, fetching: Fetching) -> None:
     source = GitSource(f"git://127.0.0.1:{dead_port()}/r.git", (upstream.url,))
 
     with pytest.raises(SurroundingsError) as caught:
-        fetch_files(source, "1" * 40, WANTED, fetching)
+        fetch_files(source, CommitId("1" * 40), WANTED, fetching)
 
     assert len(caught.value.problems) == 2
 

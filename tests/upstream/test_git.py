@@ -11,6 +11,7 @@ from patchkit.gitcmd.pins import absent_blobs
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.gitcmd.scratch import shallow_commits
 from patchkit.manifest.values import GitSource
+from patchkit.model.objects import CommitId
 from patchkit.model.progress import Silent, Stop
 from patchkit.upstream.fetching import Fetching
 from patchkit.upstream.git import fetch_commit
@@ -123,7 +124,7 @@ def test_every_failure_is_told(
     )
 
     with pytest.raises(SurroundingsError) as caught:
-        fetch_commit(source, "1" * 40, target, fetching)
+        fetch_commit(source, CommitId("1" * 40), target, fetching)
 
     dead, absent, nothing = caught.value.problems
     assert "cannot be reached" in dead.what

@@ -17,7 +17,7 @@ import pytest
 
 from patchkit.errors import BadInputError, PatchkitError, SurroundingsError
 from patchkit.manifest.values import Component, Manifest, PinnedPatch
-from patchkit.model.objects import Base, TreeId
+from patchkit.model.objects import Base, CommitId, TreeId
 from patchkit.model.progress import Silent
 from patchkit.upstream.fetching import pin_ref
 from patchkit.upstream.store import Store, fetch_all
@@ -358,7 +358,8 @@ def _entry(
     git: str | None = None,
     commit: str | None = None,
 ) -> PinnedPatch:
-    return PinnedPatch(path, digest(data), WHERE, component=component, git=git, commit=commit)
+    at = None if commit is None else CommitId(commit)
+    return PinnedPatch(path, digest(data), WHERE, component=component, git=git, commit=at)
 
 
 def test_a_file_at_the_pin_of_a_component(upstream: Upstream, store: Store) -> None:

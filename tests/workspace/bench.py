@@ -8,7 +8,7 @@ from pathlib import Path
 
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader, reading
 from patchkit.gitcmd.repository import Repository
-from patchkit.model.objects import GitObject, encode_path
+from patchkit.model.objects import CommitId, GitObject, encode_path
 from patchkit.workspace import (
     APPLIED_REF,
     BASE_REF,
@@ -56,7 +56,7 @@ class Bench:
         listing = self.upstream.git("rev-list", "--objects", "--no-object-names", f"{base}..{tip}")
         with reading(source) as reader:
             objects = tuple(_object(reader, oid) for oid in listing.decode().split())
-        return Stacked(base, tip, objects, source)
+        return Stacked(CommitId(base), CommitId(tip), objects, source)
 
     def enter(self, stack: Stacked, *, force: bool = False) -> Entered:
         """Bring the checkout to a stack."""

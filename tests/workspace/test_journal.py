@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 
 from patchkit.errors import SurroundingsError
+from patchkit.model.objects import CommitId
 from patchkit.workspace.contents import Contents
 from patchkit.workspace.journal import Journal, MoveStep, journal_path, read_journal, write_journal
 
 JOURNAL = Journal(
-    head="1" * 40,
+    head=CommitId("1" * 40),
     branch=None,
     applied=None,
     base_before=None,
     index="2" * 40,
-    base="3" * 40,
-    tip="4" * 40,
+    base=CommitId("3" * 40),
+    tip=CommitId("4" * 40),
     steps=(
         MoveStep("plain", Contents("file", "5" * 40), None),
         MoveStep("odd \udcff\n\u00e4", None, Contents("link", "6" * 40)),

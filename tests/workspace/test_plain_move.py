@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.model.objects import CommitId
 from patchkit.workspace.changes import tree_changes
 from patchkit.workspace.enter import Action, Stacked
 from patchkit.workspace.plain_move import _edited_index, date_new_files, stage_plainly
@@ -44,7 +45,7 @@ def rows(bench: Bench) -> list[str]:
 
 def is_plain(bench: Bench, stack: Stacked, scratch: Path) -> bool:
     """Whether a move to the stack would be done by our own hand."""
-    changes = tree_changes(bench.checkout.repository, "HEAD", stack.tip)
+    changes = tree_changes(bench.checkout.repository, CommitId("HEAD"), stack.tip)
     blobs = {each.oid: each.payload for each in stack.objects}
     scratch.mkdir()
     return stage_plainly(bench.checkout, changes, blobs, scratch) is not None

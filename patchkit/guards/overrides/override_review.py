@@ -25,7 +25,7 @@ from patchkit.guards.overrides.replacements import (
 )
 from patchkit.manifest.values import AbsentTarget, Overrides
 from patchkit.model.lint import Finding, Severity
-from patchkit.model.objects import TreeId
+from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult
 from patchkit.model.tree import ObjectSource
 from patchkit.python.modules import Imported, Modules, read_namespace
@@ -98,7 +98,9 @@ def unused_reasons(
             yield declared
 
 
-def accepted(targets: Iterable[OverrideTarget], chosen: Sequence[str], commit: str) -> Reviewed:
+def accepted(
+    targets: Iterable[OverrideTarget], chosen: Sequence[str], commit: CommitId
+) -> Reviewed:
     """What the lock has to say once the targets that the globs name were looked at; () for all.
 
     What is not there cannot be accepted, only declared in the manifest, with the reason: until then
@@ -114,7 +116,7 @@ def accepted(targets: Iterable[OverrideTarget], chosen: Sequence[str], commit: s
     return found
 
 
-def as_reviewed(now: Definition, commit: str) -> ReviewedTarget:
+def as_reviewed(now: Definition, commit: CommitId) -> ReviewedTarget:
     """A target as it stands, to be recorded."""
     return ReviewedTarget(commit, now.kind.value, now.signature, now.body)
 
@@ -163,7 +165,7 @@ class TreeAt(Struct, frozen=True):
 
     source: ObjectSource
     tree: TreeId
-    commit: str
+    commit: CommitId
 
 
 class Survey(Struct, frozen=True):
@@ -215,7 +217,7 @@ def survey(
     return Survey(targets, calls.uncertain, len(calls.targets) - len(named), unused)
 
 
-def as_it_was(resolver: Resolver, names: Sequence[str], commit: str) -> Reviewed:
+def as_it_was(resolver: Resolver, names: Sequence[str], commit: CommitId) -> Reviewed:
     """What a review of another tree of the target would have recorded."""
     found = standings(resolver, dict.fromkeys(names))
     return {n: as_reviewed(each, commit) for n, each in found.items() if each.kind.is_there}
