@@ -152,6 +152,16 @@ def _conflicting(box: Sandbox) -> Project:
     return project
 
 
+def _with_merger(box: Sandbox) -> None:
+    """The same, and a merger for it."""
+    path = _conflicting(box).root / "manifests" / "demo.yaml"
+    data = yaml.safe_load(path.read_text())
+    run = 'sed -i -e "/^|||||||/,/^>>>>>>>/d" -e "/^<<<<<<</d" -e "s/^line 6$/six/"'
+    run += ' "$PATCHKIT_RESULT"'
+    data["mergers"] = [{"files": ["a.txt"], "run": run}]
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+
+
 def _halted(box: Sandbox) -> Project:
     """A bump that waits at the conflict, which is resolved."""
     project = _conflicting(box)
@@ -292,6 +302,8 @@ SCENES = (
           pages=("page.html",)),
     Scene("bump, conflict", ("bump", "demo", "--to", "latest"), _conflicting, _NOTES,
           done=frozenset({1, 2, 3})),
+    Scene("bump --run", ("bump", "demo", "--to", "latest", "--run"), _with_merger, _NOTES,
+          done=frozenset({1, 2})),
     Scene("continue", ("continue",), _halted, _NOTES, done=frozenset({0, 1, 2})),
     Scene("skip", ("skip",), _halted, _NOTES, done=frozenset({0, 1, 2})),
     Scene("abort", ("abort",), _halted, _RESOLVED, done=frozenset({0, 1, 2})),

@@ -18,6 +18,8 @@ from bench.fuzz.damage import damaged
 from bench.fuzz.foreign import metadata, records
 from bench.fuzz.recipes import recipe, text_rule
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import MergeRequest
+from patchkit.carry.external import refused
 from patchkit.disk.transaction import JOURNAL, recover
 from patchkit.errors import BadInputError, PatchkitError
 from patchkit.gitcmd.process import sealed_environment
@@ -38,6 +40,7 @@ from patchkit.model.mail import parse_patch
 from patchkit.model.objects import FILE_MODE, Base, CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Silent
+from patchkit.model.resolution import parse_resolution
 from patchkit.model.series_file import parse_series
 from patchkit.ops.check_report import CheckReport
 from patchkit.ops.ci import CiReport
@@ -409,6 +412,42 @@ def test_results(random: Random) -> None:
         read_record(path)
 
 
+def merger(random: Random) -> None:
+    """Whatever a merger answers: what is taken has no markers, and loses and doubles no line."""
+    lines = [f"line {n} {random.choice('abc')}\n".encode() for n in range(random.randint(1, 12))]
+    sides = [[*lines], [*lines]]
+    for side in sides:
+        at = random.randrange(len(side) + 1)
+        side[at : at + random.choice([0, 1, 2])] = [b"new %d\n" % random.randrange(3)]
+    base, upstream, patched = (b"".join(each) for each in (lines, *sides))
+    marked = b"<<<<<<< a\n" + upstream + b"=======\n" + patched + b">>>>>>> b\n"
+    asked = MergeRequest("a.txt", base, upstream, patched, marked, (), ())
+    for start in (marked, upstream + patched, upstream, patched):
+        answer = damaged(random, start, (b"\n", b"=======\n", b"\0"), (marked, base))
+        if refused(asked, answer):
+            continue
+        assert not re.search(rb"(?m)^(<{7}|>{7}) ", answer)
+        there = answer.split(b"\n")
+        both = [x for x in lines if x in sides[0] and x in sides[1]]
+        assert all(line.strip() in {each.strip() for each in there} for line in both)
+        for line in {each.strip() for each in lines}:
+            most = sum(side.count(line + b"\n") for side in sides)
+            assert [each.strip() for each in there].count(line) <= most
+
+
+def resolutions(random: Random) -> None:
+    """A damaged record of a resolution is read or refused."""
+    with suppress(BadInputError):
+        found = parse_resolution(damaged(random, _RESOLUTION, (b"Merged-By: ",), (_PATCH,)), "x")
+        assert "\n" not in found.by
+
+
+_PATCH = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n"
+_RESOLUTION = (
+    b"Subject: Resolve x.patch in f\n\nConflict: " + b"0" * 64 + b"\nUpstream: 100644 "
+    b"78981922613b2afb6025042ff6bd878ac1994e85\nResult: none\nMerged-By: me\n\n" + _PATCH
+)
+
 _JUNIT = (
     b'<?xml version="1.0"?><testsuites><testsuite name="a"><testcase classname="a.b" name="one"/>'
     b'<testcase classname="a.b" name="two"><failure message="x">y</failure></testcase>'
@@ -420,6 +459,7 @@ TARGETS: dict[str, Callable[[Random], None]] = {
     for each in (
         *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, contracts, carry, archive),
         *(recipe, text_rule, metadata, records, installed, issues, test_results),
+        *(merger, resolutions),
     )
 }
 

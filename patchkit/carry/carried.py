@@ -199,6 +199,34 @@ class NoPast:
         return {}
 
 
+class MergeRequest(Struct, frozen=True):
+    """A file in conflict: its three texts, and what is known of them.
+
+    `marked` is the file with conflict markers; `reasons` say why it is in conflict, `commits` are
+    those of upstream that changed the file between the bases, newest first, as "ID subject".
+    """
+
+    path: str
+    base: bytes
+    upstream: bytes
+    patched: bytes
+    marked: bytes
+    reasons: tuple[str, ...]
+    commits: tuple[str, ...]
+
+
+class MergerAnswer(Struct, frozen=True):
+    """What a merger made of a file, None with a `problem` where it made nothing."""
+
+    name: str
+    data: bytes | None = None
+    problem: str = ""
+
+
+#: Answers a request for a patch; None where it has nothing to do with such files.
+Merger: TypeAlias = Callable[[SeriesPatch, MergeRequest], MergerAnswer | None]
+
+
 class SplitOff(Struct, frozen=True):
     """A further file that a change comes to change, where upstream split one into several."""
 
@@ -247,7 +275,8 @@ class CarryReport(Struct, frozen=True):
 
     `carried` has, per patch, the files that came through, whether or not the whole patch did;
     `marked` the contents with conflict markers of those that did not. `conflicts` has all files of
-    each patch that did not.
+    each patch that did not. `external` has, per patch, the keys of the conflicts that a merger
+    beside the engine settled, by path.
     """
 
     old_base: Base
@@ -258,6 +287,7 @@ class CarryReport(Struct, frozen=True):
     conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
     #: Patches that were left out, each with the tree that it does not fit.
     left_out: Mapping[str, str] = field(default_factory=dict)
+    external: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> tuple[PatchResult, ...]:
@@ -274,6 +304,8 @@ class CarryReport(Struct, frozen=True):
 
 
 _NOT_SURE = Confidence(0.0, 0.0)
+#: A merge by a program beside the engine: nobody has measured it.
+EXTERNAL = Confidence(0.5, 0.5)
 TYPE = 0o170000
 REGULAR = 0o100000
 
@@ -283,7 +315,8 @@ class CarryContext(Struct, frozen=True):
 
     `careful`: what is not certain is a conflict. `patch_first`: of two insertions at one point the
     patch's comes first, as in a merge of upstream into the patch's branch. `take_proposals`: a
-    merge that is likelier wrong than right is a result all the same.
+    merge that is likelier wrong than right is a result all the same. `merger` is asked about files
+    in conflict.
     """
 
     before: Tree
@@ -297,6 +330,7 @@ class CarryContext(Struct, frozen=True):
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
     patch_first: bool = False
     take_proposals: bool = False
+    merger: Callable[[MergeRequest], MergerAnswer | None] | None = None
 
 
 class PatchSide(Enum):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
+    EXTERNAL,
     LIKELY,
     REGULAR,
     SURE,
@@ -56,7 +57,8 @@ def carry_file(context: CarryContext, change: FileChange, exact: FileResult) -> 
     """Carry one change; `exact` is what applying it as it is would come to."""
     before = context.before.entry(change.old_path) if change.old_path is not None else None
     after = context.after.entry(change.new_path) if change.new_path is not None else None
-    carried = _decide(_sides(context, change, exact, before, after))
+    it = _sides(context, change, exact, before, after)
+    carried = _decide(it)
     if carried.outcome.status is Status.ABSORBED:
         outcome = with_absorbing_commit(context.past, change, carried.outcome)
         return replace(carried, outcome=outcome)
@@ -66,6 +68,11 @@ def carry_file(context: CarryContext, change: FileChange, exact: FileResult) -> 
     key = conflict_key(change, carried.path, before, here)
     if key in context.remembered:
         return _as_remembered(context, context.remembered[key], carried, here)
+    if context.merger is not None and not context.careful:
+        # imported here: most carries have none
+        from patchkit.carry.external import merged_externally  # noqa: PLC0415
+
+        carried = merged_externally(it, carried)
     sides = (before, here, after)
     blobs = (blob_of(context.old_blobs, entry) for entry in (before, after) if entry is not None)
     return replace(
@@ -328,7 +335,8 @@ def _as_remembered(
     if entry != resolution.result or touched - {path}:
         raise other_result(resolution)
     status = Status.ABSORBED if entry == here else Status.MERGED
-    reason = f"resolved as remembered in {resolution.where}"
+    by = f"merged by {resolution.by}, as" if resolution.by else "resolved as"
+    reason = f"{by} remembered in {resolution.where}"
     outcome = replace(
         conflict.outcome,
         status=status,
@@ -336,7 +344,10 @@ def _as_remembered(
         confidence=1.0,
         reasons=(reason,),
         remembered=resolution.where,
+        merged_by=resolution.by,
     )
+    if resolution.by:
+        outcome = judged(outcome, EXTERNAL, (reason,))
     blob = next((each for each in blobs if entry is not None and each.oid == entry.oid), None)
     return CarriedFile(outcome, path, entry, blob)
 

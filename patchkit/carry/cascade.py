@@ -54,7 +54,7 @@ class ResolvedStack(Struct):
         if all(self.tree.entry(path) == context.here.entry(path) for path in paths):
             return file
         exact = apply_changes(self.tree, context.blobs, (change,)).files[0]
-        context = replace(context, here=self.tree, remembered={})
+        context = replace(context, here=self.tree, remembered={}, merger=None)
         return carry_file(context, change, doubted_as(exact, before))
 
     def outcome(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from patchkit.carry.carried import (
     CarryContext,
     CarryReport,
     Generate,
+    Merger,
     NoPast,
     PartialResult,
     Past,
@@ -55,6 +57,7 @@ def carry_stack(
     patch_first: bool = False,
     leave_out: Collection[str] = (),
     take_proposals: Collection[str] = (),
+    merger: Merger | None = None,
 ) -> CarryReport:
     """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
 
@@ -66,6 +69,7 @@ def carry_stack(
     Of the patches in `leave_out` those that conflict are left out for good, up to the first
     conflict of another one: later ones are carried as if they had never been there.
     `take_proposals` names the patches whose merges are taken though they are likelier wrong.
+    `merger` is asked about each file that would be in conflict (`external.py`).
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
     objects = Overlay(source, before.objects)
@@ -80,6 +84,7 @@ def carry_stack(
         StackBuilder(source, new_base),
         Tree(objects, before.base.tree),
         Blobs(objects),
+        merger,
     )
     carrying.builder.preload(patches)
     pairs = zip(patches, before.outcomes, strict=True)
@@ -109,18 +114,20 @@ class _StackCarrier(Struct):
     builder: StackBuilder
     old_tree: Tree
     old_blobs: Blobs
+    merger: Merger | None = None
     carried: dict[str, PartialResult] = field(default_factory=dict)
     marked: dict[str, dict[str, bytes]] = field(default_factory=dict)
     conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
     resolved: ResolvedStack | None = None
     left_out: dict[str, str] = field(default_factory=dict)
+    external: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def report(
         self, old_base: Base, new_base: Base, outcomes: Sequence[PatchResult]
     ) -> CarryReport:
         """What became of all patches."""
         stack = self.builder.finish(outcomes)
-        found = self.carried, self.marked, self.conflicts, self.left_out
+        found = self.carried, self.marked, self.conflicts, self.left_out, self.external
         return CarryReport(old_base, new_base, stack, *found)
 
     def put(
@@ -145,7 +152,7 @@ class _StackCarrier(Struct):
     def without(self, patch: SeriesPatch) -> PatchResult:
         """Leave out the first patch in conflict: nothing of it has landed, none waits for it."""
         self.resolved = None
-        for kept in (self.carried, self.marked, self.conflicts):
+        for kept in (self.carried, self.marked, self.conflicts, self.external):
             kept.pop(patch.name, None)
         self.left_out[patch.name] = self.builder.tree_id
         return PatchResult(patch.name, Status.ABSORBED)
@@ -176,6 +183,7 @@ class _StackCarrier(Struct):
             self.remembered,
             self.patch_first,
             patch.name in self.take_proposals,
+            partial(self.merger, patch) if self.merger is not None else None,
         )
         files = [
             carry_file(context, change, doubted_as(outcome, before))
@@ -286,6 +294,9 @@ class _StackCarrier(Struct):
         self.carried[patch.name] = results
         if not all(file.carried for file in files):
             self.conflicts[patch.name] = tuple(files)
+        keys = {f.path: f.key for f in files if f.outcome.merged_by and not f.outcome.remembered}
+        if keys:
+            self.external[patch.name] = keys
         marked = {f.path: f.marked for f in files if f.marked is not None and not f.carried}
         if marked:
             self.marked[patch.name] = marked

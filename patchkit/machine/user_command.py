@@ -22,6 +22,8 @@ from patchkit.model.objects import lines_of
 
 #: So many of a command's last lines are told.
 _LINES = 5
+_TAIL = 1 << 16  # bytes in which these are looked for
+_BLOCK = 512  # bytes: the unit of `ulimit -f`
 
 
 class CommandEnd(Struct, frozen=True):
@@ -44,12 +46,16 @@ def run_command(
     patience: float | None = None,
     variables: Mapping[str, str] | None = None,
     shown_on: int | None = None,
+    largest: int | None = None,
 ) -> CommandEnd:
     """Run `command` by `sh -e` in a folder, with more environment `variables`.
 
     `patience` is in seconds, None for no end. `shown_on` is a descriptor that what it writes goes
-    to as it comes. On disk: whatever the command does.
+    to as it comes. `largest` is the most bytes that a file it writes may have, what it prints
+    included. On disk: whatever the command does.
     """
+    if largest is not None:
+        command = f"ulimit -f {largest // _BLOCK}\n{command}"
     began = time.monotonic()
     with TemporaryFile() as output:  # a pipe would keep us as long as anything it started lives
         try:
@@ -75,6 +81,6 @@ def run_command(
         seconds = time.monotonic() - began
         if code == 0:
             return CommandEnd(0, seconds=seconds)
-        output.seek(0)
+        output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL))
         lines = lines_of(output.read().decode("utf-8", "replace").strip())[-_LINES:]
         return CommandEnd(code, f"exits with {code}", " / ".join(lines), seconds)

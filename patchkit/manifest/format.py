@@ -622,6 +622,30 @@ _COMPONENT_RECORD = Record(
     "One upstream.",
 )
 
+_MERGER = Record(
+    "merger",
+    (
+        Field(
+            "files",
+            _FILES,
+            "The files that it can merge, as globs.",
+            required=True,
+            synonyms=("file", "paths", "in"),
+        ),
+        Field(
+            "run",
+            PROSE,
+            "A shell command that reads the files named by $PATCHKIT_BASE, $PATCHKIT_UPSTREAM and "
+            "$PATCHKIT_PATCHED, and writes $PATCHKIT_RESULT.",
+            required=True,
+            synonyms=("command", "cmd", "shell", "driver"),
+        ),
+        Field("name", LINE, "What results are flagged with.", default="the command's first word"),
+        Field("seconds", Number(1, 3600), "It is ended after as many.", default="60"),
+    ),
+    "A command that is asked for files in conflict; run only with `--run`.",
+)
+
 MANIFEST = Record(
     "manifest",
     (
@@ -648,6 +672,13 @@ MANIFEST = Record(
             MapOf(Text("a launch's name", COMPONENT_NAME.pattern, example="grpo-8b"), LAUNCH),
             "Ways to start the stack, by name: each becomes a script.",
             synonyms=("launches", "run", "start"),
+        ),
+        Field(
+            "mergers",
+            ListOf(_MERGER, "merger"),
+            "Commands that `bump --run` and `refresh --run` ask for files in conflict; of several "
+            "for a file the first.",
+            synonyms=("merger", "merge", "merge-drivers", "resolvers"),
         ),
         Field(
             "components",

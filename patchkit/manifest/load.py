@@ -35,6 +35,7 @@ from patchkit.manifest.values import (
     Contracts,
     DeclaredCall,
     Environment,
+    ExternalMerger,
     GitPin,
     GitSource,
     Image,
@@ -138,7 +139,13 @@ def build_manifest(table: Table, path: Path, root: Path) -> Manifest:
         values=tuple(_value(key, value) for key, value in _named_tables(table, "values")),
         image=_image(table.get("image")),
         launches=tuple(_launch(key, value) for key, value in _named_tables(table, "launch")),
+        mergers=tuple(_merger(each) for each in _tables(table, "mergers")),
     )
+
+
+def _merger(table: Table) -> ExternalMerger:
+    files, seconds = tuple(_texts(table, "files")), _number(table, "seconds", 0)
+    return ExternalMerger(files, _text(table, "run"), table.where, _text(table, "name"), seconds)
 
 
 def _component(key: Scalar, table: Table, root: Path) -> Component:

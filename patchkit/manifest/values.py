@@ -305,6 +305,25 @@ class UpstreamTests(Struct, frozen=True):
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
+class ExternalMerger(Struct, frozen=True):
+    """A command that is asked for files in conflict that one of the globs `files` names.
+
+    `seconds` after which it is ended, 0 for the default.
+    """
+
+    files: tuple[str, ...]
+    run: str
+    where: Location
+    name: str = ""
+    seconds: int = 0
+
+    @property
+    def title(self) -> str:
+        """What messages call it: its name, else its command's first word, without folders."""
+        words = self.run.split()
+        return self.name or (words[0].rpartition("/")[2] if words else "merger")
+
+
 class Component(Struct, frozen=True):
     """An upstream in a manifest."""
 
@@ -360,6 +379,7 @@ class Manifest(Struct, frozen=True):
     values: tuple[SiteValue, ...] = ()
     image: Image | None = None
     launches: tuple[Launch, ...] = ()
+    mergers: tuple[ExternalMerger, ...] = ()
 
     def component(self, name: str) -> Component | None:
         """The component of that name."""

@@ -16,6 +16,7 @@ from patchkit.manifest.values import (
     Component,
     Contracts,
     Environment,
+    ExternalMerger,
     GitPin,
     GitSource,
     Image,
@@ -58,6 +59,7 @@ def manifest_data(manifest: Manifest) -> dict[str, Data]:
         image={} if manifest.image is None else _image(manifest.image),
         launch={each.name: _launch(each) for each in manifest.launches},
     )
+    data |= _given(mergers=[_merger(each) for each in manifest.mergers])
     data["components"] = {each.name: component_data(each) for each in manifest.components}
     return data
 
@@ -90,6 +92,11 @@ def _upstream_tests(tests: UpstreamTests | None) -> dict[str, Data]:
         return {}
     more = _given(directory=tests.directory, variables=dict(tests.variables))
     return {"run": tests.run, **more}
+
+
+def _merger(merger: ExternalMerger) -> dict[str, Data]:
+    more = _given(name=merger.name, seconds=merger.seconds)
+    return {"files": list(merger.files), "run": merger.run, **more}
 
 
 def _contracts(contracts: Contracts | None) -> dict[str, Data]:

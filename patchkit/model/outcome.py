@@ -85,6 +85,7 @@ class FileResult(Struct, frozen=True):
     carried_to: str = ""  # its path on the new base, where that is another one
     remembered: str = ""  # the project's file by which its conflict was resolved
     waits_for: tuple[str, ...] = ()  # the earlier patches without which it cannot be carried
+    merged_by: str = ""  # the merger beside the engine that settled its conflict
     absorbed_by: str = ""  # "ID subject" of the upstream commit with the same change, if known
 
     @property

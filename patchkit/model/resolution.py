@@ -5,6 +5,7 @@
     Conflict: <key>
     Upstream: <mode> <blob>      the file on which the diff stands, or "none"
     Result: <mode> <blob>        what it must make of it, or "none"
+    Merged-By: <name>            only where no person, but a merger of the manifest's resolved it
 
     diff --git ...
 
@@ -36,7 +37,7 @@ _HINT = "delete it, and resolve the conflict again"
 class Resolution(Struct, frozen=True):
     """What a conflict came to: `changes` make `result` of the file `upstream`; None for no file.
 
-    `where` is the file that says so.
+    `where` is the file that says so, `by` the merger that made it, "" for a person.
     """
 
     key: str
@@ -44,6 +45,7 @@ class Resolution(Struct, frozen=True):
     result: TreeEntry | None
     changes: tuple[FileChange, ...]
     where: str
+    by: str = ""
 
 
 def conflict_key(
@@ -66,8 +68,9 @@ def format_resolution(resolution: Resolution, patch: str, path: str, diff: bytes
         f"Subject: Resolve {patch} in {path}\n\n"
         f"Conflict: {resolution.key}\n"
         f"Upstream: {_text(resolution.upstream)}\n"
-        f"Result: {_text(resolution.result)}\n\n"
+        f"Result: {_text(resolution.result)}\n"
     )
+    text += f"Merged-By: {resolution.by}\n\n" if resolution.by else "\n"
     return text.encode("utf-8", "surrogateescape") + diff
 
 
@@ -75,12 +78,15 @@ def parse_resolution(data: bytes, where: str) -> Resolution:
     """The resolution in a file; BadInputError if it is none."""
     file = parse_patch(data, name=where)
     message = file.header.message if file.header is not None else ""
-    fields = dict(re.findall(r"^(Conflict|Upstream|Result): (.+)$", message, re.MULTILINE))
+    fields = dict(
+        re.findall(r"^(Conflict|Upstream|Result|Merged-By): (.+)$", message, re.MULTILINE)
+    )
     key = fields.get("Conflict", "")
     if not _KEY.fullmatch(key) or not {"Upstream", "Result"} <= fields.keys():
         raise BadInputError(Problem("is no remembered resolution", where, _HINT))
     upstream, result = (_entry(fields[name], where) for name in ("Upstream", "Result"))
-    return Resolution(key, upstream, result, file.changes, where)
+    by = fields.get("Merged-By", "")
+    return Resolution(key, upstream, result, file.changes, where, by)
 
 
 def other_result(resolution: Resolution) -> BadInputError:

@@ -43,7 +43,7 @@ from patchkit.ops.refresh_report import (
     RefreshResult,
     sorted_patches,
 )
-from patchkit.ops.resume import arrive, find_halt, is_written, waiting_of
+from patchkit.ops.resume import Waiting, arrive, find_halt, is_written, waiting_of
 from patchkit.ops.undo_record import keep_report
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
@@ -188,9 +188,7 @@ def resume_bump(
         moved = replace(component, pin=waiting.wanted)
         row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
     row = replace(row, bases=(waiting.old_base, _cached_base(store, moved)))
-    options = RefreshOptions(
-        when=when, fork=waiting.fork, careful=waiting.careful, stop=True, step=step
-    )
+    options = _options_of(waiting, when, step)
     refreshed = refresh_components(
         with_component(manifest, moved),
         [moved],
@@ -205,6 +203,18 @@ def resume_bump(
     row = keep_report(checkout, replace(row, arrived=row.moved))
     notes = tuple(_stale_rendering(manifest)) if row.moved else ()
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
+
+
+def _options_of(waiting: Waiting, when: int, step: ResumeStep) -> RefreshOptions:
+    """How to go on: as the bump that stopped was asked to."""
+    return RefreshOptions(
+        when=when,
+        fork=waiting.fork,
+        careful=waiting.careful,
+        run=waiting.run,
+        stop=True,
+        step=step,
+    )
 
 
 def _cached_base(store: Store, component: Component) -> str:

@@ -28,12 +28,14 @@ from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import git_folder
+from patchkit.manifest.values import ExternalMerger
 from patchkit.model.mail import parse_patch
 from patchkit.model.names import unsafe_path
 from patchkit.model.objects import Base, CommitId, TreeId, encode_path
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Identity
 from patchkit.model.series_file import parse_series
+from patchkit.ops.mergers import merger_of
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, series_paths
 from patchkit.stack.patch_files import (
     CommitChange,
@@ -73,6 +75,7 @@ class CarryWish(Struct, frozen=True):
     """What to carry, and where to: `out` None writes nothing.
 
     `tree`: write the resulting files, too. `careful`: flag nothing, leave it in conflict.
+    `mergers` are run for files in conflict.
     """
 
     old_base: str
@@ -84,6 +87,7 @@ class CarryWish(Struct, frozen=True):
     tree: bool = False
     careful: bool = False
     first: Precedence = Precedence.AUTO
+    mergers: tuple[ExternalMerger, ...] = ()
 
 
 def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
@@ -102,7 +106,13 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
         if wish.first is Precedence.AUTO:
             first = is_branch_update(repository, bases[0].commit, bases[1].commit)
         report = carry_stack(
-            reader, *bases, patches, past=past, careful=wish.careful, patch_first=first
+            reader,
+            *bases,
+            patches,
+            past=past,
+            careful=wish.careful,
+            patch_first=first,
+            merger=merger_of(wish.mergers, run=True),
         )
         written: dict[str, Path] = {}
         if wish.out is not None:

@@ -12,14 +12,14 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.carried import CarryReport
+from patchkit.carry.carried import CarryReport, Merger
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import Between, that_touched
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.scratch import overlay
-from patchkit.manifest.values import Component, GitPin
+from patchkit.manifest.values import Component, ExternalMerger, GitPin
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.patch import Hunk
@@ -59,6 +59,7 @@ from patchkit.refresh.conflict import (
     Conflict,
     ConflictedFile,
     Decision,
+    external_decisions,
     first_conflict,
     load_resolutions,
     new_resolutions,
@@ -315,6 +316,7 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old), found.base)
         remembered = load_resolutions(home)
+        merger = _merger(found.project.manifest.mergers, run=options.run)
         draft, report = draft_carry(
             trial,
             reader,
@@ -327,7 +329,9 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
             decisions=decisions,
             remembered=remembered,
             leave_out=ours,
+            merger=merger,
         )
+        decisions |= external_decisions(report)
         decisions |= {name: Decision(TreeId(onto), None) for name, onto in report.left_out.items()}
         if draft is not None:
             files = new_resolutions(trial, reader, home, decisions)
@@ -336,6 +340,15 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
         if not found.generator_problems:
             conflict = first_conflict(reader, report, patches)
         return _Tried(report, decisions, upstream, conflict=conflict)
+
+
+def _merger(named: Sequence[ExternalMerger], *, run: bool) -> Merger | None:
+    """Who is asked about files in conflict, if the manifest names anybody."""
+    if not named:
+        return None
+    from patchkit.ops.mergers import merger_of  # noqa: PLC0415  most manifests name none
+
+    return merger_of(named, run=run)
 
 
 def _resumed(carry: Carry) -> Resumed:
@@ -357,12 +370,14 @@ def _stopped(
     if not may_stop:
         return Carried(halted(blank, _way_out(carry)))
     conflict = with_upstream(conflict, tried.upstream)
-    stop = NewConflict(found, carry.cache, conflict, _waiting(carry, conflict, resumed), resumed)
+    stop = NewConflict(
+        found, carry.cache, conflict, _waiting(carry, conflict, tried.decisions), resumed
+    )
     blank = replace(blank, notes=())  # the conflict tells
     return Carried(stopped(blank, found, halted_report(stop)), stop=stop, resumed=resumed)
 
 
-def _waiting(carry: Carry, conflict: Conflict, resumed: Resumed | None) -> Waiting:
+def _waiting(carry: Carry, conflict: Conflict, decisions: Mapping[str, Decision]) -> Waiting:
     """What the checkout is to remember of a conflict."""
     found, pin = carry.found, carry.pin
     return Waiting(
@@ -373,13 +388,14 @@ def _waiting(carry: Carry, conflict: Conflict, resumed: Resumed | None) -> Waiti
         new=pin.new if pin is not None else NamedPin(found.base.commit),
         pin=pin_text(pin.pin) if pin is not None else None,
         careful=carry.options.careful,
+        run=carry.options.run,
         fork=carry.options.fork,
         patch=conflict.patch.name,
         onto=conflict.onto,
         marked=tuple(each.path for each in conflict.files if each.marked),
         seen=seen_files(found),
         keys=conflict.keys,
-        decisions=resumed.waiting.decisions if resumed is not None else {},
+        decisions=decisions,
         flagged=conflict.flagged,
         proposed=tuple(each.path for each in conflict.files if each.proposed),
     )
@@ -417,8 +433,9 @@ def _with_steps(
 
 
 def _decided(decisions: Mapping[str, Decision], *, kept: bool) -> tuple[str, ...]:
-    """The patches that were resolved, or left out."""
-    return tuple(name for name, each in decisions.items() if each.leaves_out != kept)
+    """The patches that a person resolved, or left out."""
+    by_hand = {name: each for name, each in decisions.items() if not each.by}
+    return tuple(name for name, each in by_hand.items() if each.leaves_out != kept)
 
 
 def regenerate_patches(

@@ -326,6 +326,7 @@ class RefreshOptions(Struct, frozen=True):
     fork: bool = False  # give a component whose series is shared one of its own
     dry_run: bool = False  # write nothing
     careful: bool = False  # what is not certain on a new pin is a conflict
+    run: bool = False  # ask the manifest's mergers about what is in conflict there
     stop: bool = False  # put a conflict over a new pin into the checkout, if it holds no work
     step: ResumeStep | None = None  # go on from such a conflict
     partial: bool = False  # leave out every patch that does not fit a new pin

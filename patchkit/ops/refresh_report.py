@@ -314,7 +314,7 @@ def _attention(outcome: PatchResult, revision: Revision | None) -> Attention:
     fixed = _OF_STATUS.get(outcome.status)
     if fixed is not None:
         return fixed
-    if any(each.remembered for each in outcome.files):
+    if any(each.remembered and not each.merged_by for each in outcome.files):
         return Attention.RESOLVED
     if outcome.review:
         return Attention.FLAGGED

@@ -87,6 +87,7 @@ class Waiting(Struct, frozen=True):
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     flagged: tuple[FileResult, ...] = ()
     proposed: tuple[str, ...] = ()  # the paths in conflict for which there is a merge to take
+    run: bool = False  # the user asked for the manifest's mergers
 
     @property
     def wanted(self) -> Pin | None:

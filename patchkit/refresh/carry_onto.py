@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from patchkit.carry import CarryReport, carry_stack
-from patchkit.carry.carried import Past
+from patchkit.carry.carried import Merger, Past
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
@@ -25,7 +25,7 @@ from patchkit.refresh.patch_plan import (
     commit_changes,
     plan_patches,
 )
-from patchkit.stack.build import build_stack, series_paths
+from patchkit.stack.build import SeriesPatch, build_stack, series_paths
 from patchkit.stack.series import LoadedPatch
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def draft_carry(
     decisions: Mapping[str, Decision] | None = None,
     remembered: Mapping[str, Resolution] | None = None,
     leave_out: Collection[str] = (),
+    merger: Merger | None = None,
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
@@ -69,11 +70,10 @@ def draft_carry(
     `past` is what is known of upstream between the bases. Raises
     FixedPatchesError where a patch that is no file of the series would have to change.
     `decisions` are a person's about single patches; `repository` has their trees. `remembered`
-    are resolutions of conflicts, by their keys. `leave_out`: see carry_stack.
+    are resolutions of conflicts, by their keys. `leave_out`, `merger`: see carry_stack.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
-    past = past or Between(repository, old_base.commit, new_base.commit, paths=series_paths(series))
     deciding = DecidedPatches(decisions or {}, generator)
     report = carry_stack(
         reader,
@@ -81,11 +81,12 @@ def draft_carry(
         new_base,
         series,
         deciding,
-        past=past,
+        past=past or _between(repository, bases, series),
         careful=careful,
         remembered=remembered,
         leave_out=leave_out,
         take_proposals=deciding.take_proposals,
+        merger=merger,
     )
     if not report.clean:
         return None, report
@@ -98,6 +99,13 @@ def draft_carry(
         n: change for n, change in commit_changes(before, patches).items() if n not in generated
     }
     return _draft(report, PlanContext(repository, reader, new_base, home, patches, changes)), report
+
+
+def _between(
+    repository: Repository, bases: tuple[Base, Base], series: Sequence[SeriesPatch]
+) -> Past:
+    old, new = (each.commit for each in bases)
+    return Between(repository, old, new, paths=series_paths(series))
 
 
 def _draft(report: CarryReport, setting: PlanContext) -> Draft:

@@ -188,7 +188,8 @@ class Decision(Struct, frozen=True):
 
     `offered` is the tree with the conflict, `keys` tell the conflict of each path from others.
     `flagged` are files that were merged beside it, and should be looked at. `proposed`: not left
-    out, but carried with the merges that the conflict offers.
+    out, but carried with the merges that the conflict offers. `by` is the merger that decided, ""
+    for a person.
     """
 
     onto: TreeId
@@ -197,6 +198,7 @@ class Decision(Struct, frozen=True):
     keys: Mapping[str, str] = field(default_factory=dict)
     flagged: tuple[FileResult, ...] = ()
     proposed: bool = False
+    by: str = ""
 
     @property
     def leaves_out(self) -> bool:
@@ -206,8 +208,31 @@ class Decision(Struct, frozen=True):
     @property
     def files(self) -> tuple[FileResult, ...]:
         """What there is to say of the patch's files."""
-        by_hand = (FileResult(each, Status.MERGED, reasons=(_BY_HAND,)) for each in self.keys)
+        by_hand = (
+            FileResult(each, Status.MERGED, reasons=(_BY_HAND,))
+            for each in self.keys
+            if not self.by
+        )
         return (*by_hand, *self.flagged)
+
+
+def external_decisions(report: CarryReport) -> dict[str, Decision]:
+    """What mergers beside the engine decided, of the patches that landed.
+
+    As decisions they are not asked for again while the rest is resolved: another run may answer in
+    another way.
+    """
+    found, onto = dict[str, Decision](), report.new_base.tree
+    for outcome in report.outcomes:
+        keys = report.external.get(outcome.name, {})
+        if keys and outcome.tree is not None:
+            by = ", ".join(sorted({each.merged_by for each in outcome.files if each.merged_by}))
+            flagged = tuple(each for each in outcome.files if each.review)
+            found[outcome.name] = Decision(
+                onto, outcome.tree, str(outcome.tree), dict(keys), flagged, by=by
+            )
+        onto = outcome.tree or onto
+    return found
 
 
 class DecidedPatches(Struct, frozen=True):
@@ -300,7 +325,7 @@ def _resolved(
     tree = alone.write(written)
     write_objects(repository, written)
     (diff,) = canonical_diffs(repository, [(decision.onto, tree)])
-    return Resolution(decision.keys[path], upstream, result, (), ""), diff
+    return Resolution(decision.keys[path], upstream, result, (), "", decision.by), diff
 
 
 def _changed(repository: Repository, old: str, new: str) -> set[str]:

@@ -81,6 +81,14 @@ CarefulOption = Annotated[
         help="Leave in conflict what a person would have to check.",
     ),
 ]
+RunOption = Annotated[
+    bool,
+    OptionSpec(
+        "--run",
+        help="Ask the commands under `mergers` in the manifest for files in conflict. Read them "
+        "first.",
+    ),
+]
 TestOption = Annotated[
     bool,
     OptionSpec(
@@ -122,6 +130,7 @@ def bump(
     every: AllOption = False,
     to: ToOption = None,
     careful: CarefulOption = False,
+    run: RunOption = False,
     partial: PartialOption = False,
     fork: ForkOption = False,
     summary: SummaryOption = None,
@@ -168,7 +177,12 @@ def bump(
             store=session.store,
             workspace=session.workspace,
             options=RefreshOptions(
-                when=int(time.time()), fork=fork, careful=careful, partial=partial, dry_run=dry_run
+                when=int(time.time()),
+                fork=fork,
+                careful=careful,
+                run=run,
+                partial=partial,
+                dry_run=dry_run,
             ),
             progress=progress,
         )

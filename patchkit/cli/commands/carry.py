@@ -79,6 +79,14 @@ def carry(
             help="Leave in conflict what a person would have to check.",
         ),
     ] = False,
+    merger: Annotated[
+        list[str] | None,
+        OptionSpec(
+            "--merger",
+            metavar="GLOB=COMMAND",
+            help="A command to ask for such files in conflict; may be given several times.",
+        ),
+    ] = None,
     first: Annotated[
         str,
         OptionSpec(
@@ -95,6 +103,7 @@ def carry(
     """
     from patchkit.errors import UsageError
     from patchkit.ops.carry import CarryWish, Precedence, carry_patches
+    from patchkit.ops.mergers import given_merger
 
     if tree and out is None:
         raise UsageError("--tree needs --out DIR")
@@ -111,6 +120,7 @@ def carry(
         tree=tree,
         careful=careful,
         first=Precedence(first),
+        mergers=tuple(map(given_merger, merger or ())),
     )
     report = carry_patches(repo, wish)
     return session.report("carry", report, _render)

@@ -55,6 +55,15 @@ CarefulOption = Annotated[
     ),
 ]
 
+RunOption = Annotated[
+    bool,
+    OptionSpec(
+        "--run",
+        help="With a new pin: ask the commands under `mergers` in the manifest for files in "
+        "conflict. Read them first.",
+    ),
+]
+
 
 @command(
     "manifest components workspace store json quiet",
@@ -83,6 +92,7 @@ def refresh(
     canonical: CanonicalOption = False,
     diff: DiffOption = False,
     careful: CarefulOption = False,
+    run: RunOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
     """Bring edits in the checkouts back into the patch files.
@@ -124,6 +134,7 @@ def refresh(
                 request=Request(patch, new, message, author, canonical=canonical),
                 fork=fork,
                 careful=careful,
+                run=run,
                 dry_run=dry_run,
                 stop=True,
             ),
