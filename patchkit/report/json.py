@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import json
 import re
-import types
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import fields
 
 from patchkit import __version__
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
@@ -105,23 +104,14 @@ def _container(value: object) -> object:
 
 Result = TypeVar("Result")
 
-# The types of a value's fields: looked up once, as it takes longer than reading a value.
-_KNOWN_HINTS: dict[type[Any], dict[str, Any]] = {}
-
 _HINT = "merge what `patchkit ci`, `check` or `drift` writes with --format json"
-
-
-class _MisfitError(Exception):
-    """What the data has at a place is not what belongs there."""
-
-    def __init__(self, place: str, what: str) -> None:
-        super().__init__(f"{place}: {what}" if place else what)
+_PLACED = re.compile(r"(?P<what>.*) - at `\$\.?(?P<place>.*)`")  # how msgspec says what is wrong
 
 
 def read_envelope(data: bytes, name: str) -> tuple[str, Mapping[str, Any]]:
     """(command, the whole object) of a result's file; BadInputError for anything else."""
     try:
-        found = json.loads(data)
+        found = json.loads(data, object_hook=_with_lines)
     except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
         raise BadInputError(Problem(f"is not JSON: {error}", name, _HINT)) from error
     schema = found.get("schema") if isinstance(found, dict) else None
@@ -137,84 +127,25 @@ def read_envelope(data: bytes, name: str) -> tuple[str, Mapping[str, Any]]:
 def read_result(kind: type[Result], data: object, name: str) -> Result:
     """A result's value from its JSON; BadInputError, with the place, if it does not fit."""
     try:
-        value: Result = _read(kind, data, "")
-    except _MisfitError as error:
-        hint = "use one patchkit for all jobs"
-        raise BadInputError(Problem(str(error), name, hint)) from error
-    return value
+        return msgspec.convert(data, kind, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        said = str(error)[:1].lower() + str(error)[1:]
+        placed = _PLACED.fullmatch(said)
+        what = ": ".join(filter(None, (placed["place"], placed["what"]))) if placed else said
+        raise BadInputError(Problem(what, name, "use one patchkit for all jobs")) from error
 
 
-def _read(kind: Any, data: Any, place: str) -> Any:
-    kind = getattr(kind, "__supertype__", kind)  # an id is a text
-    origin = get_origin(kind)
-    if origin in (Union, types.UnionType):
-        return _either(kind, data, place)
-    if origin is not None:
-        return _read_container(origin, get_args(kind), data, place)
-    if isinstance(kind, type) and issubclass(kind, Struct):
-        return _record(kind, data, place)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return _enum(kind, data, place)
-    return _scalar(kind, data, place)
+def _with_lines(found: dict[str, Any]) -> dict[str, Any]:
+    """An object of the JSON; the lines of files in it (`Clash`, `Mismatch`) as the bytes they are.
 
-
-def _either(kind: Any, data: Any, place: str) -> Any:
-    choices = get_args(kind)
-    if data is None and type(None) in choices:
-        return None
-    (choice,) = (each for each in choices if each is not type(None))
-    return _read(choice, data, place)
-
-
-def _read_container(origin: Any, inner: tuple[Any, ...], data: Any, place: str) -> Any:
-    if origin is tuple:
-        _expect(isinstance(data, list), place, "is no array")
-        return tuple(_read(inner[0], each, f"{place}[{at}]") for at, each in enumerate(data))
-    _expect(isinstance(data, dict), place, "is no object")
-    key, value = inner
-    return {_read(key, k, place): _read(value, v, f"{place}.{k}") for k, v in data.items()}
-
-
-def _record(kind: type[Struct], data: Any, place: str) -> Any:
-    _expect(isinstance(data, dict), place, "is no object")
-    hints = _hints(kind)
-    values = {}
-    in_json = fields_in_json(kind)
-    for each in fields(kind):
-        at = f"{place}.{each.name}".removeprefix(".")
-        if each.name in data and each.name in in_json:
-            values[each.name] = _read(hints[each.name], data[each.name], at)
-        else:
-            _expect(not each.required, at, "is missing")
-    return kind(**values)
-
-
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    if kind not in _KNOWN_HINTS:
-        _KNOWN_HINTS[kind] = get_type_hints(kind)
-    return _KNOWN_HINTS[kind]
-
-
-def _enum(kind: type[Enum], data: Any, place: str) -> Enum:
-    try:
-        return kind(data)
-    except ValueError as error:
-        raise _MisfitError(place, f"{data!r} is no {kind.__name__}") from error
-
-
-def _scalar(kind: Any, data: Any, place: str) -> Any:
-    if kind is bytes:
-        _expect(isinstance(data, str), place, "is no text")
-        return data.encode("utf-8", "surrogateescape")
-    wanted = (int, float) if kind is float else kind
-    is_flag = isinstance(data, bool)
-    _expect(isinstance(data, wanted) and is_flag is (kind is bool), place, f"{data!r} is misplaced")
-    return data
-
-
-def _expect(holds: bool, place: str, what: str) -> None:
-    if not holds:
-        raise _MisfitError(place, what)
+    msgspec would take base64 for them, which nobody could read in a report.
+    """
+    if "found_at" in found:
+        for key in ("expected", "found"):
+            lines = found.get(key, [])
+            if isinstance(lines, list) and all(isinstance(each, str) for each in lines):
+                found[key] = [each.encode("utf-8", "surrogateescape") for each in lines]
+    return found
 
 
 def exit_code_of(found: Mapping[str, Any], name: str) -> ExitCode:

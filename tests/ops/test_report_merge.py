@@ -125,13 +125,16 @@ def test_nothing_counts_twice(many: Project) -> None:
         ("[]", "is no result of patchkit"),
         ('{"schema": "patchkit/ci/1"}', "has version 1 of the schema"),
         ('{"schema": "patchkit/apply/2"}', "is a result of `patchkit apply`"),
-        ('{"schema": "patchkit/check/2"}', "strict: is missing"),
-        ('{"schema": "patchkit/check/2", "strict": 1}', "strict: 1 is misplaced"),
-        ('{"schema": "patchkit/drift/2", "components": [3]}', "components[0]: is no object"),
+        ('{"schema": "patchkit/check/2"}', "object missing required field `strict`"),
+        ('{"schema": "patchkit/check/2", "strict": 1}', "strict: expected `bool`, got `int`"),
+        (
+            '{"schema": "patchkit/drift/2", "components": [3]}',
+            "components[0]: expected `object`, got `int`",
+        ),
         (
             '{"schema": "patchkit/drift/2", "components": '
             '[{"manifest": "m", "name": "n", "pin": "p", "exit_code": 99}]}',
-            "components[0].exit_code: 99 is no ExitCode",
+            "components[0].exit_code: invalid enum value 99",
         ),
     ],
 )
