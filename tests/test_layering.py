@@ -159,9 +159,32 @@ def test_names_say_what_a_module_is_for() -> None:
     assert [m for m in MODULES if vague & set(m.removesuffix(".py").split("/"))] == []
 
 
+#: Of them half are an operation that only its own command calls.
+_MOST_WITH_ONE_USER = 33
+
+
 def test_modules_stay_readable() -> None:
     lengths = {m: len((ROOT / m).read_text(encoding="utf-8").splitlines()) for m in MODULES}
     assert {m: n for m, n in lengths.items() if n > 700} == {}
+
+
+def test_there_are_few_modules() -> None:
+    assert len(MODULES) <= 250
+
+
+def test_few_modules_have_one_user() -> None:
+    """The rest say in their docstring why they are apart, but for `ops` of a single command."""
+    users: dict[str, set[str]] = {}
+    for m in MODULES:
+        for name in _imports(m):
+            users.setdefault(name, set()).add(m)
+    known = {m: "patchkit." + m.removesuffix(".py").replace("/", ".") for m in MODULES}
+    lonely = [
+        m
+        for m in MODULES
+        if len(users.get(known[m], ())) == 1 and not m.startswith("cli/commands/")
+    ]
+    assert len(lonely) <= _MOST_WITH_ONE_USER, lonely
 
 
 def test_no_two_modules_have_one_name() -> None:

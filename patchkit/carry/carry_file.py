@@ -80,6 +80,10 @@ def carry_file(context: CarryContext, change: FileChange, exact: FileResult) -> 
     )
 
 
+# The table of a three-way merge of one file; its cases are those of git's technical/trivial-merge.
+# Invariant: each pair of sides meets one row, the first that it fits. Where one side left the file
+# as it was, the other's is the result; where both came to the same, nothing is left to do; only
+# contents that both changed are merged; what no rule is sure of is a conflict, never a guess.
 def _decide(it: FileSides) -> CarriedFile:  # noqa: PLR0911  one table
     """What the file comes to, by what the patch does to it and what upstream has of it."""
     match it.does, it.has:

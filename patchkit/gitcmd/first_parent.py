@@ -2,6 +2,11 @@
 
 One `git log --raw` names the blobs before and after each change, so that no blob is read, nor even
 has to be here, to know when a file changed.
+
+Invariant: every commit is compared with its first parent alone, also a merge, which so lands all
+that its branch did at once. The first parents of a tip are one line without gaps, and so between
+two landings that follow each other each of the paths has one and the same entry. It is the line of
+`git log --first-parent -m`.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _problem(terrain: TreeView, path: str, known: ResultCache) -> str:
     if known.known(blob):
         return ""
     data = terrain.data(path)
-    problem = "" if data is None else _PARSERS[language](data)
+    problem = "" if data is None else parse_problem(path, data)
     # a problem is looked at anew: memory or depth may have been short
     if data is not None and not problem:
         known.note(blob, answer=True)

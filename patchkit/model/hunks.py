@@ -5,6 +5,9 @@ file; one without trailing context must match at its end; otherwise the search s
 where the hunk wants to be afterwards and goes outward, forward first. Lines that an earlier hunk
 put in place, context included, are not matched again. All places are looked up in the original
 bytes: git's image is the original with some ranges replaced, and only original lines may match.
+
+The source is git's apply.c (find_pos, match_fragment, update_image). Invariant: the ranges do not
+overlap, each has the lines that its hunk expected there, and a hunk without a place changes none.
 """
 
 from __future__ import annotations

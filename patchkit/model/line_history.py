@@ -1,9 +1,9 @@
-"""All versions of a file in one list of lines (a weave, as in SCCS), so that an edit of the last
-can go into an earlier one; and from which patch each line comes.
+"""All versions of a file in one list of lines (a weave: Rochkind's SCCS, 1975), so that an edit of
+the last can go into an earlier one; and from which patch each line comes.
 
-Each line knows with which version it came and with which it went. The lines of a version are those
-that had come and had not gone, in the list's order; so whatever is inserted or struck out "as of
-version k" stands in k and in everything after it, and no later version can conflict with it.
+Each line knows with which version it came and with which it went. Invariant: the lines of a version
+are those that had come and had not gone, in the list's order. So whatever is inserted or struck out
+"as of version k" stands in k and in everything after it, and no later version can conflict with it.
 
 Versions are numbered from 0, the base's; version k is the file after the k-th patch.
 """

@@ -180,11 +180,6 @@ def standing(
         yield stack, Overlay(reader, stack.objects)
 
 
-def _tree_before(stack: Stack, number: int) -> str:
-    trees = [each.tree for each in stack.outcomes[:number] if each.tree is not None]
-    return trees[-1] if trees else stack.base.tree
-
-
 def counts_of(recipe: Recipe, run: RecipeRun) -> Iterator[RuleCount]:
     """How many sites each rule of a recipe had."""
     for rule in recipe.all_rules:

@@ -7,7 +7,7 @@ beside it. To everybody else it is an ordinary patch.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -67,11 +67,6 @@ def read_scope(source: ObjectSource, tree: TreeId, recipe: Recipe) -> dict[str, 
 def read_matching(source: ObjectSource, tree: TreeId, scope: Scope) -> dict[str, bytes]:
     """Path -> contents of every ordinary file of a tree that a scope covers."""
     return _read(source, tree, scope.covers)
-
-
-def read_paths(source: ObjectSource, tree: TreeId, paths: Collection[str]) -> dict[str, bytes]:
-    """Path -> contents of those of the files that are there."""
-    return _read(source, tree, lambda path: path in paths)
 
 
 def _read(source: ObjectSource, tree: TreeId, wanted: Callable[[str], bool]) -> dict[str, bytes]:

@@ -7,8 +7,12 @@ The folder of a move, `.git/patchkit/move/`:
     index          the index to end with
     journal.json   this journal; as long as it is there, the worktree may be half-way
 
-Each path of the journal holds its old or its new contents at any moment. Whatever else is found at
-one of them was written by the user after a crash.
+A write-ahead journal with redo, and the old files kept for undo. Invariant: while it is there, all
+new files, the new index and the old files that went are in the folder of the move, and each path of
+the journal holds its old or its new contents. So the move can be finished at any moment, each step
+any number of times; until the first ref has moved it can be put back as well. It is written once
+all of it is there, and removed once files, index and refs agree. Whatever else is found at one of
+its paths was written by the user after a crash, and stops the move.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 RecipeArgument = Annotated[Path, ArgumentSpec(metavar="FILE", help="The recipe.")]
-_PATCHES = Path("patches")
 
 
 @command(
