@@ -328,6 +328,8 @@ SCENES = (
     Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),
     Scene("new", ("new", "mine"), _one_edit, _NOTES, done=frozenset({1, 2})),
     Scene("export", ("export", "--quilt", "quilt"), _one_edit, _NOTES, done=frozenset({2})),
+    Scene("export for Yocto", ("export", "--yocto", "layer"), _one_edit, _NOTES,
+          done=frozenset({2})),
     Scene("export mailbox", ("export", "--mbox", "m.mbox"), _one_edit, done=frozenset({2})),
     Scene("recipe new", ("recipe", "new", "drop", "--pattern", "import os", "--remove"), _kitchen,
           done=frozenset({2, 4})),

@@ -37,6 +37,7 @@ from patchkit.manifest.load import load_manifest
 from patchkit.model.header import clean_message, format_header
 from patchkit.model.lint import lint_patch
 from patchkit.model.mail import parse_patch
+from patchkit.model.names import is_listed_name
 from patchkit.model.objects import FILE_MODE, Base, CommitId, TreeId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Silent
@@ -52,6 +53,7 @@ from patchkit.report.issues import plan_issues
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.importing import ImportedPatch, _readable
 from patchkit.stack.lockfile import load_lock
+from patchkit.stack.package_lists import read_recipe, read_spec
 from patchkit.upstream.archive import Limits, unpack
 from tests.guards.contracts.test_module_uses import CALLS, LIB
 from tests.guards.contracts.trees import agreed
@@ -435,6 +437,45 @@ def merger(random: Random) -> None:
             assert [each.strip() for each in there].count(line) <= most
 
 
+def package_lists(random: Random) -> None:
+    """A damaged recipe or spec is read or refused; names stay inside, and what is left is named."""
+    recipe = damaged(random, _RECIPE, _RECIPE_WORDS, (_RECIPE,)).decode("utf-8", "surrogateescape")
+    found = [read_recipe(recipe, "foo_1.bb", lambda _: random.choice([None, recipe]))]
+    spec = damaged(random, _SPEC, _SPEC_WORDS, (_SPEC,)).decode("utf-8", "surrogateescape")
+    with suppress(BadInputError):
+        found.append(read_spec(spec, "foo.spec"))
+    for each in found:
+        for patch in each.patches:
+            assert is_listed_name(patch.name)
+            assert 0 <= patch.strip <= 99
+        assert all(".." not in Path(f).parts[1:] and not f.startswith("/") for f in each.folders)
+        assert all(note.where and note.hint for note in each.notes)
+
+
+_RECIPE = b"""\
+require foo.inc
+X = "a"
+SRC_URI = "https://e.com/${BP}.tgz file://${X}.patch \\
+    file://b.diff;striplevel=0 \\
+"
+SRC_URI:append = " file://c.patch;apply=yes"
+SRC_URI_append_arm = " file://d.patch"
+FILESEXTRAPATHS:prepend := "${THISDIR}/x:"
+"""
+_RECIPE_WORDS = (b"${X}", b"../", b"/", b";", b'"', b"'", b" \\\n", b":remove", b"+=", b"${", b"}")
+_SPEC = b"""\
+%global x foo
+Name: foo
+Patch0: a.patch
+Patch: https://e.com/%{x}.patch
+%prep
+%autosetup -p1
+%patch -P 1 -p2
+%build
+"""
+_SPEC_WORDS = (b"%if 1\n", b"%endif\n", b"%{x}", b"../", b"%", b"%patchlist\n", b"-R", b"99", b"\n")
+
+
 def resolutions(random: Random) -> None:
     """A damaged record of a resolution is read or refused."""
     with suppress(BadInputError):
@@ -459,7 +500,7 @@ TARGETS: dict[str, Callable[[Random], None]] = {
     for each in (
         *(patch, patch_as_git, mail, mail_as_git, manifest, small_files, contracts, carry, archive),
         *(recipe, text_rule, metadata, records, installed, issues, test_results),
-        *(merger, resolutions),
+        *(merger, resolutions, package_lists),
     )
 }
 

@@ -46,6 +46,7 @@ from patchkit.stack.lockfile import (
     merge_lock,
     recorded_in,
 )
+from patchkit.stack.package_lists import recipe_lines, spec_lines
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
 from patchkit.upstream.store import Store, home_of
@@ -277,7 +278,8 @@ class AdoptReport(Struct, frozen=True):
     """What was taken in, in order, from a source of that `kind`.
 
     `series` is the series file; `written` is false for a dry run, and where a patch does not apply
-    and `--force` was not given: nothing was written then. `explanations` say why it does not.
+    and `--force` was not given: nothing was written then. `explanations` say why it does not,
+    `notes` what of the source was left out.
     """
 
     component: str
@@ -288,6 +290,7 @@ class AdoptReport(Struct, frozen=True):
     exit_code: ExitCode = ExitCode.OK
     explanations: tuple[PatchExplanation, ...] = ()
     problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
 
 
 def adopt_patches(
@@ -333,6 +336,7 @@ def adopt_patches(
         ExitCode.FINDING if problems or not stack.clean else ExitCode.OK,
         explanations,
         problems,
+        found.notes,
     )
 
 
@@ -446,6 +450,8 @@ class Form(str, Enum):
 
     QUILT = "quilt"  # a folder with a series file and patches
     MBOX = "mbox"  # one file, a mail per patch
+    YOCTO = "yocto"  # a folder with a .bbappend, and patches in files/
+    RPM = "rpm"  # a folder with patches, and the lines of a spec in patches.inc
 
 
 class ExportReport(Struct, frozen=True):
@@ -542,18 +548,18 @@ def export_component(
         write_objects(trial, stack.objects)
         changes = commit_changes(stack, series.patches)
         pairs = [(change.before, change.after) for change in changes.values()]
-        # GNU patch, which quilt runs, takes a rename apart wrongly where no line changes
-        diffs = plain_diffs(trial, pairs) if form is Form.QUILT else canonical_diffs(trial, pairs)
+        # GNU patch, which the others run, takes a rename apart wrongly where no line changes
+        diffs = canonical_diffs(trial, pairs) if form is Form.MBOX else plain_diffs(trial, pairs)
     commits = {each.name: each.commit or CommitId("") for each in stack.outcomes}
     files = {each.name: each.file for each in series.patches}
     exported = [
         _Exported(name, commits[name], files[name], diff)
         for name, diff in zip(changes, diffs, strict=True)
     ]
-    if form is Form.QUILT:
-        _write_quilt(target, exported)
-    else:
+    if form is Form.MBOX:
         _write_mbox(target, exported, author)
+    else:
+        _write_list(target, exported, form, component.name)
     return ExportReport(
         component.name,
         form,
@@ -567,21 +573,36 @@ def export_component(
 
 
 def _require_free(form: Form, target: Path) -> None:
-    empty = form is Form.QUILT and target.is_dir() and not any(target.iterdir())
+    empty = form is not Form.MBOX and target.is_dir() and not any(target.iterdir())
     if (target.exists() or target.is_symlink()) and not empty:
         raise UsageError(f"{target} is there already", hint="name a new place")
 
 
-def _write_quilt(target: Path, patches: Sequence[_Exported]) -> None:
+def _write_list(target: Path, patches: Sequence[_Exported], form: Form, component: str) -> None:
+    """A folder with the patches, and with the list of them that the form has."""
     problems = [
-        Problem(f"{each.name} changes a binary file, which quilt cannot do", hint="use --mbox")
+        Problem(f"{each.name} changes a binary file, which GNU patch cannot do", hint="use --mbox")
         for each in patches
         if b"\nGIT binary patch\n" in each.diff
     ]
     if problems:
         raise BadInputError(*problems)
-    series = {"series": "".join(f"{each.name}\n" for each in patches).encode()}
-    write_folder(target, {each.name: each.text for each in patches} | series)
+    names = [each.name for each in patches]
+    if form is Form.RPM:  # all sources are in one folder
+        names = [each.replace("/", "-") for each in names]
+        if len({each.casefold() for each in names}) < len(names):
+            what = "two patches would get one name without their folders"
+            raise BadInputError(Problem(what, component, "patchkit rename PATCH NEW"))
+    inner = "files/" if form is Form.YOCTO else ""
+    files = {inner + name: each.text for name, each in zip(names, patches, strict=True)}
+    match form:
+        case Form.RPM:
+            place, text = "patches.inc", spec_lines(names)
+        case Form.YOCTO:
+            place, text = f"{component}_%.bbappend", recipe_lines(names)
+        case _:
+            place, text = "series", "".join(f"{each}\n" for each in names)
+    write_folder(target, {**files, place: text.encode("utf-8", "surrogateescape")})
 
 
 def _write_mbox(target: Path, patches: Sequence[_Exported], author: Identity | None) -> None:

@@ -1,4 +1,4 @@
-"""Patches from elsewhere: a folder, a quilt series, a mailbox, commits of a repository, edits.
+"""Patches from elsewhere: a folder, a quilt series, a recipe or spec, a mailbox, commits, edits.
 
 Each source gives patches with a wish for a name. A file that can be read as it is comes through to
 the byte; only a mail in a transfer encoding, and what has no file yet, is written anew.
@@ -21,10 +21,11 @@ from patchkit.gitcmd.scratch import overlay
 from patchkit.gitcmd.trees import git_folder, tracked_tree
 from patchkit.model.header import format_header
 from patchkit.model.mail import parse_patch
-from patchkit.model.names import is_patch_name, new_name, slug
+from patchkit.model.names import is_listed_name, is_patch_name, new_name, slug
 from patchkit.model.objects import CommitId, lines_of
 from patchkit.model.patch import Header, Identity
 from patchkit.stack.build import StackCommit, read_stack
+from patchkit.stack.package_lists import RECIPES, SPECS, PatchList, read_recipe, read_spec
 from patchkit.stack.patch_files import canonical_diffs, named_author
 
 _ENDINGS = (".patch", ".diff", ".txt", ".eml")
@@ -37,19 +38,24 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 class ImportedPatch(Struct, frozen=True):
-    """A patch that wants to be in a series: the name it would like, its bytes, where it is from."""
+    """A patch that wants to be in a series: the name it would like, its bytes, where it is from.
+
+    `listed`: a list gives it that name, which it keeps, and it may have no diff.
+    """
 
     name: str
     data: bytes
     where: str
     strip: int | None = None
+    listed: bool = False
 
 
 class ImportSource(Struct, frozen=True):
-    """What a source holds; `kind` is a word for it."""
+    """What a source holds; `kind` is a word for it, `notes` say what was left out."""
 
     kind: str
     patches: tuple[ImportedPatch, ...]
+    notes: tuple[Problem, ...] = ()
 
 
 def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> ImportSource:
@@ -59,6 +65,8 @@ def read_source(source: Path, order: Sequence[str] | None, *, strip: int) -> Imp
 
     UsageError if there is nothing to read, BadInputError with every patch that is none.
     """
+    if source.suffix in RECIPES + SPECS and source.is_file():
+        return _package(source)
     kind, patches = _raw(source, order)
     filled = [p if p.strip is not None else replace(p, strip=strip) for p in patches]
     return ImportSource(kind, _readable(filled))
@@ -109,7 +117,8 @@ def with_free_names(
     used = {name.casefold() for name in taken}
     named = []
     for patch in patches:
-        name = _valid_name(patch.name)
+        kept = patch.listed and is_listed_name(patch.name)
+        name = patch.name if kept else _valid_name(patch.name.rpartition("/")[2])
         if name.casefold() in used:
             name = new_name(name.removesuffix(".patch"), used)
         used.add(name.casefold())
@@ -148,8 +157,39 @@ def _quilt(series: Path) -> list[ImportedPatch]:
         if words:
             strip = _strip_option("".join(words[1:]), f"{series}: {words[0]}")
             data = _bytes(series.parent / words[0])
-            found.append(ImportedPatch(Path(words[0]).name, data, words[0], strip))
+            found.append(ImportedPatch(words[0], data, words[0], strip, listed=True))
     return found
+
+
+def _package(source: Path) -> ImportSource:
+    """What a recipe or a spec lists; BadInputError with each file that is not there."""
+    text = _bytes(source).decode("utf-8", "surrogateescape")
+
+    def included(name: str) -> str | None:
+        path = source.parent / name
+        known = is_listed_name(name) and path.is_file()
+        return _bytes(path).decode("utf-8", "surrogateescape") if known else None
+
+    recipe = source.suffix in RECIPES
+    listed = read_recipe(text, source.name, included) if recipe else read_spec(text, source.name)
+    patches, missing = [], []
+    for each in listed.patches:
+        places = [source.parent / folder / each.name for folder in listed.folders]
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            missing.append(Problem(f"{each.name} is not there", each.where, _looked(listed)))
+        else:
+            data = _bytes(path)
+            patches.append(ImportedPatch(each.name, data, each.where, each.strip, listed=True))
+    if missing:
+        raise BadInputError(*missing)
+    if not patches and not listed.notes:
+        raise UsageError(f"{source}: this {listed.kind} lists no patch")
+    return ImportSource(listed.kind, _readable(patches), listed.notes)
+
+
+def _looked(listed: PatchList) -> str:
+    return f"looked for in {', '.join(listed.folders)}"
 
 
 def _strip_option(text: str, where: str) -> int | None:
@@ -215,7 +255,7 @@ def _checked(patch: ImportedPatch) -> ImportedPatch:
     if _ENCODED.search(patch.data[:8192]):
         patch = replace(patch, data=_decoded(patch.data))
     file = parse_patch(patch.data, name=patch.where, strip=patch.strip or 0)
-    if not file.changes:
+    if not file.changes and not patch.listed:
         raise BadInputError(Problem("holds no diff", patch.where))
     if patch.name:
         return patch

@@ -87,7 +87,7 @@ def test_a_quilt_series(empty: Project, tmp_path: Path, patches: dict[str, bytes
     (folder / "series").write_text("# mine\none\nfixes/two.diff -p0  # flat\n\nthree.patch -p1\n")
     empty.run("import", str(folder.parent)).ok()
     text = empty.files()["patches/demo/series"].decode()
-    assert text == "one.patch\ntwo.patch -p0\nthree.patch\n"
+    assert text == "one\nfixes/two.diff -p0\nthree.patch\n"
     _applies(empty)
 
 
@@ -252,8 +252,8 @@ def test_names_do_not_collide_and_the_same_patch_comes_once(
     project.component("demo", upstream, pin, {"two.patch": patches["one.patch"]})
     project.write({"patches/demo/THREE.patch": b"unlisted\n"})
     for name in ("one", "two", "three"):
-        (tmp_path / f"000{len(name)}-{name}.patch").write_bytes(patches[f"{name}.patch"])
-    (tmp_path / "series").write_text("0003-one.patch\n0003-two.patch\n0005-three.patch\n")
+        (tmp_path / f"{name}.patch").write_bytes(patches[f"{name}.patch"])
+    (tmp_path / "series").write_text("one.patch\ntwo.patch\nthree.patch\n")
     project.run("import", str(tmp_path / "series")).ok()
     assert _series(project) == ["two.patch", "two-2.patch", "three-2.patch"]
     assert project.files()["patches/demo/THREE.patch"] == b"unlisted\n"
@@ -297,3 +297,55 @@ def test_json_says_what_came_from_where(
             "status": "unchanged",
         }
     ]
+
+
+RECIPE = """\
+SRC_URI = "https://example.com/demo.tar.gz \\
+    file://0001-one.patch \\
+    file://0002-two.patch \\
+"
+SRC_URI:append = " file://three.diff;striplevel=1"
+SRC_URI:append:class-native = " file://native.patch"
+"""
+
+
+@pytest.mark.slow
+def test_a_recipe(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
+    files = tmp_path / "demo"
+    files.mkdir()
+    names = ("0001-one.patch", "0002-two.patch", "three.diff")
+    for name, data in zip(names, patches.values(), strict=True):
+        (files / name).write_bytes(data)
+    recipe = tmp_path / "demo_1.2.bb"
+    recipe.write_text(RECIPE)
+    ran = empty.run("import", str(recipe)).ok()
+    assert "demo_1.2.bb:6: left out: patches that only class-native has" in ran.err
+    assert _series(empty) == list(names)
+    assert _stored(empty) == list(patches.values())
+    _applies(empty)
+    (files / "three.diff").unlink()
+    ran = empty.run("import", str(recipe))
+    assert ran.code == 4
+    assert "demo_1.2.bb:5: three.diff is not there" in ran.err
+    assert "looked for in demo-1.2, demo, files, ." in ran.err
+
+
+@pytest.mark.slow
+def test_a_spec(empty: Project, tmp_path: Path, patches: dict[str, bytes]) -> None:
+    for folder in ("SPECS", "SOURCES"):
+        (tmp_path / folder).mkdir()
+    for name, data in patches.items():
+        (tmp_path / "SOURCES" / name).write_bytes(data)
+    tags = "".join(f"Patch{n}: {name}\n" for n, name in enumerate(patches, 1))
+    spec = tmp_path / "SPECS" / "demo.spec"
+    spec.write_text(f"Name: demo\n{tags}\n%prep\n%autosetup -p1\n")
+    empty.run("import", str(spec)).ok()
+    assert _series(empty) == list(NAMES)
+    _applies(empty)
+
+
+def test_a_recipe_without_patches(empty: Project, tmp_path: Path) -> None:
+    (tmp_path / "demo.bb").write_text('SRC_URI = "https://example.com/a.tar.gz"\n')
+    ran = empty.run("import", str(tmp_path / "demo.bb"))
+    assert ran.code == 2
+    assert "this Yocto recipe lists no patch" in ran.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -108,7 +109,7 @@ def test_quilt_cannot_do_binary_files(
 ) -> None:
     ran = project.run("export", "--quilt", str(tmp_path / "patches"))
     assert ran.code == 4
-    assert "binary.patch changes a binary file, which quilt cannot do" in ran.err
+    assert "binary.patch changes a binary file, which GNU patch cannot do" in ran.err
     assert not (tmp_path / "patches").exists()
     assert nasty
 
@@ -149,3 +150,25 @@ def test_a_stack_that_does_not_apply_is_not_exported(
     project.component("demo", upstream, upstream.commit({"a.txt": "else\n"}), small_patches())
     ran = project.run("export", "--mbox", str(tmp_path / "x"))
     assert (ran.code, "one.patch does not apply" in ran.err) == (4, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["yocto", "rpm"])
+def test_what_is_exported_for_a_builder_comes_back(
+    project: Project, upstream: Upstream, tmp_path: Path, form: str
+) -> None:
+    pin = upstream.commit(STATES[0], "The base")
+    project.component("demo", upstream, pin, small_patches())
+    project.component("again", upstream, pin)
+    target = tmp_path / form
+    project.run("export", "demo", f"--{form}", str(target)).ok()
+    if form == "yocto":
+        source = target / "demo_%.bbappend"
+    else:
+        source = target / "demo.spec"
+        source.write_bytes((target / "patches.inc").read_bytes() + b"%prep\n%autosetup -p1\n")
+    project.run("import", str(source), "-c", "again").ok()
+    report = json.loads(project.run("check", "--json").ok().out)
+    trees = {each["tree"] for each in report["components"]}
+    assert len(trees) == 1
+    assert project.files()["patches/again/series"].decode().split() == list(small_patches())

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     examples=[
         ("patchkit import ../fixes -m demo -c mbridge", "a folder of .patch files"),
         ("patchkit import debian/patches/series -m demo -c mbridge", "a quilt series"),
+        ("patchkit import meta/recipes/mbridge_1.2.bb -m demo -c mbridge", "a recipe's SRC_URI"),
         ("patchkit import fixes.mbox -m demo -c mbridge", "mails, as git am takes them"),
         ("patchkit import ~/src/mbridge -m demo -c mbridge", "commits on the pin, and edits"),
         ("patchkit import ~/src/mbridge --git v1..topic -m demo -c mbridge", "a range of commits"),
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 def import_(
     session: Session,
     source: Annotated[
-        Path, ArgumentSpec(metavar="SOURCE", help="A folder, a series, a file, or a repository.")
+        Path,
+        ArgumentSpec(metavar="SOURCE", help="A folder, a series, a recipe, a file, a repository."),
     ],
     *,
     git: Annotated[
@@ -74,12 +76,15 @@ def import_(
 ) -> ExitCode:
     """Adopt patches from elsewhere into a component's series.
 
-    They come from a folder, a quilt series, a mailbox, a range of commits or a checkout.
+    They come from a folder, a quilt series, a Yocto recipe (.bb, .bbappend), an RPM spec, a
+    mailbox, a range of commits or a checkout.
 
     The patches go behind those that the series has, in their order, and are applied to the pinned
-    base first: if one does not apply, nothing is written. Names are made valid and unique, leading
-    numbers go; the files' bytes are kept. Of a checkout, the commits since the pin are taken, then
-    the uncommitted edits as one patch; new files count once git was told of them (git add).
+    base first: if one does not apply, nothing is written. Names that a series, recipe or spec gives
+    are kept; others are made valid, without leading numbers. The files' bytes are kept. What a
+    recipe or spec applies on some builds only is left out, and named. Of a checkout, the commits
+    since the pin are taken, then the uncommitted edits as one patch; new files count once git was
+    told of them (git add).
     """
     from patchkit.ops.transfer import AdoptOptions, adopt_patches
 
@@ -134,6 +139,9 @@ def _render_import(terminal: Terminal, report: AdoptReport) -> None:
         print_explanation(terminal, explanation)
     for problem in report.problems:
         terminal.problem(problem)
+    for note in report.notes:
+        terminal.warn(f"{note.where}: {note.what}")
+        terminal.hint(note.hint)
     if not report.patches:
         terminal.say(f"{report.component}: nothing new in this {report.kind}")
     elif report.written:
@@ -206,6 +214,7 @@ def _render_vendored(terminal: Terminal, report: TakeReport) -> None:
     examples=[
         ("patchkit export -m demo -c mbridge --quilt debian/patches", "for quilt push -a"),
         ("patchkit export -m demo -c mbridge --mbox mbridge.mbox", "for git am"),
+        ("patchkit export -m demo -c mbridge --yocto meta-npu/mbridge", "a .bbappend and files/"),
     ],
     exits={
         ExitCode.OK: "the stack is written",
@@ -225,12 +234,20 @@ def export(
         Path | None,
         OptionSpec("--mbox", metavar="FILE", help="A new file for a mailbox (git am)."),
     ] = None,
+    yocto: Annotated[
+        Path | None,
+        OptionSpec("--yocto", metavar="DIR", help="A new folder for a .bbappend with its files."),
+    ] = None,
+    rpm: Annotated[
+        Path | None,
+        OptionSpec("--rpm", metavar="DIR", help="A new folder for sources, and lines of a spec."),
+    ] = None,
     author: Annotated[
         str,
         OptionSpec(metavar="WHO", help="Whose the mails of patches without an author are."),
     ] = "",
 ) -> ExitCode:
-    """Write a stack as a quilt series or a mailbox.
+    """Write a stack for quilt, git am, Yocto or RPM.
 
     All patches are written, those of other repositories too, as exact diffs against each other from
     the pinned base on, with paths from the root of the upstream. The text above each diff is the
@@ -242,12 +259,14 @@ def export(
     from patchkit.model.mailinfo import read_author
     from patchkit.ops.transfer import Form, export_component
 
-    target = quilt if mbox is None else mbox
-    if target is None or (quilt is not None and mbox is not None):
+    given = {Form.QUILT: quilt, Form.MBOX: mbox, Form.YOCTO: yocto, Form.RPM: rpm}
+    chosen = [(form, target) for form, target in given.items() if target is not None]
+    if len(chosen) != 1:
         raise UsageError(
-            "export: one of --quilt DIR and --mbox FILE is missing",
+            "export: one of --quilt DIR, --mbox FILE, --yocto DIR and --rpm DIR is needed",
             hint="for example `patchkit export --quilt debian/patches`, or `--mbox stack.mbox`",
         )
+    ((form, target),) = chosen
     who = read_author(author, "") if author else None
     if author and (who is None or not who.email or mbox is None):
         raise UsageError("--author needs 'NAME <ADDRESS>', and goes with --mbox")
@@ -255,7 +274,7 @@ def export(
         report = export_component(
             session.manifest,
             session.component,
-            Form.MBOX if quilt is None else Form.QUILT,
+            form,
             target,
             author=who,
             store=session.store,
