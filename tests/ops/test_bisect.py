@@ -47,6 +47,45 @@ def test_the_first_bad_state_is_among_what_is_told(skips: list[bool], data: st.D
         assert len(tried) <= (count - 1).bit_length() + 2
 
 
+@given(st.integers(2, 400), st.data())
+def test_a_stack_that_carries_no_further_costs_few_runs(count: int, data: st.DataObject) -> None:
+    ends = data.draw(st.integers(1, count))  # from here on nothing can be judged
+    bad_from = data.draw(st.integers(1, count))
+    tried: list[int] = []
+
+    def judge(number: int) -> TrialVerdict:
+        tried.append(number)
+        return SKIPPED if number >= ends else BAD if number >= bad_from else GOOD
+
+    answer, (low, high) = first_bad(count, judge)
+    assert len(tried) == len(set(tried))
+    assert len(tried) <= 3 * count.bit_length() + 3
+    if bad_from >= ends:
+        assert (answer, low, high) == (BisectAnswer.NEVER, ends - 1, ends - 1)
+    else:
+        assert (answer, low, high) == (BisectAnswer.FOUND, bad_from - 1, bad_from)
+
+
+def test_nothing_that_can_be_judged() -> None:
+    assert first_bad(9, lambda _: SKIPPED)[0] is BisectAnswer.UNKNOWN
+
+
+def test_a_stack_that_does_not_carry_to_the_newest_commit(
+    project: Project, upstream: Upstream
+) -> None:
+    _stack(project, upstream, bad=99, count=2)
+    upstream.commit({"f1.txt": lines({9: "broken\n"})}, "Break it")
+    upstream.commit({"f0.txt": lines({5: "upstream's\n"})}, "In the way")
+    run = ("bisect", "--upstream", "--run", "! grep -q broken *.txt")
+    ran = project.run(*run, "--json")
+    verdicts = [each["verdict"] for each in ran.json["judged"]]
+    assert (ran.code, verdicts, ran.json["title"]) == (1, ["skipped", "bad", "good"], "Break it")
+    fine = project.run("bisect", "--upstream", "--run", "true")
+    assert (fine.code, ", the newest that can be judged" in fine.out) == (0, True)
+    none = project.run("bisect", "--upstream", "--run", "exit 125")
+    assert (none.code, "no state can be judged" in none.out) == (1, True)
+
+
 def _stack(project: Project, upstream: Upstream, bad: int, count: int = 12) -> None:
     """Patches that add a file each, the bad one with the word."""
     base = {f"f{n}.txt": lines() for n in range(count)}
@@ -148,8 +187,8 @@ def test_a_search_that_was_stopped_goes_on(
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [
-        ((), 2, "bisect needs --run CMD"),
-        (("--run", " "), 2, "bisect needs --run CMD"),
+        ((), 2, "bisect: --run CMD is missing"),
+        (("--run", " "), 2, "bisect: --run CMD is missing"),
         (("--run", "true", "--to", "main"), 2, "--to needs --upstream"),
         (("--run", "true", "--upstream", "--to", "nowhere"), 2, "nowhere"),
         (("--run", "no-such-command-here"), 5, "exits with 127: no verdict"),

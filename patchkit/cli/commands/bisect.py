@@ -99,11 +99,14 @@ def _render(terminal: Terminal, report: BisectReport) -> None:
 def _words(report: BisectReport) -> str:
     without = "without any patch" if report.kind == "patch" else "at the pin"
     with_all = "with every patch" if report.kind == "patch" else "at the newest commit, too"
+    if report.last_good:
+        with_all = f"at {report.last_good}, the newest that can be judged"
     return {
         "found": f"{report.component}: broken by ",
         "among": f"{report.component}: broken by one of ",
         "always": f"{report.component}: fails {without}",
         "never": f"{report.component}: passes {with_all}",
+        "unknown": f"{report.component}: no state can be judged",
     }[report.answer.value]
 
 
