@@ -45,8 +45,8 @@ LIKELY = 0.5
 class Confidence(Struct, frozen=True):
     """From 0 to 1: how surely these lines at this place, and these very bytes."""
 
-    lines: float
-    same_bytes: float
+    lines: float  # that these lines stand at this place
+    same_bytes: float  # that the file is the same to the byte
 
     def times(self, other: Confidence) -> Confidence:
         """Both at once, as if they had nothing to do with each other."""
@@ -231,8 +231,8 @@ class SplitOff(Struct, frozen=True):
     """A further file that a change comes to change, where upstream split one into several."""
 
     path: str
-    entry: TreeEntry
-    blob: GitObject
+    entry: TreeEntry  # what the tree gets there
+    blob: GitObject  # the new contents
 
 
 class CarriedFile(Struct, frozen=True):
@@ -279,8 +279,8 @@ class CarryReport(Struct, frozen=True):
     beside the engine settled, by path.
     """
 
-    old_base: Base
-    new_base: Base
+    old_base: Base  # the base that the patches were for
+    new_base: Base  # the base that they were carried to
     stack: Stack
     carried: Mapping[str, PartialResult] = field(default_factory=dict)
     marked: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
@@ -319,14 +319,14 @@ class CarryContext(Struct, frozen=True):
     in conflict.
     """
 
-    before: Tree
-    after: Tree
-    here: Tree
-    old_blobs: Blobs
-    blobs: Blobs
-    past: Past
+    before: Tree  # the old stack without the patch
+    after: Tree  # the old stack with the patch
+    here: Tree  # the new stack so far
+    old_blobs: Blobs  # contents of the old stack's files
+    blobs: Blobs  # contents of the new stack's files
+    past: Past  # what upstream's history tells
     careful: bool
-    labels: Labels
+    labels: Labels  # how conflict markers name the sides
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
     patch_first: bool = False
     take_proposals: bool = False
@@ -359,7 +359,7 @@ class FileSides(Struct, frozen=True):
     """
 
     context: CarryContext
-    change: FileChange
+    change: FileChange  # what the patch does to the file
     exact: FileResult
     place: str
     renamed: bool

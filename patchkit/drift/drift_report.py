@@ -202,10 +202,10 @@ class TrendPoint(Struct, frozen=True):
 
     at: str
     tip: CommitId
-    fits: int
+    fits: int  # patches that apply as they are
     carried: int
-    absorbed: int
-    conflicts: int
+    absorbed: int  # patches that upstream has
+    conflicts: int  # patches in conflict
     waiting: int = 0
 
 
@@ -219,7 +219,7 @@ class NewSite(Struct, frozen=True):
     rule: str
     path: str
     line: int
-    within: str
+    within: str  # the function or class around it
     text: str
     by: Landed | None = None
 

@@ -49,7 +49,7 @@ class Step(Struct, frozen=True):
     """A commit of the line that changes watched files; positions count from 1."""
 
     position: int
-    landing: Landing
+    landing: Landing  # the commit, with what it changed
 
 
 class Route(Struct, frozen=True):

@@ -45,7 +45,7 @@ class ExactVerdict(Struct, frozen=True):
 
     status: Status
     offsets: tuple[int, ...] = ()
-    faults: tuple[HunkFault, ...] = ()
+    faults: tuple[HunkFault, ...] = ()  # the hunks that stop it
     contained: bool = False
 
 
@@ -53,7 +53,7 @@ class ChangeResult(Struct, frozen=True):
     """What changes that apply leave at their paths, and the new blobs."""
 
     after: State
-    blobs: tuple[GitObject, ...]
+    blobs: tuple[GitObject, ...]  # the new contents
 
 
 def judge(

@@ -60,7 +60,7 @@ class HunkExplanation(Struct, frozen=True):
     number: int
     line: int
     recorded: int
-    cause: Cause
+    cause: Cause  # why it does not fit
     place_path: str
     place: SimilarLines | None
     mismatches: tuple[Mismatch, ...]
@@ -94,7 +94,7 @@ class FileExplanation(Struct, frozen=True):
     contained: bool
     hunks_total: int
     hunks: tuple[HunkExplanation, ...]
-    moves: tuple[MovedPath, ...]
+    moves: tuple[MovedPath, ...]  # where the file may be now
 
 
 class RenamedName(Struct, frozen=True):
@@ -118,8 +118,8 @@ class OtherBlob(Struct, frozen=True):
     """A file that was another one when the patch was made; ids as the patch and the tree say."""
 
     path: str
-    expected: str
-    found: str
+    expected: str  # the id that the patch names
+    found: str  # the id that the tree has, "" for none
 
 
 class Origin(Struct, frozen=True):

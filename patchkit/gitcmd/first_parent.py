@@ -210,7 +210,7 @@ class LoggedCommit(Struct, frozen=True):
     touches: dict[str, TreeEntry | None]
     #: The blob that stood at each path before, None for nothing.
     before: dict[str, str | None]
-    merges: bool
+    merges: bool  # whether it has several parents
 
     @property
     def commit(self) -> Commit:

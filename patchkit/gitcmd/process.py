@@ -78,8 +78,8 @@ class Finished(Struct, frozen=True):
     """A git command that ran to its end."""
 
     code: int
-    out: bytes
-    err: bytes
+    out: bytes  # the standard output
+    err: bytes  # the standard error
 
     @property
     def message(self) -> str:

@@ -39,7 +39,7 @@ class CommitRef(Struct, frozen=True):
 class Repository(Struct, frozen=True):
     """A repository by its git directory; `work_tree` is None for a bare one. Both are absolute."""
 
-    git_dir: Path
+    git_dir: Path  # where its objects and refs are
     work_tree: Path | None = None
 
     def git(

@@ -192,7 +192,7 @@ class Fingerprint(Struct, frozen=True, order=True):
 
     path: str
     rule: str
-    within: str
+    within: str  # the function or class around it
     text: str
 
 
@@ -215,7 +215,7 @@ class ReviewedArea(Struct, frozen=True):
     rule: str
     path: str
     reason: str
-    until: date | None = None
+    until: date | None = None  # the last day on which it counts
     where: Location | None = None
 
     def covers(self, site: Site) -> bool:
@@ -397,9 +397,9 @@ class ResidualSite(Struct, frozen=True):
     rule: str
     path: str
     line: int
-    within: str
+    within: str  # the function or class around it
     text: str
-    state: ReviewState
+    state: ReviewState  # what the baseline says of it
     reason: str = ""
 
     @property

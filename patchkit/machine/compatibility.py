@@ -58,7 +58,7 @@ class Diagnosis(Struct, frozen=True):
     is there, in words; `where` is the file or program that told it; `advice` what to do.
     """
 
-    topic: Topic
+    topic: Topic  # what was looked at
     name: str
     verdict: MachineVerdict
     wanted: str = ""

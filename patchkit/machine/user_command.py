@@ -36,7 +36,7 @@ class CommandEnd(Struct, frozen=True):
     code: int | None
     problem: str = ""
     output: str = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # how long it ran
 
 
 def run_command(

@@ -47,22 +47,22 @@ class Text(Struct, frozen=True):
 class Number(Struct, frozen=True):
     """A whole number in decimal digits."""
 
-    minimum: int
-    maximum: int
+    minimum: int  # the least that is allowed
+    maximum: int  # the most that is allowed
 
 
 class ListOf(Struct, frozen=True):
     """A list; `what` one item is called."""
 
-    of: Shape
+    of: Shape  # the shape of each item
     what: str
 
 
 class MapOf(Struct, frozen=True):
     """A mapping with free keys; at least `minimum` of them."""
 
-    key: Text
-    of: Shape
+    key: Text  # the shape of each key
+    of: Shape  # the shape of each value
     minimum: int = 0
 
 
@@ -70,7 +70,7 @@ class Field(Struct, frozen=True):
     """One key of a record; `synonyms` are words that people try instead."""
 
     key: str
-    shape: Shape
+    shape: Shape  # what its value may be
     description: str
     required: bool = False
     default: str = ""

@@ -146,7 +146,7 @@ PatchEntry: TypeAlias = LocalPatch | LocalSeries | PinnedPatch
 class InstallStep(Struct, frozen=True):
     """One shell command of the installation, run in `directory` of the checkout."""
 
-    run: str
+    run: str  # a shell command
     name: str = ""
     directory: str = ""
 
@@ -210,7 +210,7 @@ class TextStep(Struct, frozen=True):
     files: tuple[str, ...]
     where: Location
     name: str = ""
-    after: str = ""
+    after: str = ""  # the patch after which it is looked at, "" for the last
 
 
 class RuleStep(Struct, frozen=True):
@@ -219,16 +219,16 @@ class RuleStep(Struct, frozen=True):
     rules: str
     where: Location
     name: str = ""
-    after: str = ""
+    after: str = ""  # the patch after which it is looked at, "" for the last
 
 
 class RunStep(Struct, frozen=True):
     """Shell commands that must pass in `directory` of a scratch checkout."""
 
-    run: str
+    run: str  # a shell command
     where: Location
     name: str = ""
-    after: str = ""
+    after: str = ""  # the patch after which it is looked at, "" for the last
     directory: str = ""
 
 
@@ -299,7 +299,7 @@ class Launch(Struct, frozen=True):
 class UpstreamTests(Struct, frozen=True):
     """A shell command that runs upstream's tests in `directory`, and what it is told."""
 
-    run: str
+    run: str  # a shell command
     where: Location
     directory: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)

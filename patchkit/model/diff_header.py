@@ -222,7 +222,7 @@ class HeaderDraft(Struct):
     old_blob: str | None = None
     new_blob: str | None = None
     similarity: int | None = None
-    plain: bool = False
+    plain: bool = False  # without git's extended lines
 
     @property
     def kind(self) -> Kind:

@@ -57,7 +57,7 @@ class Finding(Struct, frozen=True):
     or a component; `hint` what to do, empty where that is plain.
     """
 
-    severity: Severity
+    severity: Severity  # how bad it is
     code: str
     what: str
     where: str = ""

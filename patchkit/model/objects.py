@@ -43,15 +43,15 @@ class GitObject(Struct, frozen=True):
 
     kind: str
     oid: str
-    payload: bytes
+    payload: bytes  # without git's header
     like: str | None = None
 
 
 class TreeEntry(Struct, frozen=True):
     """One name in a tree."""
 
-    mode: int
-    oid: str
+    mode: int  # as git counts it: 0o100644
+    oid: str  # of a blob, a tree or a submodule's commit
 
 
 def make_object(kind: str, payload: bytes, like: str | None = None) -> GitObject:

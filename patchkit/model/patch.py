@@ -33,7 +33,7 @@ class Hunk(Struct, frozen=True):
     old_count: int
     new_start: int
     new_count: int
-    section: bytes
+    section: bytes  # the text behind the second @@
     lines: tuple[bytes, ...]
     line: int
 
@@ -83,7 +83,7 @@ class FileChange(Struct, frozen=True):
     new_mode: int | None = None
     old_blob: str | None = None
     new_blob: str | None = None
-    similarity: int | None = None
+    similarity: int | None = None  # in percent, of a rename or copy
     binary: tuple[BinaryHunk, BinaryHunk | None] | None = None
     binary_differs: bool = False
     plain: bool = False

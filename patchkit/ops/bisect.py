@@ -79,7 +79,7 @@ class JudgedState(Struct, frozen=True):
     """A state that was judged in this search; `known`: by an earlier run of it."""
 
     name: str
-    verdict: TrialVerdict
+    verdict: TrialVerdict  # what the command said
     known: bool = False
     why: str = ""
 
@@ -97,7 +97,7 @@ class BisectReport(Struct, frozen=True):
     manifest: str
     component: str
     kind: str
-    command: str
+    command: str  # what was run
     answer: BisectAnswer
     first_bad: tuple[str, ...]
     title: str

@@ -60,8 +60,8 @@ class BumpTarget(Struct, frozen=True):
     """The pin to move to, with the names by which both pins are known."""
 
     pin: Pin
-    old: NamedPin
-    new: NamedPin
+    old: NamedPin  # the pin now
+    new: NamedPin  # the pin to move to
 
 
 def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> BumpTarget:

@@ -116,8 +116,8 @@ class CheckReport(Struct, frozen=True):
 
     strict: bool
     components: tuple[ComponentCheck, ...]
-    shared: tuple[SharedPatch, ...]
-    broken: tuple[BrokenManifest, ...]
+    shared: tuple[SharedPatch, ...]  # patches that several components take
+    broken: tuple[BrokenManifest, ...]  # manifests that could not be read
 
     @property
     def exit_code(self) -> ExitCode:

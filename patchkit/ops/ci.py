@@ -156,7 +156,7 @@ class MatrixReport(Struct, frozen=True):
     """All jobs, and the manifests that could not be read: no job looks at these."""
 
     jobs: tuple[Job, ...]
-    broken: tuple[BrokenManifest, ...] = ()
+    broken: tuple[BrokenManifest, ...] = ()  # manifests that could not be read
 
     @property
     def exit_code(self) -> ExitCode:

@@ -244,7 +244,7 @@ class DriftReport(Struct, frozen=True):
     """
 
     components: tuple[ComponentDrift, ...]
-    broken: tuple[BrokenManifest, ...] = ()
+    broken: tuple[BrokenManifest, ...] = ()  # manifests that could not be read
     unchanged: int = 0
 
     @property

@@ -65,7 +65,7 @@ class RuleCount(Struct, frozen=True):
 
     rule: str
     sites: int
-    allowed: int
+    allowed: int  # sites that its `allow` lets be
     files: int
     expect: str
     holds: bool

@@ -102,9 +102,9 @@ class Waiting(Struct, frozen=True):
 class Resumed(Struct, frozen=True):
     """A halt from which to go on: with which decisions, and how the user left the checkout."""
 
-    halt: Halt
+    halt: Halt  # what the checkout waited for
     waiting: Waiting
-    work: Work
+    work: Work  # what was found in it
 
 
 class NewConflict(Struct, frozen=True):
@@ -112,7 +112,7 @@ class NewConflict(Struct, frozen=True):
 
     found: RefreshInput
     source: Repository
-    conflict: Conflict
+    conflict: Conflict  # what stopped the carry
     waiting: Waiting
     resumed: Resumed | None = None
 

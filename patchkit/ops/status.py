@@ -194,7 +194,7 @@ class FileStat(Struct, frozen=True):
     kind: Kind
     added: int
     removed: int
-    binary: bool
+    binary: bool  # its lines are not counted
 
 
 class ComponentDiff(Struct, frozen=True):

@@ -52,9 +52,9 @@ class Learnt(Struct, frozen=True, forbid_unknown_fields=True):
     """What one component's tests came to when they were learnt, by test."""
 
     base: CommitId
-    run: str
-    unpatched: dict[str, str]
-    patched: dict[str, str]
+    run: str  # the command
+    unpatched: dict[str, str]  # test -> outcome without the patches
+    patched: dict[str, str]  # test -> outcome with them
 
 
 class _Record(Struct, frozen=True, forbid_unknown_fields=True):

@@ -32,7 +32,7 @@ class BrokenCall(Struct, frozen=True):
     component: str
     path: str
     line: int
-    within: str
+    within: str  # the function or class of the call
     target: str
     what: str
     provider: str = ""
@@ -50,9 +50,9 @@ class OpenCall(Struct, frozen=True):
 
     path: str
     line: int
-    within: str
+    within: str  # the function or class of the call
     text: str
-    why: str
+    why: str  # what keeps it from being judged
 
     @property
     def place(self) -> str:
@@ -66,8 +66,8 @@ class Examined(Struct, frozen=True):
     `used` are the declared receivers (their numbers) that a call was found for.
     """
 
-    broken: tuple[BrokenCall, ...] = ()
-    open: tuple[OpenCall, ...] = ()
+    broken: tuple[BrokenCall, ...] = ()  # calls that do not fit
+    open: tuple[OpenCall, ...] = ()  # calls of which nothing could be said
     bound: int = 0
     used: tuple[int, ...] = ()
 

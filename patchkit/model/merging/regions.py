@@ -50,9 +50,9 @@ class ThreeWay(Struct, frozen=True):
     base: Lines
     upstream: Lines
     patch: Lines
-    upstream_edits: tuple[Edit, ...]
-    patch_edits: tuple[Edit, ...]
-    regions: tuple[Region, ...]
+    upstream_edits: tuple[Edit, ...]  # from base to upstream
+    patch_edits: tuple[Edit, ...]  # from base to the patch's side
+    regions: tuple[Region, ...]  # in the order of the file
 
     @property
     def conflicts(self) -> tuple[Region, ...]:

@@ -83,8 +83,8 @@ def find_enclosure(lines: Sequence[bytes], name: str) -> Enclosure | None:
 class Misplaced(Struct, frozen=True):
     """Lines of a patch that are in another scope than where it was made; "" is the top level."""
 
-    was: str
-    now: str
+    was: str  # the scope in which the patch made it
+    now: str  # the scope in which it is now
 
     def __str__(self) -> str:
         return f"lands in {self.now or 'no function'}, was made in {self.was or 'none'}"
