@@ -49,7 +49,7 @@ def main() -> None:
     options = _arguments()
     with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as name:
         folder = Path(name)
-        _seal(folder)
+        seal(folder)
         use_bytecode()
         page = Page(options.rounds, _subject(options.repository))
         for table in _tables(folder, options):
@@ -65,7 +65,7 @@ def _tables(folder: Path, options: argparse.Namespace) -> Iterator[Table]:
     if not options.repository:
         yield _measured("The command line", _command_line(_five(folder / "five")), rounds * 3)
         scene = make_scene(folder / "fetched", made_up(folder / "fetched", 10), _PATCHKIT)
-        yield _measured("Fetching", _fetching(scene), rounds)
+        yield _measured("Fetching", fetching(scene), rounds)
     took: dict[str, float] = {}  # seconds for each patch
     for size in options.patches:
         scene = _scene(folder / f"stack-{size}", size, options)
@@ -88,7 +88,7 @@ def _of_a_stack(scene: Scene, size: int, rounds: int, slow: Mapping[str, float])
     words = {name: f"left out: some {seconds:.0f} s a run" for name, seconds in slow.items()}
     commands = [
         replace(each, missing=words.get(each.name, each.missing))
-        for each in [*appliers(scene), *_applying(scene)]
+        for each in [*appliers(scene), *applying(scene)]
     ]
     table = _measured(f"Applying {size} patches", commands, rounds)
     able = {row.name for row in table.rows if not row.missing}
@@ -132,7 +132,7 @@ def _command_line(project: Path) -> list[Command]:
     ]
 
 
-def _fetching(scene: Scene) -> list[Command]:
+def fetching(scene: Scene) -> list[Command]:
     clone = scene.clone.with_name("cloned")
     cache = scene.project / "cache"
     url = f"file://{scene.upstream}"
@@ -150,7 +150,7 @@ def _fetching(scene: Scene) -> list[Command]:
     ]
 
 
-def _applying(scene: Scene) -> list[Command]:
+def applying(scene: Scene) -> list[Command]:
     argv = [*_PATCHKIT, "apply", "-m", "stack", "-q"]
     return [
         Command("patchkit apply", argv, scene.project, lambda: put_back(scene)),
@@ -228,7 +228,7 @@ def _growth(folder: Path, costs: dict[str, dict[int, float]], rounds: int) -> Ta
     for files in _FILES:
         place = folder / f"files-{files}"
         scene = make_scene(place, made_up(place, 50, files), _PATCHKIT)
-        spent.append(compare(_applying(scene)[:1], few)[0].seconds)
+        spent.append(compare(applying(scene)[:1], few)[0].seconds)
         shutil.rmtree(place)
     lines.append(_slope_line("patchkit apply", "files", _FILES, spent))
     spent = []
@@ -269,7 +269,7 @@ def _five(folder: Path) -> Path:
     return scene.project
 
 
-def _seal(folder: Path) -> None:
+def seal(folder: Path) -> None:
     """No configuration, identity or cache of the user's in any command that is measured."""
     for name in [each for each in os.environ if each.startswith(("GIT_", "PATCHKIT_"))]:
         del os.environ[name]
