@@ -102,8 +102,8 @@ def origin_lines(origin: Origin) -> Iterator[Line]:
     if origin.commit is not None:
         nearest = "made for" if origin.commit_matches == origin.known else "nearest known"
         yield f"        {nearest}: {origin.commit}"
-        yield f"          where {origin.commit_matches} of {origin.known} are as it expects"
-        yield ["          ", Painted(origin.commit_subject, Paint.FAINT)]
+        matching = f"          matches {origin.commit_matches} of {counted(origin.known, 'file')}  "
+        yield [matching, Painted(origin.commit_subject, Paint.FAINT)]
 
 
 def _file_lines(file: FileExplanation, room: int) -> Iterator[Line]:

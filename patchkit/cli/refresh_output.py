@@ -177,13 +177,27 @@ def render_refresh(*, diff: bool) -> Callable[[Terminal, RefreshReport], None]:
     """A renderer of the report; `diff`: with the change of each patch."""
 
     def render(terminal: Terminal, report: RefreshReport) -> None:
+        quiet = [each for each in report.components if _says_nothing(each)]
+        named = quiet if len(quiet) < 3 else []
         for component in report.components:
-            _component(terminal, component, diff=diff, dry_run=report.dry_run)
+            if component in named or component not in quiet:
+                _component(terminal, component, diff=diff, dry_run=report.dry_run)
+        if quiet and not named:
+            terminal.product(
+                [word(RefreshResult.UNCHANGED), "  ", ", ".join(e.name for e in quiet)]
+            )
         written = any(each.files for each in report.components)
         if report.dry_run and written:
             terminal.say("a dry run: nothing was written")
 
     return render
+
+
+def _says_nothing(component: RefreshedComponent) -> bool:
+    """Whether nothing is to be said of a component but that it is as it was."""
+    found = (component.edits, component.findings, component.notes, component.problems)
+    kept = (component.saved, component.also_saved, component.detail)
+    return component.result is RefreshResult.UNCHANGED and not any((*found, *kept))
 
 
 def _component(
@@ -226,22 +240,28 @@ def _detail(component: RefreshedComponent) -> str:
 
 
 def _edits(edits: Sequence[RoutedEdit]) -> list[list[Line]]:
+    """A line for the edits of a file that go to one patch for one reason."""
     rows: list[list[Line]] = []
-    for edit in edits:
+
+    def alike(edit: RoutedEdit) -> tuple[object, ...]:
+        return edit.path, edit.patch, edit.reason, edit.candidates, bool(edit.line)
+
+    for _, group in groupby(edits, key=alike):
+        edit, *others = group
         target: Line = Painted(edit.patch, Paint.STRONG) if edit.patch else Painted("?", Paint.BAD)
         why = edit.reason
         if not edit.patch and edit.candidates:
             why += f": {', '.join(edit.candidates)}"
-        rows.append([_size(edit), _place(edit), target, why])
+        lines = ",".join(str(each.line) for each in (edit, *others))
+        place = f"{edit.path}:{lines}" if edit.line else edit.path
+        rows.append([_size([edit, *others]), place, target, why])
     return rows
 
 
-def _place(edit: RoutedEdit) -> str:
-    return f"{edit.path}:{edit.line}" if edit.line else edit.path
-
-
-def _size(edit: RoutedEdit) -> str:
-    return f"-{edit.removed} +{edit.added}" if edit.line else "file"
+def _size(edits: Sequence[RoutedEdit]) -> str:
+    if not edits[0].line:
+        return "file"
+    return f"-{sum(each.removed for each in edits)} +{sum(each.added for each in edits)}"
 
 
 def _patches(component: RefreshedComponent) -> list[list[Line]]:

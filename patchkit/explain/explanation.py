@@ -201,14 +201,15 @@ def next_steps(
         entry = _entry(patch, manifest)
         return (f"drop it, the upstream has the whole change: delete {entry}",)
     ends = list(_line_ends(explanation, patch))
+    carried = list(_carried(patch, manifest, component)) if repinned else []
     ways = ends or [
-        *(_carried(patch, manifest, component) if repinned else ()),
+        *carried,
         *_renamed(explanation, patch, manifest),
         *_contained_hunks(explanation),
         *_moved(explanation, patch),
         *_context(explanation, patch),
         *_other_base(explanation, patch, component),
-        *_by_hand(patch, manifest, component),
+        *(_by_hand(patch, manifest, component) if not carried else ()),
     ]
     if not ways:
         ways.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")

@@ -34,6 +34,7 @@ from patchkit.model.names import unsafe_path
 from patchkit.model.objects import Base, CommitId, TreeId, encode_path
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import Identity
+from patchkit.model.revision import interdiff
 from patchkit.model.series_file import parse_series
 from patchkit.ops.mergers import merger_of
 from patchkit.stack.build import SeriesPatch, Stack, build_stack, series_paths
@@ -55,6 +56,7 @@ class PlainCarryReport(Struct, frozen=True):
     patches: tuple[PatchResult, ...]  # in the order of the series
     conflicts: tuple[str, ...]  # the paths in conflict, sorted
     written: Mapping[str, Path]  # patch -> its file for the new base, where one was written
+    changes: Mapping[str, bytes] = {}  # patch -> how it differs from the old one, if asked for
     exit_code: ExitCode = ExitCode.OK
 
 
@@ -74,8 +76,8 @@ _BRANCH_FOLLOWS = 100
 class CarryWish(Struct, frozen=True):
     """What to carry, and where to: `out` None writes nothing.
 
-    `tree`: write the resulting files, too. `careful`: flag nothing, leave it in conflict.
-    `mergers` are run for files in conflict.
+    `tree`: write the resulting files, too. `careful`: flag nothing, leave it in conflict. `diff`:
+    say how each patch differs from the one before. `mergers` are run for files in conflict.
     """
 
     old_base: str
@@ -88,6 +90,7 @@ class CarryWish(Struct, frozen=True):
     careful: bool = False
     first: Precedence = Precedence.AUTO
     mergers: tuple[ExternalMerger, ...] = ()
+    diff: bool = False
 
 
 def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
@@ -115,10 +118,14 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
             merger=merger_of(wish.mergers, run=True),
         )
         written: dict[str, Path] = {}
-        if wish.out is not None:
+        changes: dict[str, bytes] = {}
+        if wish.out is not None or wish.diff:
             before = build_stack(reader, bases[0], patches, stop_at_conflict=False)
             write_objects(trial, (*before.objects, *report.stack.objects))
             made = _made_patches(trial, patches, before, report.stack)
+        if wish.diff:
+            changes = dict(_differences(patches, made))
+        if wish.out is not None:
             write_folder(wish.out, made | dict(_results(report, tree=wish.tree)))
             written = {name: wish.out / name for name in made}
     conflicts = tuple(sorted(_conflicts(report)))
@@ -129,6 +136,7 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
         report.outcomes,
         conflicts,
         written,
+        changes,
         ExitCode.OK if report.clean else ExitCode.HALTED,
     )
 
@@ -215,6 +223,16 @@ def _made_patches(
             wanted.append(PatchToWrite(new[patch.name], original, layout))
             names.append(patch.name)
     return dict(zip(names, export_patches(repository, wanted), strict=True))
+
+
+def _differences(
+    patches: Sequence[SeriesPatch], made: Mapping[str, bytes]
+) -> Iterator[tuple[str, bytes]]:
+    """How each patch for the new base differs from the one for the old base."""
+    for patch in patches:
+        if patch.name in made:
+            new = parse_patch(made[patch.name], name=patch.name)
+            yield patch.name, interdiff(patch.file, new, patch.name)
 
 
 def _changes_of(stack: Stack, patches: Sequence[SeriesPatch]) -> dict[str, CommitChange]:

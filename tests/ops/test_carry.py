@@ -61,6 +61,21 @@ def test_what_is_written(
     assert sorted(upstream.path.rglob("*")) == before
 
 
+def test_a_difference_shows_what_a_patch_does_now(upstream: Upstream, series: Path) -> None:
+    bases = (
+        upstream.commit({"f": text(), "gone": "x\n"}),
+        upstream.commit({"f": text(l1="l1"), "gone": "x\n"}),
+    )
+    wish = CarryWish(*bases, patches=(series.parent / "one.patch",), diff=True)
+    report = carry_patches(upstream.path, wish)
+    (change,) = report.changes.values()
+    assert b"line 1\n" in change
+    assert b"l1\n" in change
+    assert not carry_patches(upstream.path, CarryWish(*bases, patches=wish.patches)).changes
+    same = CarryWish(bases[0], bases[0], patches=wish.patches, diff=True)
+    assert not any(carry_patches(upstream.path, same).changes.values())
+
+
 def test_the_written_patch_applies_on_the_new_base(
     upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
 ) -> None:

@@ -159,7 +159,7 @@ def _into(
 
 
 def _render(terminal: Terminal, report: ApplyReport) -> None:
-    terminal.table([_row(each, report.manifest) for each in report.components])
+    terminal.table(_rows(report))
     terminal.table([row for each in report.components for row in _patch_rows(each)], indent=2)
     for each in report.components:
         _print_notes(terminal, each)
@@ -168,8 +168,23 @@ def _render(terminal: Terminal, report: ApplyReport) -> None:
             terminal.problem(problem)
     for warning in report.warnings:
         terminal.warn(warning)
-    terminal.product(_summary(report))
+    if len(report.components) > 1 or report.dry_run:
+        terminal.product(_summary(report))
     _print_next(terminal, report)
+
+
+def _rows(report: ApplyReport) -> list[tuple[Line, ...]]:
+    """A row for each component; several that are as they were have one together."""
+    same = [each for each in report.components if each.result.value == "unchanged"]
+    rows = [
+        _row(each, report.manifest)
+        for each in report.components
+        if len(same) < 3 or each not in same
+    ]
+    if len(same) >= 3:
+        names = ", ".join(each.name for each in same)
+        rows.append((word(same[0].result), f"{names}: at the stack already"))
+    return rows
 
 
 def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
@@ -254,15 +269,15 @@ def _print_notes(terminal: Terminal, applied: AppliedComponent) -> None:
 
 
 def _print_failures(terminal: Terminal, applied: AppliedComponent) -> None:
-    from patchkit.cli.explanations import print_explanation, print_steps
+    """Which hunks fail; why, and what to do, is for `check` to say."""
+    from patchkit.explain.explanation import file_words
 
     for failure in applied.failures:
-        terminal.product()
         what = f"✗ {failure.explanation.name} does not apply"
-        terminal.product([Painted(what, Paint.BAD), f" to {applied.name} {applied.base}"])
-        print_explanation(terminal, failure.explanation)
-        print_steps(terminal, failure.next_steps)
-        terminal.product()
+        base = short_id(applied.base or "")
+        terminal.product([Painted(what, Paint.BAD), f" to {applied.name} {base}"])
+        for file in failure.explanation.files:
+            terminal.product(["  ", Painted(file.path, Paint.STRONG), f": {file_words(file)}"])
 
 
 def _summary(report: ApplyReport) -> str:
@@ -277,13 +292,18 @@ def _summary(report: ApplyReport) -> str:
 
 
 def _print_next(terminal: Terminal, report: ApplyReport) -> None:
+    failed = [each.name for each in report.components if each.failures]
+    if failed:
+        names = "".join(f" -c {name}" for name in failed)
+        terminal.hint(f"why, and what to do: patchkit check -m {report.manifest}{names}")
     if report.lock_written:
         terminal.say(f"wrote {near(report.lock)}")
     if report.dry_run:
         terminal.say("dry run: nothing was written")
         if report.exit_code is ExitCode.OK:
-            terminal.hint(f"do it with: patchkit apply -m {report.manifest}")
-    elif any(each.result.value in ("created", "moved") for each in report.components):
+            names = "".join(f" {each.name}" for each in report.components)
+            terminal.hint(f"do it with: patchkit apply -m {report.manifest}{names}")
+    elif any(each.result.value == "created" for each in report.components):
         terminal.hint(f"edit in the checkouts, then: patchkit refresh -m {report.manifest}")
 
 

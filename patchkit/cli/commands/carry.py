@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     examples=[
         (
             "patchkit carry --repo up.git --old-base v1 --new-base v2 --patch fix.patch",
-            "would it carry, and how surely?",
+            "would it carry, and with what confidence?",
         ),
         (
             "patchkit carry --repo . --old-base v1 --new-base v2 --series series --out new",
@@ -87,6 +87,9 @@ def carry(
             help="A command to ask for such files in conflict; may be given several times.",
         ),
     ] = None,
+    diff: Annotated[
+        bool, OptionSpec("--diff", help="Show how each patch differs from the one before.")
+    ] = False,
     first: Annotated[
         str,
         OptionSpec(
@@ -98,8 +101,9 @@ def carry(
 ) -> ExitCode:
     """Carry patches from one commit of a repository to another.
 
-    Works on any repository, without a manifest, and changes nothing in it. Each file says how it
-    came through and how sure that is; what is flagged for review is applied, and should be read.
+    Works on any repository, without a manifest, and changes nothing in it. Each file is
+    reported with how it was merged and with what confidence; what is flagged is applied, and should
+    be reviewed: --diff shows the change.
     """
     from patchkit.errors import UsageError
     from patchkit.ops.carry import CarryWish, Precedence, carry_patches
@@ -121,6 +125,7 @@ def carry(
         careful=careful,
         first=Precedence(first),
         mergers=tuple(map(given_merger, merger or ())),
+        diff=diff,
     )
     report = carry_patches(repo, wish)
     return session.report("carry", report, _render)
@@ -134,6 +139,8 @@ def _render(terminal: Terminal, report: PlainCarryReport) -> None:
         print_carried(terminal, patch.name, patch.status, review=patch.review)
         for file in patch.files:
             print_carried_file(terminal, file, offsets=True)
+        if change := report.changes.get(patch.name):
+            terminal.diff(change)
     review = sum(patch.review for patch in report.patches)
     failed = sum(patch.status is Status.CONFLICTED for patch in report.patches)
     terminal.product()
