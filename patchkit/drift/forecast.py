@@ -207,10 +207,9 @@ class Forecaster:
     def groups(self) -> tuple[ChangeGroup, ...]:
         """The changes whose files may be sampled: see `drift.sampling`.
 
-        Not those of patches that are taken as a whole or made by a recipe, of files that a recipe
-        covers or that are `kept`, and not files that a patch adds, which follow their folder.
+        Not those of patches that are taken as a whole or made by a recipe, of files that are
+        `kept`, and not files that a patch adds, which follow their folder.
         """
-        recipes = [each.recipe for each in self._layers if each.recipe is not None]
         left_out = set(self._kept_paths)
         for layer in self._layers:
             if layer.is_whole or layer.recipe is not None:
@@ -224,10 +223,14 @@ class Forecaster:
         return tuple(
             group
             for group in grouped(rows)
-            if group.paths.isdisjoint(left_out)
-            and adding.isdisjoint(group.numbers)
-            and not any(recipe.covers(path) for recipe in recipes for path in group.paths)
+            if group.paths.isdisjoint(left_out) and adding.isdisjoint(group.numbers)
         )
+
+    def is_generated(self, path: str, data: bytes) -> bool:
+        """Whether a recipe makes something of a file with these contents."""
+        recipes = (each.recipe for each in self._layers if each.recipe is not None)
+        runs = (run_recipe(each, {path: data}) for each in recipes if each.covers(path))
+        return any(run.fatal or run.changed for run in runs)
 
     def of_group(self, group: ChangeGroup, version: FileVersion) -> object:
         """What becomes of a group's changes on a version, with those before each and without."""

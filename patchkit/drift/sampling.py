@@ -50,6 +50,9 @@ class FileVersion(Struct, frozen=True):
     state: dict[str, TreeEntry | None]
 
 
+#: Whether a file with these contents stands for itself only.
+IsAlone: TypeAlias = Callable[[str, bytes], bool]
+
 #: What becomes of a group's changes on a version, each on what those before it leave.
 CarryGroup: TypeAlias = Callable[[ChangeGroup, FileVersion], object]
 
@@ -76,11 +79,17 @@ def touches_of(route: Route) -> Touches:
 
 
 def thin_out(
-    touches: Touches, start: State, group: ChangeGroup, read: ReadBlobs, carry: CarryGroup
+    touches: Touches,
+    start: State,
+    group: ChangeGroup,
+    *,
+    read: ReadBlobs,
+    carry: CarryGroup,
+    is_alone: IsAlone = lambda path, data: False,
 ) -> None:
     """Take out of `touches` the versions of a group's files for which an earlier one stands."""
     versions = list(_versions(touches, start, group.paths))
-    marks = list(_marks(versions, group, read))
+    marks = list(_marks(versions, group, read, is_alone))
     first = 0
     kept = {0}
     while first < len(versions):
@@ -134,7 +143,7 @@ def _rewrite(touches: Touches, versions: Sequence[FileVersion], kept: Collection
 
 
 def _marks(
-    versions: Sequence[FileVersion], group: ChangeGroup, read: ReadBlobs
+    versions: Sequence[FileVersion], group: ChangeGroup, read: ReadBlobs, is_alone: IsAlone
 ) -> Iterator[tuple[object, ...]]:
     """What tells the runs apart, of each version."""
     hunks = [_Lines(hunk) for change in group.changes for hunk in change.hunks]
@@ -144,14 +153,15 @@ def _marks(
         known: dict[str, tuple[object, ...]] = {}
         for version in batch:
             mark: list[object] = []
-            for entry in version.state.values():
+            for path, entry in version.state.items():
                 if entry is None:
                     mark.append(None)
                     continue
                 if entry.oid not in known:
                     data = contents.get(entry.oid)
+                    alone = data is None or is_alone(path, data)
                     known[entry.oid] = (
-                        (entry.oid,) if data is None else tuple(each.mark(data) for each in hunks)
+                        (entry.oid,) if alone else tuple(each.mark(data or b"") for each in hunks)
                     )
                 mark += [entry.mode, known[entry.oid]]
             yield tuple(mark)

@@ -206,8 +206,16 @@ class Walker:
         reader.close()  # a git that runs need not see new packs
         for group in self.forecaster.groups():
             self._begin()
-            thin_out(self._touches, start, group, reader.read_present, self.forecaster.of_group)
-        self._touches = {position: row for position, row in self._touches.items() if row}
+            thin_out(
+                self._touches,
+                start,
+                group,
+                read=reader.read_present,
+                carry=self.forecaster.of_group,
+                is_alone=self.forecaster.is_generated,
+            )
+        if not self._series.recipes:  # these look at more than files of patches
+            self._touches = {position: row for position, row in self._touches.items() if row}
 
     def _take(self, position: int) -> None:
         self.forecaster.state.update(self._touches[position])

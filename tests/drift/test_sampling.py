@@ -34,9 +34,13 @@ class FileLine:
         }
         self.entries = entries
         self.carried: list[int] = []
+        self.generated: set[str] = set()
 
     def read(self, oids: Collection[str]) -> Mapping[str, bytes]:
         return {oid: self.blobs[oid] for oid in oids if oid in self.blobs}
+
+    def alone(self, _path: str, data: bytes) -> bool:
+        return data.decode() in self.generated
 
     def thinned(self, verdicts: list[str]) -> list[str]:
         """What a walk over what is left says of every version."""
@@ -46,7 +50,7 @@ class FileLine:
             return verdicts[version.position]
 
         (group,) = grouped([((0, 0), change_of(20), frozenset({"a.txt"}))])
-        thin_out(self.touches, self.start, group, self.read, carry)
+        thin_out(self.touches, self.start, group, read=self.read, carry=carry, is_alone=self.alone)
         told: list[str] = []
         shown = self.start["a.txt"]
         for position in range(len(self.entries)):
@@ -99,6 +103,15 @@ def test_a_file_that_no_server_gives_stands_for_itself() -> None:
     line.blobs.clear()
     verdicts = [f"{number}" for number in range(9)]
     assert line.thinned(verdicts) == verdicts
+
+
+def test_a_file_of_which_a_recipe_makes_something_stands_for_itself() -> None:
+    texts = passing_by(50)
+    line = FileLine(texts)
+    line.generated = {texts[20], texts[21]}
+    verdicts = ["generated" if number in (20, 21) else "fits" for number in range(50)]
+    assert line.thinned(verdicts) == verdicts
+    assert len(line.carried) == 6
 
 
 def test_changes_of_one_file_are_looked_at_together() -> None:
