@@ -66,6 +66,10 @@ _IMPORTS_SHOW_ORDER = 2
 _IMPORTS = (b"import", b"from")
 _CLOSING = (b")", b"]", b"}")
 _NOT_CODE = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#.*|//.*")
+_STARRED = re.compile(rb"\*(?:\*?[A-Za-z_].*)?,$")
+#: A statement that leaves its block for good, and a comment: `#include` is none.
+_LEAVES = re.compile(rb"[ \t]*(?:return|raise|break|continue|goto|throw|exit)\b")
+_COMMENT = re.compile(rb"[ \t]*#(?![A-Za-z])")
 _DIGITS = re.compile(rb"(\d+)")
 
 
@@ -93,7 +97,14 @@ def join_insertions(
     if in_order is not None:
         return in_order
     first, second = (patch, upstream) if order.patch_first else (upstream, patch)
+    if _is_starred(first) and not _is_starred(second):
+        first, second = second, first
     return [*first, *second] if order.whole else put_behind(first, second)
+
+
+def _is_starred(lines: Lines) -> bool:
+    """Whether it is an argument or a parameter behind which plain ones mean something else."""
+    return _STARRED.match(_code(lines)) is not None
 
 
 def put_behind(first: Lines, second: Lines) -> list[bytes]:
@@ -103,8 +114,9 @@ def put_behind(first: Lines, second: Lines) -> list[bytes]:
     what is in the block, then the rest; unless that would tear a statement apart, whose bracket
     the lines close that leave.
     """
-    cut = leaves_scope(first, indentation(second))
-    own = leaves_scope(second, indentation(second))
+    depth = indentation(second)
+    cut = _before_leaving(first, leaves_scope(first, depth), depth)
+    own = leaves_scope(second, depth)
     if cut < len(first) and own < len(second):
         if any(
             _code(lines[at:]).startswith(_CLOSING) for lines, at in ((first, cut), (second, own))
@@ -112,6 +124,17 @@ def put_behind(first: Lines, second: Lines) -> list[bytes]:
             return [*first, *second]
         return [*first[:cut], *second[:own], *first[cut:], *second[own:]]
     return [*first[:cut], *second, *first[cut:]]
+
+
+def _before_leaving(lines: Lines, end: int, depth: int) -> int:
+    """`end`, or where the statement begins that leaves the block: nothing behind it is run."""
+    for number in range(end - 1, -1, -1):
+        if lines[number].strip() and depth_of(lines[number]) <= depth:
+            if lines[number].strip().startswith(_CLOSING):
+                continue
+            leaves = depth_of(lines[number]) == depth and _LEAVES.match(lines[number])
+            return number if leaves else end
+    return end
 
 
 def _code(lines: Lines) -> bytes:
@@ -126,7 +149,8 @@ def leaves_scope(lines: Lines, depth: int) -> int:
     """
     opened = 0
     for number, line in enumerate(lines):
-        if line.strip() and opened <= 0 and depth_of(line) < depth:
+        deep = not line.strip() or _COMMENT.match(line) or depth_of(line) >= depth
+        if not deep and opened <= 0:
             cut = number
             while cut and not lines[cut - 1].strip():
                 cut -= 1
@@ -138,6 +162,11 @@ def leaves_scope(lines: Lines, depth: int) -> int:
 def indentation(lines: Lines) -> int:
     """How deep the first line that is not blank stands; 0 if all are blank."""
     return next((depth_of(line) for line in lines if line.strip()), 0)
+
+
+def is_open(lines: Lines) -> bool:
+    """Whether lines open a bracket that they do not close."""
+    return sum(map(_opened, lines)) > 0
 
 
 def _opened(line: bytes) -> int:
@@ -478,13 +507,19 @@ def _woven(region: Region, three: ThreeWay, *, order: Order) -> list[bytes]:
     Invariant: `woven` and `last` together have every line of the base up to `at` that no side
     removes, and every line of the edits passed; `last` is what may still have to let in lines.
     """
-    edits = [(e.start, e.end, 0, e) for e in region.upstream_edits]
-    edits += [(e.start, e.end, 1, e) for e in region.patch_edits]
+    sides = ((region.upstream_edits, three.upstream), (region.patch_edits, three.patch))
+    edits = [
+        (part.start, part.end, side, part)
+        for side, (own, lines) in enumerate(sides)
+        for edit in own
+        for part in _parts(edit, three.base, lines)
+    ]
     edits.sort(key=lambda row: row[:3])
     woven: list[bytes] = []
     last: list[bytes] = []  # what stands before the next edit: it may have to go into that
     at = region.start
     number = 0
+    replaced = False
     while number < len(edits):
         start, end, side, edit = edits[number]
         lines = _new_lines(edit, side, three)
@@ -498,13 +533,44 @@ def _woven(region: Region, three: ThreeWay, *, order: Order) -> list[bytes]:
             both = join_insertions(lines, others, around, order)
             woven, last = [*woven, *last], both
             number += 1
-        elif start == end and last:
+        elif start == end and last and not replaced:
             last = [*last, *lines] if order.whole else put_behind(last, lines)
         else:
             woven, last = [*woven, *last], lines
+        replaced = start < end
         at = max(at, end)
         number += 1
     return [*woven, *last, *three.base[at : region.end]]
+
+
+def _parts(edit: LineEdit, base: Sequence[bytes], lines: Sequence[bytes]) -> Iterator[LineEdit]:
+    """The edit, or what it inserts, what it replaces and what it inserts behind that.
+
+    The replaced part begins with the line that is like the first one of the base, and ends with the
+    one like the last: the other side may insert between them and what is new on this one.
+    """
+    own = range(edit.new_start, edit.new_end)
+    if edit.inserts_only or len(own) <= edit.end - edit.start or len(own) > _LOOKED_THROUGH:
+        return iter((edit,))
+    first = next((n for n in own if _is_edited(base[edit.start], lines[n])), own.start)
+    last = next(
+        (n for n in reversed(own) if n >= first and _is_edited(base[edit.end - 1], lines[n])),
+        own.stop - 1,
+    )
+    while last + 1 < own.stop and is_open(lines[own.start : last + 1]):
+        last += 1  # a statement is not torn apart
+    if is_open(lines[own.start : first]):
+        return iter((edit,))
+    parts = (
+        LineEdit(edit.start, edit.start, own.start, first),
+        LineEdit(edit.start, edit.end, first, last + 1),
+        LineEdit(edit.end, edit.end, last + 1, own.stop),
+    )
+    return (part for part in parts if part.start < part.end or part.new_start < part.new_end)
+
+
+def _is_edited(old: bytes, new: bytes) -> bool:
+    return _TELLING.search(old) is not None and _alike(old, new) >= _SAME_LINE
 
 
 def _new_lines(edit: LineEdit, side: int, three: ThreeWay) -> list[bytes]:

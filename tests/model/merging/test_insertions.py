@@ -9,6 +9,7 @@ from patchkit.model.merging.merge import (
     indentation,
     join_insertions,
     leaves_scope,
+    merge_file,
     possible_orders,
     put_behind,
 )
@@ -111,3 +112,69 @@ def test_a_tab_is_eight_blanks() -> None:
     assert indentation([b"  \tx\n"]) == 8
     assert indentation([b"\n"]) == 0
     assert leaves_scope([b"\tx\n"], 8) == 1
+
+
+def _merged(base: str, upstream: str, patch: str, *, patch_first: bool = False) -> str:
+    texts = (each.encode() for each in (base, upstream, patch))
+    merge = merge_file("f.py", *texts, patch_first=patch_first)
+    assert merge is not None and merge.data is not None
+    return merge.data.decode()
+
+
+@pytest.mark.parametrize("patch_first", [False, True])
+def test_what_follows_a_line_follows_the_line_that_replaces_it(patch_first: bool) -> None:
+    base = "def compute(data):\n    return data\n"
+    upstream = base.replace("data):\n", 'data):\n    """Compute it."""\n')
+    patch = base.replace("compute(data)", "compute(data, scale=1)")
+    wanted = 'def compute(data, scale=1):\n    """Compute it."""\n    return data\n'
+    assert _merged(base, upstream, patch, patch_first=patch_first) == wanted
+    assert _merged(base, patch, upstream, patch_first=patch_first) == wanted
+
+
+@pytest.mark.parametrize("patch_first", [False, True])
+def test_a_statement_that_replaces_a_line_is_kept_whole(patch_first: bool) -> None:
+    base = "from a.b import one_name, other_name\n\nuse(one_name, other_name)\n"
+    longer = base.replace("import one_name, other_name", "import (\n    one_name,\n    more,\n)")
+    patch = base.replace("other_name\n\n", "other_name\nfrom a.c import third_name\n\n", 1)
+    wanted = "    more,\n)\nfrom a.c import third_name\n\n"
+    assert wanted in _merged(base, longer, patch, patch_first=patch_first)
+
+
+def test_what_a_side_adds_around_the_line_that_it_edits_is_an_insertion() -> None:
+    """Both sides add a function above one whose head the patch edits; whose comes first is open."""
+    base = "def build(args):\n    return args\n"
+    upstream = "def check_task(name):\n    return name\n\n\n" + base
+    patch = "def check_mount(mount):\n    return mount\n\n\n" + base.replace(
+        "args)", "args, nodes)"
+    )
+    ours, theirs = "def check_mount(mount)", "def check_task(name)"
+    for first, second, side in ((ours, theirs, True), (theirs, ours, False)):
+        text = _merged(base, upstream, patch, patch_first=side)
+        assert text.index(first) < text.index(second) < text.index("def build(args, nodes)")
+
+
+def test_nothing_goes_behind_the_statement_that_leaves_a_block() -> None:
+    first = [b"    a = 1\n", b"    return a\n", b"\n", b"\n", b"def more():\n", b"    b = 1\n"]
+    second = [b"    c = {\n", b"        1: 2,\n", b"    }\n"]
+    assert put_behind(first, second) == [first[0], *second, *first[1:]]
+    several = [b"    a = 1\n", b"    return call(\n", b"        a,\n", b"    )\n", b"x()\n"]
+    assert put_behind(several, second) == [several[0], *second, *several[1:]]
+    inner = [b"    if a:\n", b"        return a\n", b"x()\n"]
+    assert put_behind(inner, second) == [*inner[:2], *second, inner[2]]
+
+
+def test_a_comment_in_the_first_column_leaves_no_block() -> None:
+    first = [b'    "one",\n', b'#    "two",\n']
+    assert put_behind(first, [b'    "three",\n']) == [*first, b'    "three",\n']
+    conditional = [b"    one();\n", b"#endif\n"]
+    second = [b"    two();\n"]
+    assert put_behind(conditional, second) == [conditional[0], *second, conditional[1]]
+
+
+@pytest.mark.parametrize("patch_first", [False, True])
+def test_a_starred_argument_comes_last(patch_first: bool) -> None:
+    base = "call(\n    one,\n)\n"
+    starred, plain = (base.replace("one,\n", f"one,\n    {n},\n") for n in ("**more", "two=2"))
+    wanted = "call(\n    one,\n    two=2,\n    **more,\n)\n"
+    assert _merged(base, starred, plain, patch_first=patch_first) == wanted
+    assert _merged(base, plain, starred, patch_first=patch_first) == wanted
