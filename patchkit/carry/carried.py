@@ -66,24 +66,32 @@ _BY_RULE = {
     Rule.CLEAN: _CLEAN,
     Rule.CONTAINED: Confidence(0.58, 0.5),  # some of it: what is left was mostly made anew, too
     Rule.MOVED: Confidence(0.6, 0.35),
-    Rule.BESIDE: Confidence(0.69, 0.51),
-    Rule.BOTH_INSERT: Confidence(0.82, 0.49),
+    Rule.BESIDE: Confidence(0.67, 0.54),
+    Rule.BOTH_INSERT: Confidence(0.82, 0.53),
     Rule.IMPORTS: Confidence(0.4, 0.3),
     Rule.WORDS: Confidence(0.28, 0.26),
 }
-_SHORT_INSERTION = Confidence(0.86, 0.58)  # of a few lines only, mostly entries of a list
+_SHORT_INSERTION = Confidence(0.87, 0.58)  # of a few lines only, mostly entries of a list
 _SHORT = 3
 # Nothing of the change is left to put in: upstream has it, or has it in the place of the patch's.
 _ABSORBED = Confidence(0.85, 0.8)
 
-# Each further place that our rules settle in a file: upstream worked there.
-_FURTHER_PLACE = Confidence(0.75, 0.6)
+# Both sides moved the newline at the end of the file: the lines are plain, it is not.
+_LAST_NEWLINE = Confidence(0.92, 0.4)
+
+# Each further place that our rules settle in a file: upstream worked there. A further insertion
+# says little of the lines: upstream added to the same lists.
+_FURTHER_PLACE = Confidence(0.74, 0.7)
+_FURTHER_INSERTION = Confidence(0.95, 0.75)
 _DOUBTED = {
     Doubt.UPSTREAM_HAS_MOST: Confidence(0.85, 0.5),
     Doubt.UPSTREAM_HAS_A_HUNK: Confidence(0.5, 0.5),
-    Doubt.NAME_GONE: Confidence(0.75, 0.65),
-    Doubt.UNBOUND: Confidence(0.63, 0.6),
+    Doubt.NAME_GONE: Confidence(0.55, 0.5),
+    Doubt.UNBOUND: Confidence(0.55, 0.6),
 }
+# A name that upstream took away with the neighbour that it rewrote: less than one that is gone
+# though nothing was rewritten here.
+_NAME_REWRITTEN = Confidence(0.85, 0.8)
 # The same of git's own merge, where nothing else speaks against it.
 _CLEAN_DOUBTED = _DOUBTED | {
     Doubt.UPSTREAM_HAS_MOST: Confidence(0.4, 0.4),
@@ -96,14 +104,20 @@ def confidence_of(merge: FileMerge) -> Confidence:
     """The confidence in a merged file: that of its least certain place, less for each other one."""
     if merge.absorbed:
         return _CLEAN if merge.clean else _ABSORBED
-    result, places = _CLEAN, 0
-    for region, resolution in merge.steps:
-        if resolution is not None:
-            result = result.least(_place(region, resolution))
-            places += resolution.rule is not Rule.CLEAN
-    for _ in range(places - 1):
+    settled = [(region, each) for region, each in merge.steps if each is not None]
+    ours = [(region, each) for region, each in settled if each.rule is not Rule.CLEAN]
+    result = _CLEAN if merge.clean or ours else _LAST_NEWLINE
+    for region, resolution in ours:
+        result = result.least(_place(region, resolution))
+    insertions = sum(each.rule is Rule.BOTH_INSERT for _, each in ours)
+    others = len(ours) - insertions
+    for _ in range(insertions if others else insertions - 1):
+        result = result.times(_FURTHER_INSERTION)
+    for _ in range(others - 1):
         result = result.times(_FURTHER_PLACE)
     factors = _CLEAN_DOUBTED if merge.clean else _DOUBTED
+    if any(Doubt.REWRITTEN in each.doubts for _, each in ours):
+        factors = factors | {Doubt.NAME_GONE: _NAME_REWRITTEN}
     for doubt in merge.doubts:
         result = result.times(factors.get(doubt, SURE))
     return result
@@ -435,12 +449,18 @@ def judged(outcome: FileResult, sure: Confidence, reasons: tuple[str, ...]) -> F
     )
 
 
+# What is left of the confidence where lines are in another scope: of a place that nothing else
+# speaks against, and of one that our rules settled, which upstream worked on anyway.
+_ELSEWHERE = Confidence(ELSEWHERE, ELSEWHERE)
+_SETTLED_ELSEWHERE = Confidence(0.9, 0.75)
+
+
 def placed_well(
-    it: FileSides, outcome: FileResult, data: bytes, edits: Sequence[Edit]
+    it: FileSides, outcome: FileResult, data: bytes, edits: Sequence[Edit], *, settled: bool = False
 ) -> FileResult:
     """The outcome; for review if lines are in another scope than the one they were made in.
 
-    `data` is the result, to which `edits` lead from upstream's file.
+    `data` is the result, to which `edits` lead from upstream's file; `settled`: by our rules.
     """
     before, here, after = it.texts
     found = misplaced(it.target, (before, after), (here, data), edits)
@@ -448,7 +468,7 @@ def placed_well(
     if not said:
         return outcome
     sure = Confidence(outcome.confidence, outcome.same_bytes)
-    elsewhere = sure.times(Confidence(ELSEWHERE, ELSEWHERE))
+    elsewhere = sure.times(_SETTLED_ELSEWHERE if settled else _ELSEWHERE)
     return judged(outcome, elsewhere, (*said, *outcome.reasons))
 
 

@@ -276,7 +276,8 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
         outcome = replace(it.exact, status=status, clashes=())
         if placed.data is not None:
             reasons = (*reasons, "its lines also fit at another place")
-    outcome = placed_well(it, judged(outcome, confidence, reasons), merge.data, merge.edits)
+    outcome = judged(outcome, confidence, reasons)
+    outcome = placed_well(it, outcome, merge.data, merge.edits, settled=not merge.clean)
     carried = _with_text(it, merge, outcome, merge.data)
     # git's own merge is what everybody would have: it is written, and flagged
     likely = merge.clean or outcome.confidence >= LIKELY or it.context.take_proposals
