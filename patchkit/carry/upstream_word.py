@@ -22,11 +22,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.carry.carried import CarriedFile, CarryContext, Past, accepted, conflict
+from patchkit.carry.carried import (
+    SURE,
+    CarriedFile,
+    CarryContext,
+    Confidence,
+    Past,
+    accepted,
+    conflict,
+    judged,
+)
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.names import short_id
 from patchkit.model.objects import TreeEntry
-from patchkit.model.outcome import FileResult, Status
+from patchkit.model.outcome import FileResult, Status, UpstreamPart
 from patchkit.model.patch import FileChange, Header
 from patchkit.model.text import counted
 
@@ -40,9 +49,9 @@ _NAMES = (
     re.compile(rf"^(?:\[ *)?(?:commit ({_ID}) upstream|Upstream commit ({_ID}))", re.I | re.M),
 )
 _TELLING = re.compile(rb"\w.*\w.*\w.*\w.*\w")
-# From here on what is left of a patch is little enough to ask whether it is worth keeping.
-MOSTLY_UPSTREAM = 0.9
 _SHOWN = 3
+#: How sure an absorbed change is where somebody should look.
+_LIKELY_TAKEN = Confidence(0.9, 0.9)
 #: So many telling lines are not added by two people by chance.
 _ENOUGH = 3
 
@@ -81,8 +90,8 @@ def claim_of(header: Header | None) -> PatchClaim:
 class UpstreamShare(Struct, frozen=True):
     """What a commit of upstream has of a patch: by path, which lines of the patch it lacks.
 
-    `told` is the commit as "ID subject", `named` whether the patch names it; `added` counts the
-    patch's added lines that are not blank, `known` those of them that the commit adds, too.
+    `told` is the commit as "ID subject"; `added` counts the patch's added lines that are not blank,
+    `known` those of them that the commit adds, too. `by_lines`: nothing but the lines ties them.
     """
 
     told: str
@@ -90,12 +99,12 @@ class UpstreamShare(Struct, frozen=True):
     brought: Mapping[str, frozenset[bytes]]
     added: int
     known: int
-    named: bool = False
+    by_lines: bool = False
 
     @property
-    def words(self) -> str:
-        """How much is upstream, in words."""
-        return f"{self.known} of {self.added} added lines are upstream ({self.told})"
+    def part(self) -> UpstreamPart:
+        """How much is upstream."""
+        return UpstreamPart(self.known, self.added, self.told)
 
 
 def share_of(told: str, changes: Sequence[FileChange], commit: Lines) -> UpstreamShare:
@@ -179,10 +188,7 @@ def _best_share(
 ) -> UpstreamShare | None:
     """The commit that has most of the patch, of those that may be the patch's own."""
     shares = (
-        replace(
-            share_of(f"{short_id(commit)} {subject}", changes, past.lines_of(commit)),
-            named=commit.startswith(claim.commits),
-        )
+        share_of(f"{short_id(commit)} {subject}", changes, past.lines_of(commit))
         for commit, subject in past.same_change(
             claim.commits, claim.author, claim.date, claim.subject
         )
@@ -214,7 +220,8 @@ def _share_by_lines(past: Past, changes: Sequence[FileChange]) -> UpstreamShare 
     for commit, subject in past.same_change((named,), "", "", "") if named else ():
         lines = past.lines_of(commit)
         if all(_rows(_hunk_lines(e)) == _rows(lines.get(e.path, ())) for e in changes):
-            return share_of(f"{short_id(commit)} {subject}", changes, lines)
+            share = share_of(f"{short_id(commit)} {subject}", changes, lines)
+            return replace(share, by_lines=True)
     return None
 
 
@@ -238,9 +245,11 @@ def _by_its_word(
         return replace(file, outcome=replace(outcome, absorbed_by=share.told))
     doubled = _doubled(context, share, change, file) if file.carried else ()
     if file.carried and not doubled:
-        reasons = (share.words, *outcome.reasons)
-        return replace(file, outcome=replace(outcome, reasons=reasons, review=True))
-    why = f"{share.words}; left of the patch: {_shown(left)}"
+        reasons = (share.part.words, *outcome.reasons)
+        found = replace(outcome, reasons=reasons, review=True, upstream=share.part)
+        return replace(file, outcome=found)
+    why = f"{share.part.words}; left of the patch: {_shown(left)}"
+    outcome = replace(outcome, upstream=share.part)
     if not file.carried:
         return replace(file, outcome=replace(outcome, reasons=(why, *outcome.reasons)))
     again = f"carried, it would add again what upstream has: {_shown(doubled)}"
@@ -270,21 +279,22 @@ def _taken(
 ) -> CarriedFile:
     """The file as upstream has it, whatever it made of the change since.
 
-    Flagged if upstream's file lacks lines of the change now and the patch does not name the commit:
-    upstream may have gone on from it, or have taken it back in part.
+    Flagged if upstream's file lacks lines of the change now: upstream may have gone on from it, or
+    have taken it back in part. Flagged, too, if nothing but the lines ties the patch to the commit
+    and they are not simply there: the same lines may be wanted twice.
     """
     entry: TreeEntry | None = context.here.entry(file.path)
-    gone = () if share.named else _gone(context, change, entry)
+    gone = _gone(context, change, entry)
     reasons = [f"upstream made this very change ({share.told})"]
     if gone:
         reasons.append(f"upstream's file lacks {counted(len(gone), 'line')} of it now")
+    plain = file.outcome.status is Status.ABSORBED and not file.outcome.review
+    guessed = share.by_lines and not plain
+    if guessed:
+        reasons.append("the patch names no commit; only its lines tell")
+    absorbed = replace(file.outcome, status=Status.ABSORBED, clashes=())
     outcome = replace(
-        file.outcome,
-        status=Status.ABSORBED,
-        clashes=(),
-        confidence=1.0,
-        reasons=tuple(reasons),
-        review=bool(gone),
+        judged(absorbed, _LIKELY_TAKEN if gone or guessed else SURE, tuple(reasons)),
         absorbed_by=share.told,
         carried_to=file.path if file.path != file.outcome.path else "",
     )
@@ -322,28 +332,31 @@ def _doubled(
 
 
 def _with_share(context: CarryContext, change: FileChange, file: CarriedFile) -> CarriedFile:
-    """A file in conflict, with how many of its added lines upstream has since the old base."""
-    if file.carried or (file.outcome.clashes == () and not change.hunks):
-        return file
-    before = context.before.entry(change.old_path) if change.old_path is not None else None
+    """A conflict or a flagged file, with how many of its added lines upstream has by now."""
+    outcome = file.outcome
     here = context.here.entry(file.path)
-    added = [ln[1:] for hunk in change.hunks for ln in hunk.lines if ln[:1] == b"+"]
-    added = [line for line in added if _bare(line)]
-    if here is None or not added or here.mode & 0o170000 != 0o100000:
+    added = [line[1:] for line in _hunk_lines(change) if line[:1] == b"+" and _bare(line[1:])]
+    plain = here is not None and here.mode & 0o170000 == 0o100000
+    if here is None or not plain or not added or not (outcome.review or not file.carried):
         return file
-    new = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
-    if before is not None:
-        new -= Counter(map(_bare, split_lines(context.old_blobs.contents(before.oid))))
-    known = list(_known(added, new))
+    known = list(_known(added, _come(context, change, here)))
+    part = UpstreamPart(len(known), len(added))
     telling = max((line for line in known if _TELLING.search(line)), key=len, default=b"")
     if not telling or len(known) * 2 < len(added):
-        return file
-    by = context.past.brought_by(file.path, telling)
-    told = f" ({by})" if by else ""
-    words = f"{len(known)} of {len(added)} added lines are upstream{told}"
-    if len(known) >= len(added) * MOSTLY_UPSTREAM:
-        words += ": perhaps skip it"
-    return replace(file, outcome=replace(file.outcome, reasons=(words, *file.outcome.reasons)))
+        return replace(file, outcome=replace(outcome, upstream=part))
+    part = replace(part, commit=context.past.brought_by(file.path, telling))
+    said = (part.words,)  # what comes first is why it is flagged, or what may be done
+    reasons = (*outcome.reasons, *said) if file.carried else (*said, *outcome.reasons)
+    return replace(file, outcome=replace(outcome, upstream=part, reasons=reasons))
+
+
+def _come(context: CarryContext, change: FileChange, here: TreeEntry) -> Counter[bytes]:
+    """The lines that upstream's file has more often than the old base's, without white space."""
+    come = Counter(map(_bare, split_lines(context.blobs.contents(here.oid))))
+    before = context.before.entry(change.old_path) if change.old_path is not None else None
+    if before is not None and before.mode & 0o170000 == 0o100000:
+        come -= Counter(map(_bare, split_lines(context.old_blobs.contents(before.oid))))
+    return come
 
 
 def _known(lines: Iterable[bytes], there: Counter[bytes]) -> Iterator[bytes]:

@@ -70,6 +70,30 @@ class Clash(Struct, frozen=True):
     detail: str = ""
 
 
+# From here on what is left of a change is little enough to ask whether it is worth keeping.
+_MOSTLY = 0.9
+
+
+class UpstreamPart(Struct, frozen=True):
+    """How much of what a change adds upstream added as well; blank lines do not count."""
+
+    known: int  # added lines that are upstream
+    added: int  # all lines that it adds
+    commit: str = ""  # "ID subject" of the commit that brought them, if known
+
+    @property
+    def mostly(self) -> bool:
+        """Whether little is left, so that the patch may be skipped."""
+        return 0 < self.added * _MOSTLY <= self.known
+
+    @property
+    def words(self) -> str:
+        """How much it is, and what may be done about it."""
+        by = f" ({self.commit})" if self.commit else ""
+        skip = ": perhaps skip it" if self.mostly else ""
+        return f"{self.known} of {self.added} added lines are upstream{by}{skip}"
+
+
 class FileResult(Struct, frozen=True):
     """What became of one file of a patch on a base."""
 
@@ -87,6 +111,7 @@ class FileResult(Struct, frozen=True):
     waits_for: tuple[str, ...] = ()  # the earlier patches without which it cannot be carried
     merged_by: str = ""  # the merger beside the engine that settled its conflict
     absorbed_by: str = ""  # "ID subject" of the upstream commit with the same change, if known
+    upstream: UpstreamPart | None = None  # of a conflict or a flagged file: how much upstream has
 
     @property
     def offset(self) -> int:

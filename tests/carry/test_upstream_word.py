@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import CERTAIN
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
@@ -74,11 +75,28 @@ def test_a_change_that_names_its_commit_is_absorbed(
     upstream: Upstream, old: str, body: str
 ) -> None:
     commit = _taken(upstream)
+    patch = _patch(body.format(id=commit))
+    assert not _carry(upstream, old, commit, patch).review
     new = upstream.commit({"f": REWRITTEN}, "Say it shorter")
-    outcome = _carry(upstream, old, new, _patch(body.format(id=commit)))
-    assert outcome.status is Status.ABSORBED and not outcome.review
+    outcome = _carry(upstream, old, new, patch)
+    assert outcome.status is Status.ABSORBED
     assert outcome.absorbed_by == (f"{commit[:10]} Check the length",)
     assert "this very change" in outcome.files[0].reasons[0]
+    assert outcome.review  # a later commit may have taken back a part of it
+    assert "lacks" in outcome.files[0].reasons[1]
+
+
+def test_what_nothing_but_lines_ties_to_a_commit_is_flagged(upstream: Upstream, old: str) -> None:
+    commit = _taken(upstream)
+    assert not _carry(upstream, old, commit, _patch()).review  # the file as the patch makes it
+    new = upstream.commit({"f": TAKEN.replace("line 10\n", "line 10\nline more\n")}, "More")
+    if (outcome := _carry(upstream, old, new, _patch())).files[0].confidence < 1:
+        assert outcome.review
+    further = TAKEN.replace(_SAFE, f"{_SAFE}    then(what, follows)\n")
+    outcome = _carry(upstream, old, upstream.commit({"f": further}, "Go on"), _patch())
+    assert outcome.status is Status.ABSORBED and outcome.review
+    assert outcome.files[0].reasons[1] == "the patch names no commit; only its lines tell"
+    assert outcome.files[0].confidence < CERTAIN
 
 
 @pytest.mark.parametrize(
@@ -207,5 +225,7 @@ def test_a_conflict_says_how_much_is_upstream(upstream: Upstream, old: str) -> N
     new = upstream.commit({"f": theirs}, "Take all steps")
     outcome = _carry(upstream, old, new, _patch(after=ours))
     assert outcome.status is Status.CONFLICTED
-    told = outcome.files[0].reasons[0]
+    told, part = outcome.files[0].reasons[0], outcome.files[0].upstream
+    assert part is not None and part.mostly
+    assert (part.known, part.added, part.commit) == (19, 20, f"{new[:10]} Take all steps")
     assert told == f"19 of 20 added lines are upstream ({new[:10]} Take all steps): perhaps skip it"
