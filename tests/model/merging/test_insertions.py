@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.model.merging.merge import (
+from patchkit.model.merging.merge import merge_file
+from patchkit.model.merging.regions import (
     Order,
     indentation,
     join_insertions,
     leaves_scope,
-    merge_file,
     possible_orders,
     put_behind,
 )
