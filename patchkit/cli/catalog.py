@@ -31,6 +31,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Look": {
         "diff": "views:diff",
         "log": "views:log",
+        "show": "views:show",
         "blame": "views:blame",
         "graph": "views:graph",
     },

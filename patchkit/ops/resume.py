@@ -17,11 +17,11 @@ from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem
-from patchkit.gitcmd.object_reader import reading
+from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, GitPin, IndexPin, Manifest, Pin, path_below
 from patchkit.model.names import short_id
-from patchkit.model.objects import CommitId, TreeId
+from patchkit.model.objects import CommitId, GitObject, TreeId
 from patchkit.model.outcome import FileResult
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
@@ -40,6 +40,7 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
+from patchkit.workspace.changes import absent_objects
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.recover import has_leftovers, recover
 from patchkit.workspace.save import Held
@@ -107,6 +108,13 @@ class Resumed(Struct, frozen=True):
     work: Work  # what was found in it
 
 
+class Evidence(Struct, frozen=True):
+    """Upstream's commits to look at beside a conflict: ref -> commit, and what these need."""
+
+    refs: Mapping[str, str]
+    objects: tuple[GitObject, ...]
+
+
 class NewConflict(Struct, frozen=True):
     """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
 
@@ -115,6 +123,7 @@ class NewConflict(Struct, frozen=True):
     conflict: Conflict  # what stopped the carry
     waiting: Waiting
     resumed: Resumed | None = None
+    evidence: Evidence | None = None
 
 
 def waiting_of(halt: Halt) -> Waiting:
@@ -218,14 +227,21 @@ def stop_at(stop: NewConflict, when: int) -> tuple[str, ...]:
         conflict.worktree,
         {path: list(rows) for path, rows in conflict.index.items()},
     )
+    refs: dict[str, str] = {}
+    if stop.evidence is not None:
+        write_objects(checkout.repository, stop.evidence.objects)
+        wanted = stop.evidence.refs
+        absent = absent_objects(checkout.repository, wanted.values())
+        refs = {name: oid for name, oid in wanted.items() if oid not in absent}
     if resumed is None:
         assert snapshot.base is not None
         assert snapshot.applied is not None
-        halt = Halt(place, (snapshot.base, snapshot.applied), _text(stop.waiting))
+        halt = Halt(place, (snapshot.base, snapshot.applied), _text(stop.waiting), refs=refs)
         held = Held(snapshot.applied)
     else:
         earlier, work = resumed.halt, resumed.work
-        halt = Halt(place, earlier.before, _text(stop.waiting), earlier.commit, work.place)
+        text = _text(stop.waiting)
+        halt = Halt(place, earlier.before, text, earlier.commit, work.place, refs=refs)
         held = work.held
     return go_to(checkout, snapshot, place, halt, held=held, when=when).saved
 

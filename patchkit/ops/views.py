@@ -9,19 +9,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError, worst
-from patchkit.manifest.values import Component, Manifest
+from patchkit.gitcmd.repository import ZERO, Repository
+from patchkit.manifest.values import Component, GitSource, Manifest
 from patchkit.model.line_history import PatchDependency
-from patchkit.model.objects import CommitId
+from patchkit.model.names import pick_patch
+from patchkit.model.objects import EMPTY_TREE, CommitId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.ops.stacks import BuiltStack, built_stack, require_clean
 from patchkit.stack.build import StackCommit, read_stack
-from patchkit.stack.series import LoadedPatch
+from patchkit.stack.series import LoadedPatch, load_series
+from patchkit.upstream.history import bring_blobs, known_commit, known_history, open_history
 from patchkit.upstream.store import Store
 from patchkit.workspace import Checkout, checkout_of, inspect
+from patchkit.workspace.changes import tree_changes
+from patchkit.workspace.state import BUMP
 
 
 class LoggedPatch(Struct, frozen=True):
@@ -400,3 +406,95 @@ def _dependencies(
         )
         for on in sorted({need.on for need in own})
     )
+
+
+# `show`: a patch of the series, or a commit of upstream.
+
+
+class ShownChange(Struct, frozen=True):
+    """A patch or a commit of upstream, as text; `name` is the patch's, or the commit's whole id.
+
+    Of a patch that a waiting bump has carried already it is what it was carried to.
+    """
+
+    component: str
+    name: str
+    is_patch: bool
+    text: bytes
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Success: what cannot be shown is raised."""
+        return ExitCode.OK
+
+
+_ID = re.compile(r"[0-9a-f]{4,40}")
+
+
+def show_change(
+    manifest: Manifest,
+    component: Component,
+    given: str,
+    *,
+    workspace: Path,
+    store: Store,
+    progress: Progress,
+) -> ShownChange:
+    """The patch that `given` names (see `pick_patch`), else the commit of upstream.
+
+    A commit is an id or the beginning of one, a tag or a branch; its files are fetched where they
+    are not here. UsageError where it is neither.
+    """
+    series = load_series(manifest, component, store, progress)
+    names = [each.name for each in series.patches]
+    try:
+        name = pick_patch(given, names)
+    except UsageError as error:
+        return _shown_commit(component, given, store, progress, error)
+    patch = next(each for each in series.patches if each.name == name)
+    checkout = checkout_of(workspace, manifest, component)
+    carried = _carried(checkout, name) if checkout.git_dir.is_dir() else None
+    return ShownChange(component.name, name, is_patch=True, text=carried or patch.data)
+
+
+def _carried(checkout: Checkout, name: str) -> bytes | None:
+    """A patch as the commit that it has in a checkout that waits, None elsewhere."""
+    snapshot = inspect(checkout)
+    if snapshot.operation != BUMP or snapshot.base is None or snapshot.head is None:
+        return None
+    commits = read_stack(checkout.repository, CommitId(snapshot.base), CommitId(snapshot.head))
+    found = next((each.id for each in commits if each.patch == name), None)
+    return _printed(checkout.repository, found) if found is not None else None
+
+
+def _shown_commit(
+    component: Component, given: str, store: Store, progress: Progress, unknown: UsageError
+) -> ShownChange:
+    source = component.source
+    if not isinstance(source, GitSource):
+        raise unknown
+    commit = known_commit(store, source, given) if _ID.fullmatch(given) else None
+    if commit is None and _ID.fullmatch(given) and len(given) < len(ZERO):
+        problems = [replace(each, hint="") for each in unknown.problems]
+        hint = "the history in the cache has no such commit either; give its whole id"
+        raise UsageError(*problems[:-1], replace(problems[-1], hint=hint)) from None
+    history = known_history(store, source, commit) if commit is not None else None
+    if history is None:
+        try:
+            history = open_history(store, component, given, progress)
+        except UsageError as error:
+            raise UsageError(*unknown.problems, *error.problems) from None
+        commit = history.tip
+    assert commit is not None
+    repository = history.repository
+    parent = repository.tree(f"{commit}^1") or EMPTY_TREE
+    changes = tree_changes(repository, parent, commit)
+    entries = [e for each in changes for e in (each.old_file, each.new_file) if e is not None]
+    bring_blobs(store, component, history, {each.oid for each in entries}, progress)
+    text = _printed(repository, commit)
+    return ShownChange(component.name, commit, is_patch=False, text=text)
+
+
+def _printed(repository: Repository, commit: str) -> bytes:
+    """A commit as `git show` prints it; of a merge, what it brought to its first parent."""
+    return repository.git("show", "--first-parent", "--format=fuller", commit, "--").out

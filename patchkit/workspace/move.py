@@ -83,6 +83,7 @@ class MoveTarget(Struct, frozen=True):
     halt: str | None = None
     worktree: TreeId | None = None
     index: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    refs: Mapping[str, str] = field(default_factory=dict)  # further ones to make: name -> object
 
 
 class Moved(Struct, frozen=True):
@@ -249,7 +250,7 @@ def _carry_out(
             for path in journal.folders:
                 remove_empty_folder(checkout.path, path)
             put_index_back(checkout)
-            free_refs(checkout)
+            free_refs(checkout, journal)
             if saved := save_late(checkout, journal, when):
                 what = f"what was written while it was replaced is kept as {', '.join(saved)}"
                 clean_up(checkout)
@@ -420,6 +421,7 @@ def _journal(
         tip=target.tip,
         halt=target.halt,
         halt_before=snapshot.halt,
+        refs=tuple(target.refs.items()),
         steps=tuple(steps),
         folders=tuple(c.path for c in changes if c.new is not None and c.new_file is None),
         dropped=tuple(c.path for c in changes if c.old is not None and c.old_file is None),

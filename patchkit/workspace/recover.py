@@ -11,13 +11,24 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from string import hexdigits
 
 from patchkit.errors import Problem, SurroundingsError
 from patchkit.gitcmd.process import GitFailureError
 from patchkit.gitcmd.repository import ZERO, RefChange
+from patchkit.model.names import short_id
 from patchkit.model.objects import lines_of
 from patchkit.workspace.changes import refresh_index
-from patchkit.workspace.checkout import APPLIED_REF, BASE_REF, BRANCH, HALT_REF, Checkout
+from patchkit.workspace.checkout import (
+    APPLIED_REF,
+    BASE_REF,
+    BRANCH,
+    HALT_REF,
+    NEW_PIN,
+    OLD_PIN,
+    REMOTES,
+    Checkout,
+)
 from patchkit.workspace.contents import contents_of, free_name
 from patchkit.workspace.journal import Journal, journal_path, move_folder, read_journal
 from patchkit.workspace.plain_move import PlainStage, note_files
@@ -178,12 +189,13 @@ def refs_untouched(checkout: Checkout, journal: Journal) -> bool:
     return all(c.old == c.new or now.get(c.name, ZERO) != c.new for c in ref_changes(journal))
 
 
-def free_refs(checkout: Checkout) -> None:
-    """Remove the locks of refs that a killed git left.
+def free_refs(checkout: Checkout, journal: Journal) -> None:
+    """Remove the locks of a move's refs that a killed git left.
 
     Only while the index is locked: whoever commits needs both, so none of them is in use.
     """
-    names = ("HEAD", BRANCH, BASE_REF, APPLIED_REF, HALT_REF, "packed-refs")
+    names = ["HEAD", BRANCH, BASE_REF, APPLIED_REF, HALT_REF, "packed-refs"]
+    names += [each.name for each in _evidence_changes(checkout, journal)]
     checkout.repository.free_refs(names)
 
 
@@ -209,16 +221,34 @@ def _copy(index: Path, before: Path) -> None:
 
 def _move_refs(checkout: Checkout, journal: Journal) -> None:
     changes = [each for each in ref_changes(journal) if each.old != each.new]
+    changes += _evidence_changes(checkout, journal)
     try:
         _update_refs(checkout, changes)
     except GitFailureError:
         if not refs_known(checkout, journal):
             raise changed_meanwhile("the branch") from None
-        free_refs(checkout)
+        free_refs(checkout, journal)
         now = _refs(checkout)  # a move that was killed may have changed them already
         # git lists nothing, without a word, where it cannot read the folder
         left = [each for each in changes if not now or now.get(each.name, ZERO) != each.new]
         _update_refs(checkout, left)
+
+
+def _evidence_changes(checkout: Checkout, journal: Journal) -> list[RefChange]:
+    """The refs of upstream's commits that a move makes, and those that go with it."""
+    changes = [RefChange(name, oid) for name, oid in journal.refs]
+    if journal.halt_before not in (None, journal.halt):
+        there = checkout.repository.refs(REMOTES).keys() - {each.name for each in changes}
+        changes += [RefChange(name, None) for name in sorted(there) if _is_ours(name)]
+    return changes
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a ref names a commit of upstream to look at, made when the checkout began to wait."""
+    short = name.removeprefix(REMOTES)
+    return name in (OLD_PIN, NEW_PIN) or (
+        len(short) == len(short_id(ZERO)) and {*short} <= {*hexdigits}
+    )
 
 
 def _update_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:
@@ -260,7 +290,7 @@ def recover(checkout: Checkout) -> list[str] | None:
     if _moved_elsewhere(checkout, journal):
         return []
     hold_index(checkout)
-    free_refs(checkout)
+    free_refs(checkout, journal)
     put_in_place(checkout.path, folder, journal.steps, again=True)
     record(checkout, journal)
     save_late(checkout, journal, int(time.time()))

@@ -78,6 +78,7 @@ class Halt(Struct, frozen=True):
     previous: CommitId | None = None
     left: CheckoutSnapshot | None = None
     commit: CommitId = CommitId("")
+    refs: Mapping[str, str] = field(default_factory=dict)  # upstream's commits to look at
 
 
 def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None:
@@ -106,6 +107,7 @@ def read_halt(checkout: Checkout, commit: CommitId | None = None) -> Halt | None
         text["previous"],
         CheckoutSnapshot(**left) if left is not None else None,
         commit,
+        text.get("refs", {}),
     )
 
 
@@ -123,6 +125,7 @@ def halt_objects(halt: Halt) -> list[GitObject]:
         "previous": halt.previous,
         "left": _place_text(halt.left) if halt.left is not None else None,
         "data": halt.data,
+        "refs": dict(halt.refs),
     }
     state = make_object("blob", json.dumps(text, indent=1, sort_keys=True).encode("ascii"))
     places = [each for each in (halt.place, halt.left) if each is not None]
@@ -135,6 +138,7 @@ def halt_objects(halt: Halt) -> list[GitObject]:
                 entries[f"side-{oid}"] = TreeEntry(_FILE, oid)
     tree = make_tree(entries)
     parents = [halt.place.tip, halt.before[1], *([halt.previous] if halt.previous else [])]
+    parents += [CommitId(oid) for _, oid in sorted(halt.refs.items())]
     commit = make_commit(
         tree=TreeId(tree.oid),
         parents=list(dict.fromkeys(parents)),
@@ -200,10 +204,11 @@ def go_to(
 ) -> Moved:
     """Bring the checkout to a place, and let it wait for `halt`, or for nothing.
 
+    The refs of a halt are made with it, and go when it waits for that no more.
     All objects of the place are in the checkout. All or nothing, unless the process is killed.
     Raises SurroundingsError if an untracked file is in the way, or a file is not as `held` says.
     """
-    commit = None
+    commit, refs = None, halt.refs if halt is not None else {}
     if halt is not None:
         objects = halt_objects(halt)
         write_objects(checkout.repository, objects)
@@ -213,7 +218,7 @@ def go_to(
         names = ", ".join(blocks)
         what = f"untracked and in the way: {names}"
         raise SurroundingsError(Problem(what, str(checkout.path), "move it away"))
-    target = MoveTarget(place.base, place.tip, commit, place.worktree, place.index)
+    target = MoveTarget(place.base, place.tip, commit, place.worktree, place.index, refs)
     return move_checkout(checkout, snapshot, target, held, when=when)
 
 

@@ -171,6 +171,45 @@ def _details(patch: LoggedPatch) -> list[str]:
     return [*([patch.subject] if patch.subject else []), size + author]
 
 
+@command(
+    "manifest component workspace store json",
+    examples=[
+        ("patchkit show fix-rope", "a patch, by name, number or the beginning of its name"),
+        ("patchkit show ae2c912c04 -c sglang", "the commit of upstream that a conflict names"),
+    ],
+    exits={
+        ExitCode.OK: "shown",
+        ExitCode.BAD_INPUT: "a series or patch cannot be read",
+        ExitCode.ENVIRONMENT: "upstream's history could not be fetched",
+    },
+    result="patchkit.ops.views:ShownChange",
+)
+def show(
+    session: Session,
+    what: Annotated[
+        str, ArgumentSpec(metavar="PATCH|COMMIT", help="A patch, or a commit or tag of upstream.")
+    ],
+) -> ExitCode:
+    """Print a patch, or a commit of upstream.
+
+    While a bump waits, a patch that it has carried already is shown as it was carried. In such a
+    checkout `git show` knows the commits that the conflict names, too, and `patchkit/old-pin` and
+    `patchkit/new-pin`.
+    """
+    from patchkit.ops.views import show_change
+
+    with session.progress() as progress:
+        shown = show_change(
+            session.manifest,
+            session.component,
+            what,
+            workspace=session.workspace,
+            store=session.store,
+            progress=progress,
+        )
+    return session.report("show", shown, lambda terminal, r: terminal.diff(r.text))
+
+
 SpotArgument = Annotated[
     str,
     ArgumentSpec(
