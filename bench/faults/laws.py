@@ -20,7 +20,12 @@ Kind = TypeVar("Kind")
 _SAVED = "refs/patchkit/saved/"
 #: What only a mistake of ours says.
 BUG = ("Traceback (most recent call last)", "this is a bug", "Fatal Python error")
-_JOURNALS = (JOURNAL, f"site/{JOURNAL}", "workspace/*/.git/patchkit/move/journal.json")
+_JOURNALS = (
+    JOURNAL,
+    f"site/{JOURNAL}",
+    "workspace/*/.git/patchkit/move/journal.json",
+    "workspace/.patchkit/*/*/.git/patchkit/move/journal.json",
+)
 #: Names of what is unfinished: nothing of it may be left by a command that could tidy up.
 _TIDYING = frozenset(REMOVES.values())
 _UNFINISHED = (f"*{UNFINISHED}", "*.lock", "move", "*.new", "tmp_pack*", "shallow.*.patchkit")
