@@ -83,7 +83,7 @@ REQUIRED = object()
 # Options that several commands share, with one name, one help text and one default each.
 
 OfflineOption = Annotated[
-    bool, OptionSpec("--offline", help="Use only what is cached; never ask the network.")
+    bool, OptionSpec("--offline", help="Use only what is cached; no network.")
 ]
 JobsOption = Annotated[
     int,
@@ -92,13 +92,13 @@ JobsOption = Annotated[
 JOBS = 4
 
 DryRunOption = Annotated[
-    bool, OptionSpec("--dry-run", "-n", help="Say what would be done, and change nothing.")
+    bool, OptionSpec("--dry-run", "-n", help="Show what would be done, and change nothing.")
 ]
 ForceOption = Annotated[
     bool,
     OptionSpec(
         "--force",
-        help="Go on where local work is in the way; it is saved under a ref that is named.",
+        help="Overwrite local changes, after saving them under a ref.",
     ),
 ]
 
@@ -190,7 +190,7 @@ _SHARED: dict[str, tuple[str, Any, object]] = {
     ),
     "quiet": (
         "quiet",
-        _option(bool, "--quiet", "-q", help="Say nothing unless something is wrong."),
+        _option(bool, "--quiet", "-q", help="Print nothing unless something is wrong."),
         False,
     ),
 }

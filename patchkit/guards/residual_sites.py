@@ -259,7 +259,7 @@ _KNOWN_BY = (
     Field("rule", Text("a rule's id"), "The rule that names it.", required=True),
     Field("path", Text("a path"), "The file.", required=True),
     Field("within", Text("a qualified name"), "The function or class around it."),
-    Field("text", Text("text"), "What stands there.", required=True),
+    Field("text", Text("text"), "The line found there.", required=True),
     Field("count", Number(1, 100_000), "How many alike.", default="1"),
 )
 _SITE = Record("site", (*_KNOWN_BY, _REASON, _UNTIL))
@@ -279,7 +279,7 @@ _BASELINE = Record(
         Field("version", Number(_VERSION, _VERSION), "The format: 1.", required=True),
         Field("areas", ListOf(_AREA, "area"), "Files of which all sites may stay."),
         Field("sites", ListOf(_SITE, "site"), "Sites one by one."),
-        Field("known", ListOf(_KNOWN, "known site"), "Sites that nobody has looked at yet."),
+        Field("known", ListOf(_KNOWN, "known site"), "Sites that were not reviewed yet."),
     ),
 )
 

@@ -312,7 +312,7 @@ GUARD_FIELDS = (
     Field(
         "contracts",
         _CONTRACTS,
-        "Take part in contracts: `check` tells which calls into other components do not fit.",
+        "Take part in contracts: `check` reports calls into other components that do not fit.",
         synonyms=("interfaces", "calls", "api"),
     ),
     Field(

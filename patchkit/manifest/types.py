@@ -177,9 +177,9 @@ def check_commit(text: str) -> Complaint | None:
         return Complaint("is 64 digits long", "repositories with SHA-256 ids are not supported")
     if re.fullmatch("[0-9a-f]{4,}", lower):
         kind = "a short commit id" if len(text) < 40 else f"{len(text)} digits long"
-        return Complaint(f"is {kind}", "write all 40 digits: `git rev-parse ID` tells them")
+        return Complaint(f"is {kind}", "write all 40 digits: `git rev-parse ID` prints them")
     return Complaint(
-        "is no commit id", "a branch or tag can move; `git ls-remote URL NAME` tells its commit"
+        "is no commit id", "a branch or tag can move; `git ls-remote URL NAME` prints its commit"
     )
 
 
@@ -199,7 +199,7 @@ def check_sha256(text: str) -> Complaint | None:
         return None if text == lower else Complaint("is in upper case", f"write {lower}")
     if lower.startswith(("sha256:", "sha256=")):
         return Complaint("has a prefix", "only the 64 digits")
-    return Complaint("is no SHA-256", "64 digits of 0-9a-f; `sha256sum FILE` tells them")
+    return Complaint("is no SHA-256", "64 digits of 0-9a-f; `sha256sum FILE` prints them")
 
 
 def check_component_name(text: str) -> Complaint | None:

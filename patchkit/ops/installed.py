@@ -341,7 +341,7 @@ def _require_folder(folder: Path, *, dry_run: bool) -> None:
         hint = "unpack it, or install it so that its files are in a folder"
         raise UsageError(f"{folder} is a file, not a folder", hint=hint)
     if not folder.is_dir():
-        hint = "python -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))' tells one"
+        hint = "python -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))' prints one"
         raise UsageError(f"{folder} is no folder", hint=hint)
     if (folder / ".git").exists():
         hint = "patchkit apply without --into works on checkouts and keeps their history"

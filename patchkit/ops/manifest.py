@@ -307,7 +307,7 @@ def _followed(ref: str, named: NamedCommit, refs: Refs) -> str | None:
 def _archive_upstream(url: str, sha256: str | None) -> NewUpstream:
     require("--archive", url, check_url)
     if sha256 is None:
-        hint = "`sha256sum FILE` tells it; compare it with what the project publishes"
+        hint = "`sha256sum FILE` prints it; compare it with what the project publishes"
         raise UsageError(Problem("--archive needs --sha256", hint=hint))
     digest = require("--sha256", sha256, check_sha256)
     return NewUpstream(component_name_of(url), ArchiveSource(url), ArchivePin(digest))

@@ -457,7 +457,7 @@ def sdist_hash(project: str, version: str) -> str:
             if file.sha256 and _same_version(file.version or "", version):
                 return file.sha256
     if any(_same_version(file.version or "", version) for file in listed):
-        what = f"the package index tells no SHA-256 of {project} {version}"
+        what = f"the package index has no SHA-256 for {project} {version}"
         raise SurroundingsError(what, hint="download it, and take the output of sha256sum")
     raise _not_there(listed, errors, project, version)
 

@@ -158,7 +158,7 @@ def test_the_hash_that_the_index_tells(server: HttpServer, monkeypatch: pytest.M
     monkeypatch.setenv("PIP_INDEX_URL", server.url + "/simple")
 
     assert sdist_hash("demo", "1.0.0") == DIGEST
-    with pytest.raises(SurroundingsError, match="tells no SHA-256"):
+    with pytest.raises(SurroundingsError, match="has no SHA-256"):
         sdist_hash("bare", "1.0")
     with pytest.raises(SurroundingsError, match="no source distribution"):
         sdist_hash("demo", "2.0")

@@ -32,7 +32,7 @@ IntoOption = Annotated[
 ]
 ReverseOption = Annotated[
     bool,
-    OptionSpec("--reverse", help="With --into: take back what was put there, by its receipts."),
+    OptionSpec("--reverse", help="With --into: restore the files, from its receipts."),
 ]
 AcceptOption = Annotated[
     list[str] | None,
@@ -98,19 +98,19 @@ def apply(
 ) -> ExitCode:
     """Build each component's stack and move its checkout there.
 
-    One commit per patch, on a branch `patchkit`. Only files that differ are written; applied
-    again, nothing is touched. A component is all or nothing: if one patch does not apply, its
-    checkout stays as it was. Work of yours in a checkout is never lost: patchkit refuses, or with
-    --force saves it under a ref and says how to get it back.
+    One commit per patch, on a branch `patchkit`. Only files that differ are written; applied again,
+    nothing is touched. A component is all or nothing: if one patch does not apply, its checkout
+    stays as it was. Your changes in a checkout are never lost: patchkit refuses to overwrite them,
+    or with --force saves them under a ref and says how to restore them.
 
     The first apply writes the lock beside the manifest; every later one compares with it. Edits of
-    patch files and of the series are taken up, and said; another pin, or another repository's
-    patch, is refused.
+    patch files and of the series are accepted and reported; a changed pin, or a changed patch of
+    another repository, is refused.
 
     With --into the stacks go into a folder of installed packages instead, all of them or nothing.
-    Only files that are the pin's are patched; one whose mode a patch changes gets that, too. A
-    receipt in there is what --reverse takes them back by, byte for byte, and what `patchkit attest`
-    looks for.
+    Only files that match the pin are patched; mode changes of a patch are applied, too. A receipt
+    is left there: --reverse restores the files from it, byte for byte, and `patchkit attest` reads
+    it.
     """
     if into is not None or reverse:
         if into is None or force or update_lock:
@@ -332,13 +332,13 @@ def fetch(
     ] = False,
     jobs: JobsOption = JOBS,
 ) -> ExitCode:
-    """Bring what a manifest pins into the cache.
+    """Fetch what a manifest pins into the cache.
 
-    Afterwards everything works offline.
+    Afterwards every command works offline.
 
     Git upstreams are fetched at exactly the pinned commit, source distributions and archives are
-    verified by their SHA-256 and unpacked without running anything of theirs. What is cached is
-    never asked for again. If one component cannot be had, the others are fetched all the same.
+    verified by their SHA-256 and unpacked without running anything of theirs. What is cached is not
+    fetched again. If one component cannot be fetched, the others still are.
     """
     from patchkit.ops.fetch import fetch_components
 

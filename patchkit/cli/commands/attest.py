@@ -51,12 +51,12 @@ def attest(
         OptionSpec("--image-root", metavar="DIR", help="The root of an unpacked image."),
     ] = None,
 ) -> ExitCode:
-    """Say which patches are live in installed packages.
+    """Check which patches are present in installed packages.
 
-    Judged by the bytes of the files alone: receipts that `apply --into` left say what to look for,
-    and are not believed beyond that. With a manifest its lock says which stack is meant; where
-    there is no receipt, its stacks are built and looked for. One line for each component, for a
-    log; below it what is not live.
+    The verdict rests on the bytes of the files: the receipts of `apply --into` only say what to
+    look for. With a manifest its lock says which stack is meant; where there is no receipt, its
+    stacks are built and looked for. One line for each component, for a log; below it what is
+    missing.
     """
     from patchkit.ops.installed import Expected, folders_of_image, folders_of_python
     from patchkit.ops.installed import attest as judge

@@ -55,10 +55,10 @@ def bisect(
 ) -> ExitCode:
     """Find the patch or upstream commit that breaks a command.
 
-    Tries the whole stack, then none of it, then halves what is left. With --upstream the stack is
-    carried to each commit that is tried, as a bump would; a commit that it does not carry to is
-    skipped. States stand in a checkout of bisect's own, in the workspace's .patchkit folder; your
-    checkouts are not touched. Stopped with ^C it goes on where it was when it is run again.
+    Tests the whole stack, then the base, then bisects. With --upstream the stack is carried to each
+    commit that is tried, as a bump would; a commit that it does not carry to is skipped. It works
+    in a checkout of its own, in the workspace's .patchkit folder; your checkouts are not touched.
+    After ^C the next run continues.
     """
     from patchkit.ops.bisect import bisect_stack
 

@@ -65,11 +65,11 @@ def check(
     """Say which patches do not apply to their pins, and why.
 
     The verdict is the one that apply gives. A patch that does not apply is explained: what each
-    hunk expected, what was found, where its lines are now, and what to type next. Patches whose
-    context fits but whose files were others when they were made are pointed out.
+    hunk expected, what was found, where its lines are now, and what to type next. Patches that
+    apply but were made for other versions of their files are reported.
 
     Edits of patch files and of the series that are not in the lock yet are a warning, and where CI
-    is set an error; another pin, or another repository's patch, is an error everywhere.
+    is set an error; a changed pin, or a changed patch of another repository, is always an error.
     """
     from patchkit.ops.check import check_manifests
 

@@ -38,7 +38,7 @@ StrictOption = Annotated[
 ]
 AllowDriftOption = Annotated[
     bool,
-    OptionSpec("--allow-drift", help="Tell what the tracked branches broke, and fail nothing."),
+    OptionSpec("--allow-drift", help="Report drift, but do not fail because of it."),
 ]
 
 
@@ -303,7 +303,7 @@ def merge(
     form: FormatOption = Format.TEXT,
     output: OutputOption = None,
 ) -> ExitCode:
-    """Join the results of several jobs into one report.
+    """Merge the results of several jobs into one report.
 
     The jobs are those of `patchkit matrix`, and write `patchkit ci --format json --output FILE`.
     The report is what one `patchkit ci` over all would have written, in any of its forms, with its
@@ -358,7 +358,7 @@ IntoOption = Annotated[
 def issues(
     session: Session, *, files: FilesArgument, into: IntoOption, dry_run: DryRunOption = False
 ) -> ExitCode:
-    """Write a text for each open cause; close what is mended.
+    """Write a text for each open cause; close what is fixed.
 
     A folder holds them. What one upstream commit broke, in however many patches and manifests, is
     one cause. Its id stays, so that a script can post each text once with a forge's command line,

@@ -47,12 +47,12 @@ BisectOption = Annotated[
     bool,
     OptionSpec(
         "--bisect",
-        help="Try few commits only; a break that was mended meanwhile goes unseen.",
+        help="Try few commits only; a break that was fixed later is not seen.",
     ),
 ]
 SinceLastOption = Annotated[
     bool,
-    OptionSpec("--since-last", help="Tell only what changed since the last report."),
+    OptionSpec("--since-last", help="Report only what changed since the last report."),
 ]
 RecordOption = Annotated[
     Path | None,
@@ -92,13 +92,13 @@ def drift(
 ) -> ExitCode:
     """Say which upstream commit broke which patch, and when.
 
-    Looks at every commit of the tracked branch beyond the pin, without a checkout: its history is
-    fetched without files, of which only those that patches touch are brought. The verdict on each
-    commit is the one that apply would give, and a break that was mended meanwhile is told apart.
-    The next run looks at new commits only.
+    Judges every commit of the tracked branch after the pin, without a checkout: its history is
+    fetched without files, then only the files that patches touch. The verdict on each commit is the
+    one that apply would give, and a break that was fixed later is reported as such. The next run
+    looks at new commits only.
 
-    What was seen is noted, in the cache unless --record names a file: --since-last tells what is
-    not as the last report saw it, and fails only for what got worse.
+    What was seen is noted, in the cache unless --record names a file: --since-last reports what
+    changed since the last report, and fails only for what got worse.
     """
     from patchkit.cli.session import moment
     from patchkit.ops.drift import RecordPlace, look_for_drift, note_report

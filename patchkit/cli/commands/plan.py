@@ -52,10 +52,10 @@ def plan(
 ) -> ExitCode:
     """Say how far a stack can go upstream, and at what cost.
 
-    Looks at every commit between the pin and the newest one: up to where do the patches apply
-    untouched, where are they merged, and how many files are in conflict from where on? For several
-    components also the newest commits that fit each other, by the versions that their metadata
-    asks for. Nothing is changed; `patchkit bump` goes there.
+    Judges every commit between the pin and the newest one: how far the patches apply unchanged, how
+    far they merge, and how many files are in conflict after that. For several components also the
+    newest commits that fit each other, by the versions that their metadata asks for. Nothing is
+    changed; `patchkit bump` goes there.
     """
     from patchkit.errors import UsageError
     from patchkit.ops.plan import plan_components

@@ -95,17 +95,17 @@ def refresh(
     run: RunOption = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
-    """Bring edits in the checkouts back into the patch files.
+    """Record edits in the checkouts in the patch files.
 
     Commits that you amended, moved, dropped or added become the series. Uncommitted edits go into
-    the patch that last touched those lines, piece by piece; an edit beside no patch's lines, or
-    beside those of two, is never guessed: name its patch with --patch or --new. New files count
-    once git was told of them (git add).
+    the patch that last touched those lines, hunk by hunk; an edit next to no patch's lines, or next
+    to those of two, is not guessed: name its patch with --patch or --new. New files count once they
+    are added (git add).
 
-    What stands above the diff in a patch file is kept to the byte, and a patch whose change is the
-    same is not written at all. The new series is applied before anything is replaced, and must
-    give exactly the files of the checkout; then all files are replaced together. After a pin was
-    changed in the manifest, the patches are regenerated for it where they fit.
+    The text above the diff in a patch file is kept byte for byte, and a patch with the same change
+    is not rewritten. The new series is applied before anything is replaced, and must give exactly
+    the files of the checkout; then all files are replaced together. After a pin was changed in the
+    manifest, the patches are regenerated for it where they fit.
     """
     import time
 
@@ -166,7 +166,7 @@ def new(
         str, OptionSpec(metavar="WHEN", help="The author's date, as 2026-01-31T12:00:00Z.")
     ] = "",
     staged: Annotated[
-        bool, OptionSpec("--staged", help="Only what is staged; the rest stays an edit.")
+        bool, OptionSpec("--staged", help="Record only what is staged; the rest stays uncommitted.")
     ] = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -175,11 +175,11 @@ def new(
     It comes at the end of the series, and takes all uncommitted edits, or with --staged those that
     `git add` (or `git add -p`, for single hunks) put into git's index.
 
-    Edit first, tell git of new files (git add), then name the patch. In contrast to refresh, no
-    edit goes into an older patch. A component without a series gets one.
+    Edit first, add new files (git add), then name the patch. Unlike with refresh, no edit goes into
+    an older patch. A component without a series gets one.
 
     The patch has a Date: line only where you give one, by --date, GIT_AUTHOR_DATE or
-    SOURCE_DATE_EPOCH: the same edits make the same file, whenever and wherever that is.
+    SOURCE_DATE_EPOCH: the same edits make the same file on every machine.
     """
     import time
 

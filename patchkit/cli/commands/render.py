@@ -80,19 +80,18 @@ def render(
         ),
     ] = None,
     check: Annotated[
-        bool, OptionSpec("--check", help="Write nothing; say what is not up to date.")
+        bool, OptionSpec("--check", help="Write nothing; report what is out of date.")
     ] = False,
     force: Annotated[
-        bool, OptionSpec("--force", help="Write over files that were edited by hand.")
+        bool, OptionSpec("--force", help="Overwrite files that were edited by hand.")
     ] = False,
 ) -> ExitCode:
-    """Make the files that a machine is set up from.
+    """Render the files that a machine is set up from.
 
     Install script, environment, Dockerfile, launch scripts and version table are made from the
-    manifest and from the site values that it declares under `values:`; a file templates/NAME.j2
-    in the project takes the place of the shipped template of that name. Each file has a line with
-    a digest: what was edited by hand is told apart from what is merely out of date, and is not
-    written over.
+    manifest and from the site values that it declares under `values:`; a file templates/NAME.j2 in
+    the project takes the place of the shipped template of that name. Each file has a line with a
+    digest: a file that was edited by hand is not overwritten, one that is out of date is.
     """
     from patchkit.cli.session import near
     from patchkit.ops.render import RenderRequest, render_manifest

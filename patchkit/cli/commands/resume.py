@@ -57,13 +57,13 @@ def continue_(
     review_form: ReviewFormOption = None,
     diff: DiffOption = False,
 ) -> ExitCode:
-    """Go on with a bump whose conflict is resolved.
+    """Continue a bump after its conflict is resolved.
 
-    What the checkout holds is what the patch does from now on. A file without conflict markers, as
-    one that upstream deleted, is decided by `git add` or `git rm`. The patches after it are carried
-    on top; after the last one pin, patches and lock are written together, and the checkout is at
-    the new stack. `--review` and `--summary` write the same as with `bump`. With --take-proposal
-    what you did to the conflict is kept under a ref.
+    The content of the checkout becomes the patch. Resolve a file without conflict markers, such as
+    one that upstream deleted, with `git add` or `git rm`. The patches after it are carried on top;
+    after the last one pin, patches and lock are written together, and the checkout is at the new
+    stack. `--review` and `--summary` write the same as with `bump`. With --take-proposal what you
+    did to the conflict is kept under a ref.
     """
     from patchkit.ops.refresh_input import ResumeStep
 
@@ -86,7 +86,7 @@ def skip(
     review_form: ReviewFormOption = None,
     diff: DiffOption = False,
 ) -> ExitCode:
-    """Go on with a bump without the patch in conflict.
+    """Continue a bump without the patch in conflict.
 
     The patch leaves the series; what you did to the conflict is kept under a ref. Otherwise as
     `patchkit continue`.
@@ -106,10 +106,10 @@ def skip(
 def abort(
     session: Session,
 ) -> ExitCode:
-    """Take back a bump that waits for a conflict to be resolved.
+    """Abandon a bump that stopped at a conflict.
 
-    The checkout goes back to the stack that it was at; manifest, patches and lock were never
-    touched. What you did to the conflict is kept under a ref.
+    The checkout goes back to its stack; manifest, patches and lock were not changed. What you did
+    to the conflict is kept under a ref.
     """
     from patchkit.ops.undo import abort_bump
 
@@ -135,17 +135,17 @@ def undo(
     session: Session,
     *,
     listed: Annotated[
-        bool, OptionSpec("--list", help="Say what can be taken back, the next one first.")
+        bool, OptionSpec("--list", help="List what can be undone, the latest first.")
     ] = False,
 ) -> ExitCode:
-    """Take back the last bump, step of one, or change of a series.
+    """Undo the last bump, step of a bump, or change of a series.
 
     While a bump waits, that is the last `continue` or `skip`: the checkout holds the conflict
     before it, as you had resolved it. Else it is the last bump, refresh, new, edit, rename, drop,
     move, fold or split: manifest, series, patches and lock get their old bytes, and a checkout that
-    was moved goes back. What `refresh` and `new` took up are edits of the checkout again. Of each
-    checkout the last ten changes can be taken back, one after the other; a file that was changed
-    since stops it.
+    was moved goes back. What `refresh` and `new` recorded become edits of the checkout again. Of
+    each checkout the last ten changes can be taken back, one after the other; a file that was
+    changed since stops it.
     """
     from patchkit.ops.undo import undo_bump, undoable_changes
 

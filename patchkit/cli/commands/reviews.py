@@ -184,7 +184,7 @@ AtOption = Annotated[
 ]
 DiffOption = Annotated[bool, OptionSpec("--diff", help="Show how the code of each target changed.")]
 AllTargetsOption = Annotated[
-    bool, OptionSpec("--all", help="List also targets that are as they were, and calls.")
+    bool, OptionSpec("--all", help="List also unchanged targets, and calls.")
 ]
 AcceptTargetOption = Annotated[
     bool,
@@ -220,10 +220,10 @@ def overrides(
     all: AllTargetsOption = False,
     accept: AcceptTargetOption = False,
 ) -> ExitCode:
-    """Tell whether code that is replaced at run time has changed.
+    """Check whether code that is replaced at run time has changed.
 
-    The calls that replace it are found by a rule, the names that they give are looked up in the
-    target's source; nothing is imported. What was reviewed is in the lock.
+    The calls that replace it are found by a rule, and the names in them are looked up in the
+    target's source; nothing is imported. The lock records what was reviewed.
     """
     from patchkit.ops.reviews import OverridesOptions, review_overrides
 
@@ -330,8 +330,8 @@ def contracts(
 ) -> ExitCode:
     """Say which calls from one component into another do not fit.
 
-    Imports, names and arguments are held to the patched source of the component that they lead
-    to; nothing is imported or run.
+    Imports, names and arguments are compared with the patched source of the component that they
+    refer to; nothing is imported or run.
     """
     from patchkit.ops.reviews import look_at_contracts
 

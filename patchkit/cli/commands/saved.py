@@ -32,7 +32,7 @@ IdArgument = Annotated[
     result=_RESULT,
 )
 def list_(session: Session) -> ExitCode:
-    """Say what work was set aside in the checkouts.
+    """List the work that was saved from the checkouts.
 
     Before a command replaces what you did in a checkout it keeps that under a ref: edits with
     `apply --force`, `skip`, `abort` and `--take-proposal`, what only git's index had, a stack of

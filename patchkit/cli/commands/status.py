@@ -59,9 +59,8 @@ def status(
     it. conflicted: a bump, rebase or merge waits for you. other branch: another branch, or not a
     checkout of patchkit's. interrupted: an apply was killed half-way. absent: no checkout.
 
-    Looks only; nothing is written and no network is asked. With --exit-code every state but
-    applied (and unpatched, of a component without patches) fails, and so does a difference from
-    the lock.
+    Read-only; uses no network. With --exit-code every state but applied (and unpatched, of a
+    component without patches) fails, and so does a difference from the lock.
     """
     from patchkit.ops.status import status_of
 

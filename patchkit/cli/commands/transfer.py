@@ -70,7 +70,7 @@ def import_(
         OptionSpec("--message", metavar="TEXT", help="The message for uncommitted edits."),
     ] = "Local edits",
     force: Annotated[
-        bool, OptionSpec("--force", help="Write the patches although one does not apply.")
+        bool, OptionSpec("--force", help="Write the patches even if one does not apply.")
     ] = False,
     dry_run: DryRunOption = False,
 ) -> ExitCode:
@@ -79,12 +79,12 @@ def import_(
     They come from a folder, a quilt series, a Yocto recipe (.bb, .bbappend), an RPM spec, a
     mailbox, a range of commits or a checkout.
 
-    The patches go behind those that the series has, in their order, and are applied to the pinned
-    base first: if one does not apply, nothing is written. Names that a series, recipe or spec gives
-    are kept; others are made valid, without leading numbers. The files' bytes are kept. What a
-    recipe or spec applies on some builds only is left out, and named. Of a checkout, the commits
-    since the pin are taken, then the uncommitted edits as one patch; new files count once git was
-    told of them (git add).
+    The patches are appended to the series, in their order, and are applied to the pinned base
+    first: if one does not apply, nothing is written. Names that a series, recipe or spec gives are
+    kept; others are made valid, without leading numbers. The files' bytes are kept. What a recipe
+    or spec applies on some builds only is left out, and named. Of a checkout, the commits since the
+    pin are taken, then the uncommitted edits as one patch; new files count once they are added (git
+    add).
     """
     from patchkit.ops.transfer import AdoptOptions, adopt_patches
 
@@ -244,7 +244,7 @@ def export(
     ] = None,
     author: Annotated[
         str,
-        OptionSpec(metavar="WHO", help="Whose the mails of patches without an author are."),
+        OptionSpec(metavar="WHO", help="The author in mails of patches without one."),
     ] = "",
 ) -> ExitCode:
     """Write a stack for quilt, git am, Yocto or RPM.

@@ -120,7 +120,7 @@ def log(
 ) -> ExitCode:
     """List each component's patches, in order.
 
-    What they are, whether they fit, and whether they are applied.
+    With their size and author, whether they apply, and whether they are applied.
     """
     from patchkit.ops.views import log_components
 
@@ -240,8 +240,8 @@ def blame(
 ) -> ExitCode:
     """Say which patch each line of a patched file comes from.
 
-    Lines without a patch are upstream's. It looks at what the patch files make, not at edits in a
-    checkout that no patch has yet.
+    Lines without a patch are upstream's. The patch files are read, not the checkout: edits that are
+    in no patch yet are not shown.
     """
     from patchkit.ops.views import blame as find
     from patchkit.ops.views import parse_spot
@@ -310,7 +310,7 @@ def graph(
     """Show which patches need which earlier ones.
 
     A patch needs an earlier one if it changes, or has as context, lines that the earlier one
-    brought, or a file that it made. Patches that need nothing of each other can change places.
+    brought, or a file that it made. Patches that do not depend on each other can be reordered.
     """
     from patchkit.ops.views import graph_components
 
