@@ -34,7 +34,11 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("split fix-two --new b -c app", "--file PATH or --hunk PATH:N is missing", "--hunk src/"),
         ("move fix-two -c app", "--before PATCH, --after PATCH and --to N", "`patchkit log`"),
         ("fold fix-two", "fold: --into is missing", "patchkit fold fix-typo --into fix-rope"),
-        ("export", "one of --quilt DIR and --mbox FILE is missing", "export --quilt"),
+        (
+            "export",
+            "one of --quilt DIR, --mbox FILE, --yocto DIR and --rpm DIR is needed",
+            "export --quilt",
+        ),
         ("import", "import: SOURCE is missing", "patchkit import ../fixes"),
         ("bump app", "bump: --to REF is missing", "--to latest"),
         ("apply -m", "apply: -m needs a value", "-m MANIFEST"),
