@@ -49,13 +49,13 @@ from patchkit.ops.drift import DriftReport
 from patchkit.ops.installed import attest, reverse_into
 from patchkit.ops.upstream_tests import read_junit, read_record
 from patchkit.recipes.recipe_file import parse_recipe
-from patchkit.report.issues import plan_issues
+from patchkit.report.markdown import plan_issues
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.importing import ImportedPatch, _readable
 from patchkit.stack.lockfile import load_lock
 from patchkit.stack.package_lists import read_recipe, read_spec
 from patchkit.upstream.archive import Limits, unpack
-from tests.guards.contracts.test_module_uses import CALLS, LIB
+from tests.guards.contracts.test_agreement import CALLS, LIB
 from tests.guards.contracts.trees import agreed
 from tests.guards.contracts.trees import contracts as declare
 from tests.installed.wheels import install

@@ -103,7 +103,7 @@ def _answer(argv: list[str], asked: list[str]) -> int:
         print(f"patchkit {__version__}")
         return 0
     if argv[:1] == ["__complete"]:
-        from patchkit.cli.completion import complete
+        from patchkit.cli.help import complete
 
         return complete(argv[1:])
     from patchkit.cli.help import print_help, print_unknown

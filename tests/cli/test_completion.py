@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.cli.completion import candidates, component_names, names_of_kind
+from patchkit.cli.help import candidates, component_names, names_of_kind
 from tests.support.commands import run
 from tests.support.projects import write_files
 

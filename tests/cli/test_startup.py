@@ -56,7 +56,6 @@ def test_questions_about_the_command_line_load_nothing(argv: tuple[str, ...]) ->
     assert {m for m in loaded if m.startswith("patchkit.")} <= {
         "patchkit.cli",
         "patchkit.cli.catalog",
-        "patchkit.cli.completion",
         "patchkit.cli.help",
         "patchkit.cli.main",
     }

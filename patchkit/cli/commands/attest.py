@@ -203,7 +203,7 @@ def sbom(
     are others, nothing is written. The same files make the same bytes.
     """
     from patchkit.cli.format_options import write_text
-    from patchkit.report.sbom import StackPart, sbom_document, unlocked
+    from patchkit.report.ci_formats import StackPart, sbom_document, unlocked
     from patchkit.stack.lockfile import Lock, load_lock
     from patchkit.stack.series import load_series
 

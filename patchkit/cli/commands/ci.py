@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from patchkit.ops.ci import CiReport, MatrixReport
-    from patchkit.report.issues import IssuesReport
+    from patchkit.report.markdown import IssuesReport
 
 
 StrictOption = Annotated[
@@ -353,7 +353,7 @@ IntoOption = Annotated[
         ExitCode.BAD_INPUT: "a file is no result of patchkit, or no issue that it wrote",
         ExitCode.ENVIRONMENT: "the folder cannot be written",
     },
-    result="patchkit.report.issues:IssuesReport",
+    result="patchkit.report.markdown:IssuesReport",
 )
 def issues(
     session: Session, *, files: FilesArgument, into: IntoOption, dry_run: DryRunOption = False
@@ -368,7 +368,7 @@ def issues(
     """
     from patchkit.cli.report_forms import named_paths
     from patchkit.ops.ci import merge_reports
-    from patchkit.report.issues import IssuesReport, is_issue_file, plan_issues
+    from patchkit.report.markdown import IssuesReport, is_issue_file, plan_issues
 
     report = merge_reports(read_shares(files))
     there = sorted(into.iterdir()) if into.is_dir() else []
@@ -390,7 +390,7 @@ def _issue_text(path: Path) -> str:
 
 
 def _render_issues(terminal: Terminal, report: IssuesReport) -> None:
-    from patchkit.report.issues import IssueChange, count_words
+    from patchkit.report.markdown import IssueChange, count_words
 
     changed = [each for each in report.issues if each.change is not IssueChange.UNCHANGED]
     terminal.folded([(each.change.value, each.id, each.title) for each in changed])
