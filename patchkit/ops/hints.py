@@ -45,7 +45,7 @@ def _what(refusal: Refusal) -> str:
         return f"in the way of the stack, and no commit can hold it: {names}"
     if refusal.cause is RefusalCause.INTERRUPTED:
         changed = names or "its branch or its index"
-        return f"an apply was killed half-way, and since then somebody changed {changed}"
+        return f"an apply stopped half-way, and since then somebody changed {changed}"
     return refusal.detail
 
 

@@ -96,8 +96,8 @@ def create_checkout(
     draft = checkout.draft
     if draft.exists():
         shutil.rmtree(draft)
-    draft.mkdir(parents=True)
     try:
+        draft.mkdir(parents=True)  # in here, as a signal may come between it and the next line
         repository = _new_repository(draft)
         bring_objects(source, repository, objects)
         require_distinct(repository, target.tip)

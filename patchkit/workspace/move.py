@@ -55,13 +55,13 @@ from patchkit.workspace.put_files import (
     changed_meanwhile,
     put_back,
     put_in_place,
-    remove_empty_folder,
 )
 from patchkit.workspace.recover import (
     clean_up,
     free_refs,
     hold_index,
     index_id,
+    put_folders_back,
     put_index_back,
     record,
     refs_untouched,
@@ -244,25 +244,48 @@ def _carry_out(
         put_in_place(checkout.path, folder, journal.steps)
         record(checkout, journal, plain)
     except BaseException as error:
-        # once a ref has moved there is no way back: the next run finishes it
-        if refs_untouched(checkout, journal):
-            put_back(checkout.path, folder, journal.steps)
-            for path in journal.folders:
-                remove_empty_folder(checkout.path, path)
-            put_index_back(checkout)
-            free_refs(checkout, journal)
-            if saved := save_late(checkout, journal, when):
-                what = f"what was written while it was replaced is kept as {', '.join(saved)}"
-                clean_up(checkout)
-                raise ChangedMeanwhileError(*_problems(error), Problem(what)) from error
-            clean_up(checkout)
+        if saved := _undo(checkout, journal, when, error):
+            what = f"what was written while it was replaced is kept as {', '.join(saved)}"
+            raise ChangedMeanwhileError(*_problems(error), Problem(what)) from error
         raise
     saved = save_late(checkout, journal, when)
     clean_up(checkout)
     return saved
 
 
+def _undo(
+    checkout: Checkout, journal: Journal, when: int, reason: BaseException
+) -> tuple[str, ...]:
+    """Put all back after a failure, for `reason`. Returns refs of what was saved.
+
+    The journal goes only once all is as it was. It stays, for the next command to finish the move,
+    where a ref has moved, from where there is no way back, and where the way back fails as well;
+    SurroundingsError says so, unless a signal or a bug is the reason.
+    """
+    folder = move_folder(checkout.own_folder)
+    failures: tuple[Problem, ...] = ()
+    try:
+        if refs_untouched(checkout, journal):
+            put_back(checkout.path, folder, journal.steps)
+            put_folders_back(checkout, journal)
+            free_refs(checkout, journal)
+            saved = save_late(checkout, journal, when)
+            put_index_back(checkout, journal)  # last: without its index no move can be finished
+            clean_up(checkout)
+            return saved
+    except (OSError, PatchkitError) as error:
+        failures = _problems(error)
+    if not isinstance(reason, OSError | PatchkitError):
+        return ()  # a signal, or a bug
+    what = f"{checkout.path} is half-way between two stacks, and locked for git"
+    hint = "mend what is said above, then run the command again: it finishes the move"
+    problems = dict.fromkeys((*_problems(reason), *failures, Problem(what, hint=hint)))
+    raise SurroundingsError(*problems) from reason
+
+
 def _problems(error: BaseException) -> tuple[Problem, ...]:
+    if isinstance(error, OSError):
+        return (Problem(f"{error.filename or 'the system'}: {error.strerror or error}"),)
     return error.problems if isinstance(error, PatchkitError) else (Problem(str(error)),)
 
 

@@ -17,7 +17,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +39,8 @@ _AT_FDCWD = -100
 _PATIENCE = 0.5
 # what systems and file systems say that know no such rename
 _UNKNOWN = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM)
+# what says that there is something at a path, or a file in the place of a folder above it
+_OCCUPIED = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR)
 
 
 class ChangedMeanwhileError(SurroundingsError):
@@ -72,7 +74,11 @@ def put_in_place(
 
 
 def put_back(root: Path, folder: Path, steps: Sequence[MoveStep]) -> None:
-    """Undo `put_in_place`, wherever it stopped; what somebody wrote since stays where it is."""
+    """Undo `put_in_place`, wherever it stopped; what somebody wrote since stays where it is.
+
+    OSError where that cannot be done, as a removed folder needs room to be made again: every file
+    is then in its place or in the move's folder, and `put_in_place` can be done again.
+    """
     numbered = list(enumerate(steps))
     for number, step in numbered:
         _tidy_exchange(folder, number, step)
@@ -190,7 +196,7 @@ def _do(root: Path, folder: Path, number: int, step: MoveStep) -> None:
         return
     if not there:
         raise changed_meanwhile(step.path)
-    if _exchanged(new, target):
+    if exchanged(new, target):
         new.rename(kept)
         _require_old(kept, step)
     else:
@@ -239,16 +245,19 @@ def _give_back(root: Path, folder: Path, number: int, step: MoveStep) -> None:
     kept, target = _kept(folder, number), full_path(root, step.path)
     actual = contents_at(root, step.path)
     if actual is not None and actual == step.new:
-        if _exchanged(kept, target):
+        if exchanged(kept, target):
             if contents_of(kept) != step.new and contents_of(target) == step.old:
-                _exchanged(kept, target)  # saved between the two looks
+                exchanged(kept, target)  # saved between the two looks
             _tidy_exchange(folder, number, step)
             return
         _take_away(root, folder, number, step)
-    with suppress(OSError):  # somebody has put something there
+    try:
         _clear_folder(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         _rename_new(kept, target)
+    except OSError as error:
+        if error.errno not in _OCCUPIED:  # else somebody has put something there
+            raise
 
 
 def _take_away(root: Path, folder: Path, number: int, step: MoveStep) -> None:
@@ -310,7 +319,7 @@ def _kept(folder: Path, number: int) -> Path:
     return folder / "old" / str(number)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def exchanged(one: Path, other: Path) -> bool:
     """Let two files change places at once; False where the system cannot, or one is not there."""
     try:
         return _renameat2(one, other, _EXCHANGE)

@@ -29,12 +29,13 @@ from patchkit.workspace.checkout import (
     REMOTES,
     Checkout,
 )
-from patchkit.workspace.contents import contents_of, free_name
+from patchkit.workspace.contents import blocking_parent, contents_at, contents_of, free_name
 from patchkit.workspace.journal import Journal, journal_path, move_folder, read_journal
 from patchkit.workspace.plain_move import PlainStage, note_files
 from patchkit.workspace.put_files import (
     changed_meanwhile,
     discard,
+    exchanged,
     give_back_unknown,
     make_folder,
     put_in_place,
@@ -122,8 +123,18 @@ def record(checkout: Checkout, journal: Journal, plain: PlainStage | None = None
         remove_empty_folder(checkout.path, path)
     for path in journal.folders:
         make_folder(checkout.path, path)
-    _replace_index(checkout, plain)
+    _replace_index(checkout, journal, plain)
     _move_refs(checkout, journal)
+
+
+def put_folders_back(checkout: Checkout, journal: Journal) -> None:
+    """Undo what a move does to the folders of submodules: without one, git shows an edit."""
+    for path in journal.folders:
+        remove_empty_folder(checkout.path, path)
+    for path in journal.dropped:
+        nothing = contents_at(checkout.path, path) is None
+        if nothing and blocking_parent(checkout.path, path) is None:
+            make_folder(checkout.path, path)
 
 
 def clean_up(checkout: Checkout) -> None:
@@ -151,12 +162,20 @@ def save_late(checkout: Checkout, journal: Journal, when: int) -> tuple[str, ...
     return tuple(found)
 
 
-def put_index_back(checkout: Checkout) -> None:
-    """Undo the replacement of the index, if it came to that."""
+def put_index_back(checkout: Checkout, journal: Journal) -> None:
+    """Undo the replacement of the index, if it came to that; the new one waits again."""
     folder = move_folder(checkout.own_folder)
-    before = folder / "index.before"
-    if before.exists() and not (folder / "index").exists():
-        before.replace(checkout.git_dir / "index")
+    before, new, index = folder / "index.before", folder / "index", checkout.git_dir / "index"
+    if new.exists() or not index.exists():
+        return
+    if journal.index is None:
+        index.replace(new)
+    elif before.exists():
+        # a kill in between leaves the new one as `before`, see `_replace_index`
+        if exchanged(before, index):
+            before.replace(new)
+        else:
+            before.replace(index)
 
 
 def index_id(checkout: Checkout) -> str | None:
@@ -199,16 +218,18 @@ def free_refs(checkout: Checkout, journal: Journal) -> None:
     checkout.repository.free_refs(names)
 
 
-def _replace_index(checkout: Checkout, plain: PlainStage | None) -> None:
+def _replace_index(checkout: Checkout, journal: Journal, plain: PlainStage | None) -> None:
     folder = move_folder(checkout.own_folder)
-    new, index = folder / "index", checkout.git_dir / "index"
+    new, index, before = folder / "index", checkout.git_dir / "index", folder / "index.before"
+    if not new.exists() and before.exists() and index_id(checkout) == journal.index:
+        before.replace(new)  # `put_index_back` was killed
     if not new.exists():
         return
     if plain is not None:
         note_files(plain, checkout.path, new)
     else:
         refresh_index(checkout.repository, new)
-    _copy(index, folder / "index.before")
+    _copy(index, before)
     new.replace(index)
 
 

@@ -6,6 +6,7 @@ child, which ends without any clean-up (SIGKILL) just before the n-th.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -24,6 +25,7 @@ _EVENTS = {
     "shutil.copyfile",
     "subprocess.Popen",
 }
+_NEED_ROOM = {"os.mkdir", "os.link", "os.symlink"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -95,6 +97,48 @@ def failing_at(
     finally:
         _hooks.remove(count)
     return left <= 0
+
+
+@contextmanager
+def full_disk(*, after: int, git: bool) -> Iterator[list[int]]:
+    """In the block, the disk is full once `after` things that need room were done.
+
+    To make a folder, a link or a file fails then, and with `git` each start of one. A rename needs
+    no room. Yields a list of one number, how often something failed.
+    """
+    done, failed = 0, [0]
+
+    def fail(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal done
+        needs = event in _NEED_ROOM or (git and event == "subprocess.Popen")
+        if needs or (event == "open" and _opens_to_write(arguments)):
+            done += 1
+            if done > after:
+                failed[0] += 1
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(arguments[0]))
+
+    _hooks.append(fail)
+    try:
+        yield failed
+    finally:
+        _hooks.remove(fail)
+
+
+@contextmanager
+def failing_git(command: str) -> Iterator[list[str]]:
+    """In the block, the first git with that command cannot be started; yields it, once it was."""
+    failed: list[str] = []
+
+    def fail(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "subprocess.Popen" and not failed and command in str(arguments[1]):
+            failed.append(command)
+            raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM), "git")
+
+    _hooks.append(fail)
+    try:
+        yield failed
+    finally:
+        _hooks.remove(fail)
 
 
 @contextmanager

@@ -26,8 +26,9 @@ from patchkit.workspace.journal import MoveStep
 from patchkit.workspace.put_files import put_back, put_in_place
 from patchkit.workspace.recover import has_leftovers
 from patchkit.workspace.save import read_worktree
-from tests.support.repos import Files, Symlink, git_in
-from tests.workspace.bench import BASE, CHANGE, Bench, disk_files
+from tests.support.repos import Files, Submodule, Symlink, git_in
+from tests.workspace.bench import BASE, CHANGE, Bench, committed_files, disk_files
+from tests.workspace.killing import failing_git, full_disk, killed_at
 from tests.workspace.test_kill import NEW, OLD
 
 pytestmark = pytest.mark.slow
@@ -66,6 +67,10 @@ def writing_before(bench: Bench, event: str, number: int) -> Iterator[None]:
     finally:
         _hooks.remove(write)
     assert left <= 0, "it never came to that"
+
+
+#: The old stack with a submodule, whose folder is empty.
+FULL: Files = {**OLD, "mod": Submodule("1" * 40)}
 
 
 @pytest.fixture
@@ -173,6 +178,73 @@ def test_a_full_disk(bench: Bench, tmp_path: Path) -> None:
     assert everything(bench)[:4] == before[:4]
     bench.enter(stack)
     bench.assert_at(stack)
+
+
+@pytest.mark.parametrize("git", [False, True])
+def test_a_disk_that_stays_full_leaves_the_old_stack_or_a_journal(bench: Bench, git: bool) -> None:
+    """The folder of a file that went cannot be made again: the move is finished, not forgotten."""
+    old = bench.stack(FULL, {"a.py": "a\n"})
+    new = bench.stacked(bench.base, bench.upstream.commit({**NEW, "mod": None}))
+    bench.enter(old)
+    bench.enter(new)  # so that the objects are there, and every try has the same start
+    bench.enter(old)
+    before, folders, half_way = everything(bench), _folders(bench), 0
+    for after in range(1000):
+        error = None
+        with full_disk(after=after, git=git) as failed:
+            try:
+                bench.enter(new)
+            except (SurroundingsError, OSError) as raised:
+                error = raised
+        if not failed[0]:
+            break
+        if bench.look().state is CheckoutState.INTERRUPTED:
+            half_way += 1
+            assert isinstance(error, SurroundingsError)
+            assert "is half-way between two stacks" in str(error)
+            assert "No space left on device" in str(error)
+            bench.enter(new)
+        elif error is not None:
+            assert (everything(bench), _folders(bench)) == (before, folders)
+            assert not has_leftovers(bench.checkout)
+            continue
+        bench.assert_at(new)
+        bench.enter(old)
+        before = everything(bench)
+    assert half_way > 2
+    bench.assert_at(new)
+
+
+def test_a_kill_on_the_way_back_costs_nothing(bench: Bench) -> None:
+    """Files and index were new, the refs could not be moved, and the files were put back."""
+    old = bench.stack(OLD, {"a.py": "a\n"})
+    new = bench.stacked(bench.base, bench.upstream.commit(NEW))
+    for each in (old, new, old):
+        bench.enter(each)
+    replaced = bench.path / ".git/patchkit/move/old"
+    for point in range(1, 9):
+        with failing_git("update-ref") as failed:
+
+            def are_back() -> bool:
+                return bool(failed) and not any(replaced.iterdir())
+
+            assert killed_at(point, lambda: bench.enter(new), once=are_back)
+        assert disk_files(bench.path) <= both(bench, old, new)
+        bench.enter(new)
+        bench.assert_at(new)
+        bench.enter(old)
+        bench.assert_at(old)
+
+
+def both(bench: Bench, *stacks: Stacked) -> set[tuple[bytes, bytes]]:
+    """The files of some stacks."""
+    return {each for stack in stacks for each in committed_files(bench.path, stack.tip)}
+
+
+def _folders(bench: Bench) -> list[str]:
+    """Folders of the checkout, also those that are empty."""
+    below = (path.relative_to(bench.path) for path in bench.path.rglob("*") if path.is_dir())
+    return sorted(str(path) for path in below if path.parts[0] != ".git")
 
 
 def at_once(bench: Bench, stack: Stacked) -> list[Entered]:

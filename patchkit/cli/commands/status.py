@@ -57,7 +57,7 @@ def status(
     unpatched: at its base, without patches. applied: at the stack that patchkit made, clean.
     edited: uncommitted changes. extra commits: commits of your own on the stack or in place of
     it. conflicted: a bump, rebase or merge waits for you. other branch: another branch, or not a
-    checkout of patchkit's. interrupted: an apply was killed half-way. absent: no checkout.
+    checkout of patchkit's. interrupted: an apply stopped half-way. absent: no checkout.
 
     Read-only; uses no network. With --exit-code every state but applied (and unpatched, of a
     component without patches) fails, and so does a difference from the lock.
