@@ -322,7 +322,7 @@ SCENES = (
     Scene("split", ("split", "three", "--new", "four", "--file", "added.txt"), _one_edit, _NOTES,
           done=frozenset({2})),
     Scene("undo, drop", ("undo",), _dropped, _NOTES, done=frozenset({1})),
-    Scene("saved restore", ("saved", "restore", "2"), _set_aside),
+    Scene("saved restore", ("saved", "restore", "2"), _set_aside, merges=True),
     Scene("saved drop", ("saved", "drop", "2"), _set_aside, done=frozenset({2})),
     Scene("undo, saved restore", ("undo",), _brought_back, done=frozenset({1})),
     Scene("undo, new", ("undo",), _taken_up, _NOTES, done=frozenset({1})),

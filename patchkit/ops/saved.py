@@ -40,7 +40,7 @@ from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, i
 from patchkit.workspace.changes import TreeChange, obstacles, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.move import MoveTarget, move_checkout
-from patchkit.workspace.recover import abandon, recover
+from patchkit.workspace.recover import abandon, has_leftovers, recover
 from patchkit.workspace.save import Held, read_worktree, rows_beyond, staged_id
 
 _PREFIX = "Saved by patchkit: "
@@ -93,13 +93,15 @@ class SavedWork(Struct, frozen=True):
 
 class SavedReport(Struct, frozen=True):
     """Saved work, the latest first; `diff` is that of the one that is shown, `restored` are the
-    files that got their saved changes, `dropped` says that it is gone now.
+    files that got their saved changes, `also_saved` are refs, or files, with what somebody wrote to
+    these while they were replaced, `dropped` says that it is gone now.
     """
 
     manifest: str
     saved: tuple[SavedWork, ...]
     diff: bytes = b""
     restored: tuple[str, ...] = ()
+    also_saved: tuple[str, ...] = ()
     dropped: bool = False
 
     @property
@@ -287,8 +289,7 @@ def restore_saved(
             what = f"the checkout is {snapshot.state.value}"
             hint = f"patchkit status {manifest.options(component.name)}  says what is next"
             raise CannotRestoreError(Problem(what, component.name, hint))
-        restored = _restored(manifest, checkout, snapshot, found, when)
-    return SavedReport(manifest.name, (found,), restored=restored)
+        return _restored(manifest, checkout, snapshot, found, when)
 
 
 def _other_ways(checkout: Checkout, saved: SavedWork) -> Problem:
@@ -304,7 +305,7 @@ def _other_ways(checkout: Checkout, saved: SavedWork) -> Problem:
 
 def _restored(
     manifest: Manifest, checkout: Checkout, snapshot: Snapshot, saved: SavedWork, when: int
-) -> tuple[str, ...]:
+) -> SavedReport:
     repository, head = checkout.repository, snapshot.head
     assert head is not None
     base, index = _sides(repository, saved)
@@ -318,17 +319,18 @@ def _restored(
         abandon(checkout)
     tree = _merged(checkout, worktree, changes, saved)
     replaced = tree_changes(repository, worktree, tree)
+    report = SavedReport(manifest.name, (saved,))
     if not replaced:
-        return ()
+        return report
     if blocks := obstacles(checkout.path, replaced):
         what = f"untracked and in the way: {', '.join(blocks)}"
         raise CannotRestoreError(Problem(what, saved.component, "move it away"))
+    # its id comes before its rows: what is staged in between is noticed
+    held = Held(worktree, staged=staged_id(checkout))
     rows = rows_beyond(checkout, tree)
     added = _added(repository, base, index, rows)
     place = (CommitId(str(snapshot.base)), CommitId(head))
     target = MoveTarget(*place, worktree=tree, index=rows | added)
-    held = Held(worktree, staged=staged_id(checkout))
-    move_checkout(checkout, snapshot, target, held, when=when)
     undo = Undo(
         saved.component,
         {},
@@ -339,8 +341,16 @@ def _restored(
         worktree=(worktree, tree),
         index=added,
     )
+    # first, as nothing else has what the edited files held: a kill may follow at any moment
     push_undo(checkout, manifest.root, undo)
-    return tuple(each.path for each in replaced)
+    try:
+        moved = move_checkout(checkout, snapshot, target, held, when=when)
+    except BaseException:
+        if not has_leftovers(checkout):  # else the next run finishes the move
+            pop_undo(checkout)
+        raise
+    paths = tuple(each.path for each in replaced)
+    return replace(report, restored=paths, also_saved=moved.saved)
 
 
 def _merged(

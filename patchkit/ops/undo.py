@@ -40,7 +40,7 @@ from patchkit.workspace import (
     inspect,
     locked,
 )
-from patchkit.workspace.changes import absent_objects, tree_changes
+from patchkit.workspace.changes import TreeChange, absent_objects, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS
 from patchkit.workspace.contents import contents_at, fits
 from patchkit.workspace.move import MoveTarget, move_checkout, settle
@@ -276,6 +276,8 @@ def _put_files_back(undo: Undo, checkout: Checkout, when: int, report: BackRepor
     changed = []
     with reading(repository) as reader:
         now = Tree(reader, tracked)
+        if all(_is_as_before(checkout, now.entry(each.path), each) for each in changes):
+            return report  # killed before it changed a file
         for each in changes:
             entry, new = now.entry(each.path), each.new
             if entry is None and new is not None and holds(checkout, each.path, new):
@@ -293,12 +295,20 @@ def _put_files_back(undo: Undo, checkout: Checkout, when: int, report: BackRepor
         hint = "git restore takes single files back"
         raise CannotUndoError(Problem(what, report.component, hint))
     write_objects(repository, written)
+    # its id comes before its rows: what is staged in between is noticed
+    held = Held(here, staged=staged_id(checkout))
     rows = rows_beyond(checkout, there) | dict.fromkeys(undo.index, ())
     base, tip = (CommitId(str(each)) for each in place)
     target = MoveTarget(base, tip, worktree=there, index=rows)
-    held = Held(here, staged=staged_id(checkout))
     moved = move_checkout(checkout, snapshot, target, held, when=when)
     return replace(report, also_saved=moved.saved)
+
+
+def _is_as_before(checkout: Checkout, entry: TreeEntry | None, change: TreeChange) -> bool:
+    """Whether a path, tracked as `entry`, is as it was before the change."""
+    new = change.new
+    added = entry is None and new is not None and holds(checkout, change.path, new)
+    return entry == change.old and not added
 
 
 def holds(checkout: Checkout, path: str, entry: TreeEntry) -> bool:

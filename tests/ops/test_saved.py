@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import Ran
+from tests.support.meanwhile import run_meanwhile
 from tests.support.projects import Project
 from tests.support.repos import Files, Upstream, git_in, make_patch
+from tests.workspace.killing import killed_at
 
 LINES = [f"line {number}\n" for number in range(1, 41)]
 
@@ -217,3 +220,60 @@ def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> 
     assert "nothing is set aside" in demo.run("saved", "list").ok().err
     away = ("--workspace", str(tmp_path / "none"))
     assert "nothing is set aside" in demo.run("saved", "list", *away).ok().err
+
+
+def test_what_is_written_while_files_are_replaced_is_named(demo: Project) -> None:
+    folder = edit(demo)
+    work = force_away(demo)
+    text = (folder / "a.py").read_text()
+    with (folder / "a.py").open("a") as editor:
+        ran = demo.run("saved", "restore", work["id"], "--json").ok()
+        editor.write("mine\n")
+    (place,) = json.loads(ran.out)["also_saved"]
+    assert Path(place).read_text() == text + "mine\n"
+    demo.run("undo").ok()
+    assert (folder / "a.py").read_text() == text
+    with (folder / "a.py").open("a"):
+        said = demo.run("saved", "restore", work["id"]).ok()
+    assert f"kept as {folder}" in said.out + said.err
+
+
+def test_a_kill_leaves_edits_that_were_merged_to_undo(demo: Project) -> None:
+    """Wherever it strikes: the edited file is as it was, or `undo` makes it so."""
+    folder = edit(demo)
+    work = force_away(demo)
+    text = "mine\n" + (folder / "a.py").read_text()
+    (folder / "a.py").write_text(text)
+    merged = text.replace("line 30\n", "line thirty\n")
+    journal = folder / ".git/patchkit/move/journal.json"
+
+    def restore() -> Ran:
+        return demo.run("saved", "restore", work["id"])
+
+    found = set()
+    point = 1
+    while killed_at(point, restore, once=journal.exists):
+        found.add((folder / "a.py").read_text())
+        if point % 2:
+            restore().ok()  # it finishes the move
+            assert (folder / "a.py").read_text() == merged
+        demo.run("undo").ok()
+        assert (folder / "a.py").read_text() == text
+        assert not journal.exists()
+        point += 3
+    assert found == {text, merged}
+
+
+def test_what_is_staged_while_undo_runs_stays_staged(demo: Project) -> None:
+    path = edit(demo) / "a.py"
+    work = force_away(demo)
+    demo.run("saved", "restore", work["id"]).ok()
+
+    def stage() -> None:
+        before = path.read_bytes()
+        path.write_text("mine\n")
+        git_in(path.parent, "add", "a.py")
+        path.write_bytes(before)
+
+    run_meanwhile("undo", cwd=demo.root, git="'ls-files', '--stage'", change=stage)
+    assert git_in(path.parent, "show", ":a.py") == b"mine\n"

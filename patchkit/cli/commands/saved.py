@@ -168,6 +168,7 @@ def _render_restored(terminal: Terminal, report: SavedReport) -> None:
     terminal.product([Painted("restored", Paint.GOOD), "  ", saved.component, f"  {files}"])
     for path in report.restored:
         terminal.product(["  ", path])
+    terminal.also_saved(saved.component, report.also_saved)
 
 
 def _render_dropped(terminal: Terminal, report: SavedReport) -> None:
