@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from string import hexdigits
 
@@ -259,9 +260,20 @@ def _evidence_changes(checkout: Checkout, journal: Journal) -> list[RefChange]:
     """The refs of upstream's commits that a move makes, and those that go with it."""
     changes = [RefChange(name, oid) for name, oid in journal.refs]
     if journal.halt_before not in (None, journal.halt):
-        there = checkout.repository.refs(REMOTES).keys() - {each.name for each in changes}
+        # git lists nothing, without a word, where it cannot read the folder
+        there = checkout.repository.refs(REMOTES).keys() | _loose_refs(checkout.git_dir / REMOTES)
+        there -= {each.name for each in changes}
         changes += [RefChange(name, None) for name in sorted(there) if _is_ours(name)]
     return changes
+
+
+def _loose_refs(folder: Path) -> set[str]:
+    """The refs that are files below `refs/remotes/`, as far as they can be ours."""
+    found: list[Path] = []
+    for place in (folder, folder / "patchkit"):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found += place.iterdir()
+    return {REMOTES + path.relative_to(folder).as_posix() for path in found if path.is_file()}
 
 
 def _is_ours(name: str) -> bool:

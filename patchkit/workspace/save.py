@@ -456,9 +456,13 @@ def free_saved_ref(checkout: Checkout, when: int) -> str:
 
 
 def _make_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:
-    # locks of the same second, by a run that was killed
-    checkout.repository.free_refs(change.name for change in changes)
-    checkout.repository.update_refs(changes, reason="patchkit: save")
+    names = [change.name for change in changes]
+    checkout.repository.free_refs(names)  # of the same second, by a run that was killed
+    try:
+        checkout.repository.update_refs(changes, reason="patchkit: save")
+    except BaseException:
+        checkout.repository.free_refs(names)  # ^C ends that git, too; no later run has these names
+        raise
 
 
 def _restore(checkout: Checkout, snapshot: Snapshot, ref: str) -> str:
