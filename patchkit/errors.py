@@ -7,10 +7,15 @@ component: input that cannot be read, a git that is missing, a fetch that failed
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from enum import IntEnum
 
 from msgspec import Struct
+
+#: What the system says when it has no more of something, or fails: nothing about the file that
+#: was to be read, so nothing that a verdict on the file may rest on.
+SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
 
 
 class ExitCode(IntEnum):

@@ -79,7 +79,8 @@ class Laws:
         found = list(self._said(fault, traced))
         found += [f"wrote {path}" for path in traced.written if not self._allowed(path)]
         now = state_of(self.box)
-        self._pages(now)
+        if not fault.kills and traced.code not in (0, 130):
+            self._pages(now)
         found += self._half_way(now, strict=not fault.kills and not self._journals())
         found += self._lost(now)
         if not fault.kills and traced.code == self.code == 0 and now != self.new:
@@ -142,7 +143,9 @@ class Laws:
         return path == "/dev/tty" or Path(path).is_relative_to(box.work)
 
     def _pages(self, now: State) -> None:
-        """A page that is whole counts as the new one, whatever it tells."""
+        """After an exit code that says of a failure, a whole page may tell of it: a bump that
+        failed is reviewed, too. After exit 0 a page is what the run without a fault writes.
+        """
         for path in self.scene.pages:
             data = now.project.get(path)
             if data is not None and data.rstrip().endswith(b"</html>"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import sys
@@ -18,9 +17,9 @@ from patchkit.cli.catalog import split_command
 from patchkit.cli.command import ParameterSpec, about, body_of, parameters_of
 from patchkit.cli.session import log_folder
 from patchkit.cli.terminal import Terminal
-from patchkit.errors import ExitCode, PatchkitError, SurroundingsError, UsageError
+from patchkit.errors import SHORTAGES, ExitCode, PatchkitError, SurroundingsError, UsageError
 
-_SHORTAGES = tuple(map(os.strerror, (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)))
+_SHORTAGES = tuple(map(os.strerror, SHORTAGES))
 
 
 def report_failure(error: BaseException, argv: list[str]) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from patchkit.errors import SurroundingsError
+from patchkit.errors import SHORTAGES, Problem, SurroundingsError
 from patchkit.model.progress import Stop
 
 #: How names of unfinished files end; whoever finds one after a crash may delete it.
@@ -141,7 +141,20 @@ LARGEST_TEXT = 16 << 20
 
 
 def read_plain(path: Path, *, most: int = LARGEST_TEXT) -> bytes:
-    """The bytes of an ordinary file; OSError as for any other, too, where it is none or larger."""
+    """The bytes of an ordinary file; OSError as for any other, too, where it is none or larger.
+
+    SurroundingsError where the system has no descriptor left or fails: callers say of an OSError
+    that the file is wrong, which is not known then.
+    """
+    try:
+        return _read_plain(path, most)
+    except OSError as error:
+        if error.errno in SHORTAGES:
+            raise SurroundingsError(Problem(str(error.strerror), str(path))) from error
+        raise
+
+
+def _read_plain(path: Path, most: int) -> bytes:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL

@@ -34,6 +34,10 @@ class MissingObjectError(SurroundingsError):
     """An object that should be in the repository and is not."""
 
 
+class UnreadableObjectError(SurroundingsError):
+    """An object of which git does not say whether it is in the repository."""
+
+
 class ObjectReader:
     """Objects of one repository by id; a context manager, for one thread at a time.
 
@@ -77,7 +81,11 @@ class ObjectReader:
         return self.read(oid, "commit")
 
     def read(self, oid: str, kind: str) -> bytes:
-        """The payload of one object; MissingObjectError if it is absent or of another kind."""
+        """The payload of one object; MissingObjectError if it is absent or of another kind.
+
+        A git that cannot open a pack says "missing", too: an object counts as absent if a second
+        git says so. UnreadableObjectError if git ends, or the second one finds the object.
+        """
         ((_, payload),) = self.read_many([oid], kind)
         return payload
 
@@ -113,8 +121,11 @@ class ObjectReader:
             stdin.flush()
         except BrokenPipeError:
             self._give_up()
-            what = f"git cannot read {self._repository.git_dir}"
-            raise MissingObjectError(what, hint=_HINT) from None
+            raise self._unreadable() from None
+
+    def _unreadable(self) -> UnreadableObjectError:
+        what = f"git cannot read {self._repository.git_dir}"
+        return UnreadableObjectError(what, hint=f"run it again; {_HINT}")
 
     def _give_up(self) -> None:
         process, self._process = self._process, None
@@ -125,8 +136,11 @@ class ObjectReader:
 
     def _answer(self, stdout: IO[bytes], oid: str, kind: str) -> bytes:
         fields = stdout.readline().split()
-        if len(fields) != 3 or fields[2] == b"missing":
+        if len(fields) != 3:
             self.close()
+            # one that says nothing has ended
+            if not fields or self._repository.git("cat-file", "-e", oid, accept=(0, 1)).code == 0:
+                raise self._unreadable()
             what = f"object {oid} is missing from {self._repository.git_dir}"
             raise MissingObjectError(what, hint=_HINT)
         payload = stdout.read(int(fields[2]))

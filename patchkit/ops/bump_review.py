@@ -14,8 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.drift.describe import commit_page, page_of
-from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem
+from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import that_touched
+from patchkit.gitcmd.object_reader import MissingObjectError, reading
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, GitPin, GitSource, Manifest
 from patchkit.model.diff_parse import parse_diff
@@ -23,12 +24,14 @@ from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Attention, FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
 from patchkit.model.progress import Progress
+from patchkit.model.tree import Tree
 from patchkit.ops.check import check_manifests
 from patchkit.ops.check_report import ComponentCheck
 from patchkit.ops.refresh_carry import UpstreamPast
 from patchkit.ops.refresh_report import BumpedComponent, BumpReport, PatchHead, RefreshResult
 from patchkit.ops.undo_record import bump_record_path, read_report
 from patchkit.refresh.project_files import other_uses
+from patchkit.upstream.history import tree_of
 from patchkit.upstream.store import Store
 from patchkit.workspace import checkout_of
 
@@ -104,7 +107,8 @@ def review_bump(
     """The review of a bump; `manifest` is as it is now, after the bump unless that was a dry run.
 
     Fetches upstream's history between the pins where it is not here, and goes without where it
-    cannot be had. `checked`: run `patchkit check` on what was written.
+    cannot be had. `checked`: run `patchkit check` on what was written. SurroundingsError where
+    something cannot be read that may be there.
     """
     rows = []
     for row in report.components:
@@ -137,6 +141,9 @@ class _Reviewing(Struct, frozen=True):
         if checked:
             chosen = [(self.manifest, [self.component])]
             check = check_manifests(chosen, self.store, self.progress).components[0]
+            if check.exit_code is ExitCode.ENVIRONMENT:
+                # what could not be read is not the bump's: no page says so as a finding
+                raise SurroundingsError(*check.problems)
         return ComponentReview(self.row, patches, self._sharing(), check, past.unknown)
 
     @property
@@ -173,12 +180,14 @@ class _Reviewing(Struct, frozen=True):
         repository = self.store.repository(self.component)
         now = file.carried_to or file.path
         old, new = self.row.bases
-        change = _blob_change(repository, f"{old}:{file.path}", f"{new}:{now}")
+        there = _files_there(repository, ((old, file.path), (new, now)))
+        if there is None or there == [False, True]:
+            return None
+        gone, change = not there[1], None
+        if all(there):
+            change = _blob_change(repository, f"{old}:{file.path}", f"{new}:{now}")
         places = [(first, last) for path, first, last in head.places if path == file.path]
         near = [each for each in change.hunks if _is_near(each, places)] if change else []
-        if change is None and _exists(repository, f"{new}:{now}"):
-            return None
-        gone = change is None
         if not near and not gone:
             return None
         commits = self._commits(file.path, near, past)
@@ -218,21 +227,29 @@ class _Reviewing(Struct, frozen=True):
         return tuple(str(each) for each in other_uses(self.manifest, self.component, files))
 
 
+def _files_there(repository: Repository, files: Sequence[tuple[str, str]]) -> list[bool] | None:
+    """Of each (commit, path) whether a file is there; None where not all of it is in the cache."""
+    found = []
+    with reading(repository) as reader:
+        try:
+            for commit, path in files:
+                entry = Tree(reader, tree_of(reader, CommitId(commit))).entry(path)
+                found.append(entry is not None)
+                if entry is not None:
+                    reader.blob(entry.oid)
+        except MissingObjectError:
+            return None
+    return found
+
+
 def _blob_change(repository: Repository, old: str, new: str) -> FileChange | None:
-    """How upstream changed a file from one commit to the other; None where one has no such file."""
+    """How upstream changed a file, by its names in both commits; None where it did not."""
     options = ("-U3", "--no-color", "--no-ext-diff", "--diff-algorithm=histogram", "--full-index")
-    done = repository.git("diff", *options, old, new, accept=(0, 128))
-    if done.code != 0:
-        return None
     try:
-        changes = parse_diff(done.out)
+        changes = parse_diff(repository.git("diff", *options, old, new).out)
     except BadInputError:
         return None
     return changes[0] if changes else None
-
-
-def _exists(repository: Repository, name: str) -> bool:
-    return repository.git("cat-file", "-e", name, accept=(0, 128)).code == 0
 
 
 def _is_near(hunk: Hunk, places: Sequence[tuple[int, int]]) -> bool:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.disk.files import replace_file
+from patchkit.disk.files import read_plain, replace_file
 from patchkit.disk.transaction import write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.model.names import can_be_a_file
@@ -174,9 +174,9 @@ def keep_report(checkout: Checkout, row: BumpedComponent) -> BumpedComponent:
 
 
 def read_report(path: Path) -> BumpedComponent | None:
-    """The report that was kept there; None if there is none that can be read."""
+    """The report that was kept there; None if there is none, or it is no report."""
     try:
-        text = json.loads(path.read_bytes())
+        text = json.loads(read_plain(path))
         if text["version"] != _REPORT_VERSION:
             return None
         return msgspec.convert(text["component"], BumpedComponent)

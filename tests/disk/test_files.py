@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -11,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.disk.files import UNFINISHED, replace_file, sync_folder, write_beside, write_folder
+from patchkit.disk.files import (
+    UNFINISHED,
+    read_plain,
+    replace_file,
+    sync_folder,
+    write_beside,
+    write_folder,
+)
 from patchkit.errors import SurroundingsError
 from tests.workspace.killing import killed_at
 
@@ -217,3 +225,19 @@ def test_an_interrupt_leaves_nothing_beside(beside: Path, monkeypatch: pytest.Mo
     with pytest.raises(KeyboardInterrupt):
         replace_file(beside / "file", b"new")
     assert list(beside.iterdir()) == []
+
+
+def test_a_file_that_no_descriptor_is_left_for_is_not_called_wrong(tmp_path: Path) -> None:
+    """Callers take an OSError for one of the file; this is none."""
+    path = tmp_path / "file"
+    path.write_bytes(b"data")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, most[1]))
+    try:
+        with pytest.raises(SurroundingsError, match="file: Too many open files"):
+            read_plain(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+    assert read_plain(path) == b"data"
+    with pytest.raises(FileNotFoundError):
+        read_plain(tmp_path / "none")

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import yaml
 
 from patchkit.report.review_page import beside
 from tests.support.browser import open_page
@@ -87,6 +88,29 @@ def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> N
     assert project.files() == before
     project.run("undo").ok()
     assert project.run("bump", "--review", "-").code == 1
+
+
+def test_what_the_check_cannot_read_is_no_finding_of_a_page(
+    bumping: tuple[Project, str, str], tmp_path: Path
+) -> None:
+    """The component replaces code in another one, which is not in the cache."""
+    project, new, _ = bumping
+    other = Upstream.create(tmp_path / "other.git")
+    project.component("other", other, other.commit({"core.py": "def scale(): ...\n"}))
+    rule = {"id": "r", "language": "python", "rule": {"pattern": "$_.replace($TARGET, $$$)"}}
+    rules = {"version": 1, "description": "replaces something", "rules": [rule]}
+    project.write({"patches/calls.rules.yml": yaml.safe_dump(rules)})
+    path = project.root / "manifests" / "demo.yaml"
+    data = yaml.safe_load(path.read_text())
+    declared = {"target": "other", "rule": "patches/calls.rules.yml", "packages": ["core"]}
+    data["components"]["demo"]["overrides"] = [declared]
+    path.write_text(yaml.safe_dump(data))
+    project.run("bump", "demo", "--to", new).ok()
+    ran = project.run("bump", "demo", "--review", "page.html", "--offline")
+    assert (ran.code, "other" in ran.err) == (5, True), ran.err
+    assert not (project.root / "page.html").exists()
+    project.run("bump", "demo", "--review", "page.html").ok()
+    assert (project.root / "page.html").exists()
 
 
 def test_what_is_left_to_do_names_no_path_of_this_machine(

@@ -1,0 +1,63 @@
+"""Objects that are not there, and objects that git cannot open: two different errors."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from patchkit.gitcmd.object_reader import (
+    MissingObjectError,
+    ObjectReader,
+    UnreadableObjectError,
+    write_objects,
+)
+from patchkit.gitcmd.repository import init_repository
+from patchkit.model.objects import make_object
+
+
+def _children() -> set[int]:
+    tasks = Path("/proc/self/task").glob("*/children")
+    return {int(each) for task in tasks for each in task.read_text().split()}
+
+
+def test_an_object_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    repository = init_repository(tmp_path / "r.git")
+    blob = make_object("blob", b"not written")
+    with ObjectReader(repository) as reader, pytest.raises(MissingObjectError, match=blob.oid):
+        reader.blob(blob.oid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
+def test_an_object_that_git_cannot_open_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    """git says "missing" where it has no descriptor left for the pack, too."""
+    repository = init_repository(tmp_path / "r.git")
+    first, second = make_object("blob", b"first"), make_object("blob", b"second")
+    write_objects(repository, [first])
+    before = _children()
+    with ObjectReader(repository) as reader:
+        assert reader.blob(first.oid) == b"first"
+        write_objects(repository, [second])
+        (git,) = _children() - before
+        resource.prlimit(git, resource.RLIMIT_NOFILE, (3, 3))
+        with pytest.raises(UnreadableObjectError, match="git cannot read"):
+            reader.blob(second.oid)
+        assert reader.blob(second.oid) == b"second"  # by another git
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children of a process")
+def test_a_git_that_ended_says_nothing_of_an_object(tmp_path: Path) -> None:
+    repository = init_repository(tmp_path / "r.git")
+    blob = make_object("blob", b"first")
+    write_objects(repository, [blob])
+    before = _children()
+    with ObjectReader(repository) as reader:
+        assert reader.blob(blob.oid) == b"first"
+        (git,) = _children() - before
+        os.kill(git, signal.SIGKILL)
+        with pytest.raises(UnreadableObjectError):
+            reader.blob(blob.oid)
