@@ -204,9 +204,13 @@ def refs_known(checkout: Checkout, journal: Journal) -> bool:
 
 
 def refs_untouched(checkout: Checkout, journal: Journal) -> bool:
-    """Whether the move has changed no ref yet; somebody else may have."""
-    now = _refs(checkout)
-    return all(c.old == c.new or now.get(c.name, ZERO) != c.new for c in ref_changes(journal))
+    """Whether the move has surely changed no ref yet; somebody else may have.
+
+    A ref that is there and that git does not list may be changed: its folder could not be read.
+    """
+    now, changes = _refs(checkout), [c for c in ref_changes(journal) if c.old != c.new]
+    unread = [c for c in changes if c.name not in now and (checkout.git_dir / c.name).exists()]
+    return not unread and all(now.get(c.name, ZERO) != c.new for c in changes)
 
 
 def free_refs(checkout: Checkout, journal: Journal) -> None:
