@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 
 from patchkit.errors import SurroundingsError
@@ -48,8 +49,9 @@ _STALE = 24 * 60 * 60  # seconds; no fetch takes as long
 def staging(target: Repository, folder: Path) -> Iterator[Repository]:
     """A bare throw-away repository below `folder` that can read the target's objects."""
     folder.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{target.git_dir.stem}-", dir=folder))
+    work = folder / f"{target.git_dir.stem}-{token_hex(8)}"  # named before a signal can come
     try:
+        work.mkdir(mode=0o700)
         stage = init_repository(work / "stage.git")
         # each git that fetches looks through what is borrowed
         if target.exists and any((target.git_dir / "objects" / "pack").glob("*.idx")):
