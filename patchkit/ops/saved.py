@@ -474,8 +474,7 @@ def drop_saved(
             push_undo(checkout, manifest.root, Undo(name, {}, bump=False, what=what, refs=refs))
             changes = [RefChange(ref, None, commit) for ref, commit in refs.items()]
             try:
-                # a deleted ref is looked for among the packed ones, under a lock of theirs
-                checkout.repository.free_refs([*refs, "packed-refs"])
+                checkout.repository.free_refs(refs)
                 checkout.repository.update_refs(changes, reason="patchkit: saved drop")
             except BaseException:
                 if checkout.repository.refs(SAVED_REFS).items() >= refs.items():
