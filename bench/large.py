@@ -13,11 +13,11 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.figures import machine, put_between_marks, today
-from bench.measure import Command, Cost, run_once, slope, use_bytecode
+from bench.figures import growth_rows, machine, numbers, print_and_write, today
+from bench.measure import Command, Cost, run_once, use_bytecode
 from bench.peers import appliers
 from bench.run import applying, fetching, seal
 from bench.scenes import Scene, made_up, make_scene
@@ -29,16 +29,11 @@ _MARK = "python -m bench.large"
 
 def main() -> None:
     options = _arguments()
-    lines = []
     with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as name:
         folder = Path(name)
         seal(folder)
         use_bytecode()
-        for line in _lines(folder, options):
-            print(line, flush=True)
-            lines.append(line)
-    if options.write is not None:
-        put_between_marks(options.write, _MARK, "\n".join(lines))
+        print_and_write(_lines(folder, options), options.write, _MARK)
 
 
 def _lines(folder: Path, options: argparse.Namespace) -> Iterator[str]:
@@ -94,26 +89,10 @@ def _long_series(folder: Path, sizes: Sequence[int]) -> Iterator[str]:
     yield from growth_rows("patches", sizes, costs)
 
 
-def growth_rows(
-    what: str, sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]
-) -> Iterator[str]:
-    """Rows of a table: what each command costs at each size, and how that grows."""
-    for name, row in costs.items():
-        for size, cost in zip(sizes, row, strict=True):
-            figures = f"{cost.cpu:.2f} | {cost.wall:.2f} | {cost.peak:.0f}"
-            yield f"| {name} | {size:,} {what} | {figures} |"
-        if len(sizes) > 1:
-            yield f"| {name}: growth | | {slope(sizes, [c.cpu for c in row]):.2f} | | |"
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(each) for each in text.split(",")]
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure how costs grow with one component.")
-    parser.add_argument("--files", type=_numbers, default=[5_000, 20_000, 80_000])
-    parser.add_argument("--patches", type=_numbers, default=[1_000, 5_000])
+    parser.add_argument("--files", type=numbers, default=[5_000, 20_000, 80_000])
+    parser.add_argument("--patches", type=numbers, default=[1_000, 5_000])
     parser.add_argument("--write", type=Path, help="put the figures between this page's marks")
     return parser.parse_args()
 

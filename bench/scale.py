@@ -20,8 +20,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.figures import machine, put_between_marks, today
-from bench.measure import Command, Cost, run_once, slope, use_bytecode
+from bench.figures import growth_rows, machine, numbers, print_and_write, today
+from bench.measure import Command, Cost, run_once, use_bytecode
 from bench.moving import drifting
 from bench.run import seal
 from bench.scenes import Scene, made_up, make_scene
@@ -41,12 +41,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         seal(folder)
-        lines = []
-        for line in _lines(folder, options):
-            print(line, flush=True)
-            lines.append(line)
-    if options.write is not None:
-        put_between_marks(options.write, _MARK, "\n".join(lines))
+        print_and_write(_lines(folder, options), options.write, _MARK)
 
 
 def _lines(folder: Path, options: argparse.Namespace) -> Iterator[str]:
@@ -70,7 +65,7 @@ def _long_histories(folder: Path, sizes: Sequence[int]) -> Iterator[str]:
         for command in (walk, *drift, _bump(scene)):
             costs.setdefault(command.name, []).append(run_once(command))
         shutil.rmtree(place)
-    yield from _rows("commits", sizes, costs)
+    yield from growth_rows("commits", sizes, costs)
 
 
 def _bump(scene: Scene) -> Command:
@@ -100,16 +95,7 @@ def _many_components(folder: Path, sizes: Sequence[int]) -> Iterator[str]:
                     run_once(Command(name, argv, project))
                 )
         shutil.rmtree(place)
-    yield from _rows("components", sizes, costs)
-
-
-def _rows(what: str, sizes: Sequence[int], costs: dict[str, list[Cost]]) -> Iterator[str]:
-    for name, row in costs.items():
-        for size, cost in zip(sizes, row, strict=True):
-            figures = f"{cost.cpu:.2f} | {cost.wall:.2f} | {cost.peak:.0f}"
-            yield f"| {name} | {size:,} {what} | {figures} |"
-        if len(sizes) > 1:
-            yield f"| {name}: log-log slope | | {slope(sizes, [c.cpu for c in row]):.2f} | | |"
+    yield from growth_rows("components", sizes, costs)
 
 
 def _upstreams(folder: Path) -> list[Scene]:
@@ -179,14 +165,10 @@ def _makespan(seconds: Sequence[float]) -> float:
     return max(free)
 
 
-def _numbers(text: str) -> list[int]:
-    return [int(each) for each in text.split(",")]
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure how costs grow.")
-    parser.add_argument("--commits", type=_numbers, default=[10_000, 50_000])
-    parser.add_argument("--components", type=_numbers, default=[5, 20, 50])
+    parser.add_argument("--commits", type=numbers, default=[10_000, 50_000])
+    parser.add_argument("--components", type=numbers, default=[5, 20, 50])
     parser.add_argument("--write", type=Path, help="put the figures between this page's marks")
     return parser.parse_args()
 

@@ -25,7 +25,7 @@ from patchkit.drift.drift_report import FileVerdict, PatchForecast
 from patchkit.drift.follow import Route, RoutePast, ScopeWatch
 from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import ChangeResult, ExactVerdict, HunkFault, State, few_tree, judge
-from patchkit.drift.sampling import ChangeGroup, FileVersion, alike, grouped
+from patchkit.drift.sample import ChangeGroup, FileVersion, alike, grouped
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.model.apply_changes import Blobs, apply_changes
@@ -205,7 +205,7 @@ class Forecaster:
         return tuple(told)
 
     def groups(self) -> tuple[ChangeGroup, ...]:
-        """The changes whose files may be sampled: see `drift.sampling`.
+        """The changes whose files may be sampled: see `drift.sample`.
 
         Not those of patches that are taken as a whole or made by a recipe, of files that are
         `kept`, and not files that a patch adds, which follow their folder.

@@ -17,7 +17,7 @@ from patchkit.drift.follow import Route, ScopeWatch, follow
 from patchkit.drift.forecast import FITS, Forecaster, PatchVerdict
 from patchkit.drift.forecast_cache import Verdicts
 from patchkit.drift.judge import HunkFault, State
-from patchkit.drift.sampling import thin_out, touches_of
+from patchkit.drift.sample import thin_out, touches_of
 from patchkit.gitcmd.first_parent import Commit, entries_at, landings_inside
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
@@ -98,7 +98,7 @@ class Walker:
     """A series on its way along a branch; `judge_all` goes to its end, `judge_at` anywhere.
 
     For `quick` and `thorough` see Forecaster; `route` is that of an earlier walk. A `sampled` one
-    carries to few versions of each file, which stand for the others: see `drift.sampling`. `note`
+    carries to few versions of each file, which stand for the others: see `drift.sample`. `note`
     gets how many commits of the line are judged, of how many.
     """
 

@@ -51,7 +51,7 @@ class CommitRange(Struct, frozen=True):
     """Commits `first` to `last` of the line, on all of which the same becomes of the stack.
 
     Of a file that many commits change few versions are carried, which stand for the others: see
-    `drift.sampling`. `tried`: the last commit was carried to, with all that a bump knows.
+    `drift.sample`. `tried`: the last commit was carried to, with all that a bump knows.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"patches"})

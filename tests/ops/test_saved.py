@@ -8,27 +8,17 @@ from typing import Any
 
 import pytest
 
+from tests.ops.shouting import ONE, TWO, shouted
 from tests.support.commands import Ran
 from tests.support.meanwhile import run_meanwhile
 from tests.support.projects import Project
-from tests.support.repos import Files, Upstream, git_in, make_patch
+from tests.support.repos import Upstream, git_in
 from tests.workspace.killing import killed_at
-
-LINES = [f"line {number}\n" for number in range(1, 41)]
-
-
-def _files(*changed: int, more: Files | None = None) -> Files:
-    text = [f"LINE {n}\n" if n in changed else line for n, line in enumerate(LINES, 1)]
-    return {"a.py": "".join(text), "b.py": "b\n", **(more or {})}
-
-
-ONE = make_patch(_files(), _files(3), subject="Shout line 3", body="Because.")
-TWO = make_patch(_files(3), _files(3, 20), subject="Shout line 20", body="Why not.")
 
 
 @pytest.fixture
 def demo(project: Project, upstream: Upstream) -> Project:
-    pin = upstream.commit(_files())
+    pin = upstream.commit(shouted())
     project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
     project.run("apply").ok()
     return project

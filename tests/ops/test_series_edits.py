@@ -6,31 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.ops.shouting import ONE, TWO, shouted
 from tests.support.projects import Project
-from tests.support.repos import Files, Upstream, git_in, make_patch
+from tests.support.repos import Upstream, git_in, make_patch
 
-LINES = [f"line {number}\n" for number in range(1, 41)]
-
-
-def _files(*changed: int, more: Files | None = None) -> Files:
-    text = [f"LINE {n}\n" if n in changed else line for n, line in enumerate(LINES, 1)]
-    return {"a.py": "".join(text), "b.py": "b\n", **(more or {})}
-
-
-ONE = make_patch(_files(), _files(3), subject="Shout line 3", body="Because.")
-TWO = make_patch(_files(3), _files(3, 20), subject="Shout line 20", body="Why not.")
 THREE = make_patch(
-    _files(3, 20),
-    {**_files(3, 20, 35, 10), "b.py": "B\n"},
+    shouted(3, 20),
+    {**shouted(3, 20, 35, 10), "b.py": "B\n"},
     subject="Shout three lines",
     body="All of them.",
 )
-NEAR = make_patch(_files(3), _files(3, 4), subject="Shout line 4", body="Beside line 3.")
+NEAR = make_patch(shouted(3), shouted(3, 4), subject="Shout line 4", body="Beside line 3.")
 
 
 @pytest.fixture
 def demo(project: Project, upstream: Upstream) -> Project:
-    pin = upstream.commit(_files())
+    pin = upstream.commit(shouted())
     project.component(
         "demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO, "three.patch": THREE}
     )
@@ -165,14 +156,14 @@ def test_drop_keeps_the_stack_under_a_ref(demo: Project) -> None:
     ran = demo.run("drop", "one", "3").ok()
     assert series(demo) == "# top\n\n# about two\ntwo.patch # keep\n"
     assert "refs/patchkit/saved/" in ran.err
-    assert worktree(demo)["a.py"] == str(_files(20)["a.py"]).encode()
+    assert worktree(demo)["a.py"] == str(shouted(20)["a.py"]).encode()
 
 
 def test_what_needs_a_patch_keeps_it_from_being_dropped_or_moved(
     project: Project, upstream: Upstream
 ) -> None:
     project.component(
-        "demo", upstream, upstream.commit(_files()), {"one.patch": ONE, "near.patch": NEAR}
+        "demo", upstream, upstream.commit(shouted()), {"one.patch": ONE, "near.patch": NEAR}
     )
     project.run("apply").ok()
     before = everything(project)

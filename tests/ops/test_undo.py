@@ -9,27 +9,17 @@ from pathlib import Path
 import pytest
 
 from patchkit.ops.undo_record import MOST
+from tests.ops.shouting import LINES, ONE, TWO, shouted
 from tests.support.projects import Project
-from tests.support.repos import Files, Upstream, git_in, make_patch
-
-LINES = [f"line {number}\n" for number in range(1, 41)]
-
-
-def _files(*changed: int, more: Files | None = None) -> Files:
-    text = [f"LINE {n}\n" if n in changed else line for n, line in enumerate(LINES, 1)]
-    return {"a.py": "".join(text), "b.py": "b\n", **(more or {})}
-
-
-ONE = make_patch(_files(), _files(3), subject="Shout line 3", body="Because.")
-TWO = make_patch(_files(3), _files(3, 20), subject="Shout line 20", body="Why not.")
+from tests.support.repos import Upstream, git_in
 
 
 @pytest.fixture
 def demo(project: Project, upstream: Upstream) -> Project:
-    pin = upstream.commit(_files())
+    pin = upstream.commit(shouted())
     upstream.tag("v1", pin)
     project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
-    upstream.commit({**_files(), "c.py": "new\n"}, "Add c")
+    upstream.commit({**shouted(), "c.py": "new\n"}, "Add c")
     project.run("apply").ok()
     return project
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from patchkit.drift.sampling import ChangeGroup, FileVersion, grouped, thin_out
+from patchkit.drift.sample import ChangeGroup, FileVersion, grouped, thin_out
 from patchkit.model.mail import parse_patch
 from patchkit.model.objects import TreeEntry, make_object
 from patchkit.model.patch import FileChange
