@@ -11,7 +11,7 @@ from bench.fuzz.damage import damaged
 from patchkit.drift.record import read_record
 from patchkit.errors import PatchkitError
 from patchkit.manifest.values import InstallStep
-from patchkit.ops.undo_record import read_undos, record_path
+from patchkit.ops.undo import read_undos, record_path
 from patchkit.planning.metadata import declaration_of
 from patchkit.report.json import read_envelope
 from patchkit.upstream.http import Page

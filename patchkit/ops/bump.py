@@ -44,7 +44,7 @@ from patchkit.ops.refresh_report import (
     sorted_patches,
 )
 from patchkit.ops.resume import Waiting, arrive, find_halt, is_written, waiting_of
-from patchkit.ops.undo_record import keep_report
+from patchkit.ops.undo import keep_report
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store

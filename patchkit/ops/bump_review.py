@@ -29,7 +29,7 @@ from patchkit.ops.check import check_manifests
 from patchkit.ops.check_report import ComponentCheck
 from patchkit.ops.refresh_carry import UpstreamPast
 from patchkit.ops.refresh_report import BumpedComponent, BumpReport, PatchHead, RefreshResult
-from patchkit.ops.undo_record import bump_record_path, read_report
+from patchkit.ops.undo import bump_record_path, read_report
 from patchkit.refresh.project_files import other_uses
 from patchkit.upstream.history import tree_of
 from patchkit.upstream.store import Store

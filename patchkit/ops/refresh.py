@@ -49,7 +49,7 @@ from patchkit.ops.refresh_report import (
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out, follow
 from patchkit.ops.resume import CannotGoOnError, still_waits, waits
-from patchkit.ops.undo_record import Undo, last_undo
+from patchkit.ops.undo import Undo, last_undo
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (

@@ -18,7 +18,7 @@ from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.ops.refresh_report import RefreshedComponent
 from patchkit.ops.resume import NewConflict, stop_at
-from patchkit.ops.undo_record import Undo, drop_unmade, locks_made_of, made_of, push_undo
+from patchkit.ops.undo import Undo, drop_unmade, locks_made_of, made_of, push_undo
 from patchkit.stack.build import Stack
 from patchkit.stack.lockfile import LockedComponent, load_lock, lock_bytes, merge_lock
 from patchkit.workspace import Checkout, Snapshot

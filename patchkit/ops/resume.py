@@ -1,4 +1,4 @@
-"""A carry that stops at a conflict, and goes on from there: where the checkout waits, and the end.
+"""A bump that waits for a conflict: it stops there, goes on, and goes back; all that ops has of it.
 
 The checkout gets the stack as far as it went, and the conflict on top. What a person makes of it is
 a decision about that patch: to go on is to carry everything again with the decisions so far. So a
@@ -21,12 +21,25 @@ from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import Component, GitPin, IndexPin, Manifest, Pin, path_below
 from patchkit.model.names import short_id
-from patchkit.model.objects import CommitId, GitObject, TreeId
+from patchkit.model.objects import CommitId, GitObject, TreeId, make_commit
 from patchkit.model.outcome import FileResult
+from patchkit.model.patch import Identity
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
 from patchkit.ops.refresh_input import RefreshInput, ResumeStep
 from patchkit.ops.refresh_report import Halted, NamedPin
+from patchkit.ops.undo import (
+    BackReport,
+    CannotUndoError,
+    UndoableChange,
+    give_files_back,
+    last_undo,
+    nothing_done,
+    pop_undo,
+    recorded_changes,
+    stack_place,
+    undo_change,
+)
 from patchkit.refresh.conflict import Conflict, Decision
 from patchkit.stack.build import build_stack
 from patchkit.stack.lockfile import load_lock, recorded_in
@@ -43,7 +56,7 @@ from patchkit.workspace import (
 from patchkit.workspace.changes import absent_objects
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.recover import has_leftovers, recover
-from patchkit.workspace.save import Held
+from patchkit.workspace.save import Held, save_commit
 from patchkit.workspace.state import BUMP
 from patchkit.workspace.waiting import (
     CheckoutSnapshot,
@@ -63,30 +76,23 @@ class CannotGoOnError(PatchkitError):
 
 
 class Waiting(Struct, frozen=True):
-    """What a halt is about.
+    """What a halt is about: `Halt.data`, as the record of a checkout that waits has it."""
 
-    `pin` is to be written with the patches, None if it was edited by hand; `old_base` is the base
-    that the patches were for. `onto` is the tree on which `patch` stands. `marked` are the paths
-    that got markers, `flagged` are files to look at beside those in conflict; `seen` is the
-    SHA-256 of each file of the project that all of it was made
-    from, "" for none. `keys` tell the conflict of each path from others.
-    """
-
-    manifest: str
-    component: str
-    old_base: CommitId
-    old: NamedPin
-    new: NamedPin
-    pin: Mapping[str, str] | None
-    careful: bool
-    fork: bool
-    patch: str
-    onto: TreeId
-    marked: tuple[str, ...]
-    seen: Mapping[str, str]
-    keys: Mapping[str, str]
-    decisions: Mapping[str, Decision] = field(default_factory=dict)
-    flagged: tuple[FileResult, ...] = ()
+    manifest: str  # its name
+    component: str  # its name
+    old_base: CommitId  # the commit that the patches were for
+    old: NamedPin  # the pin before, for the report
+    new: NamedPin  # the pin that the bump moves to, for the report
+    pin: Mapping[str, str] | None  # written with the patches; None if it was edited by hand
+    careful: bool  # --no-fuzz: what would be flagged is a conflict
+    fork: bool  # --fork: patches that other manifests use are copied, not changed
+    patch: str  # the name of the patch in conflict
+    onto: TreeId  # the tree on which `patch` stands
+    marked: tuple[str, ...]  # the paths that got conflict markers
+    seen: Mapping[str, str]  # project file -> SHA-256 that all was made from, "" for no file
+    keys: Mapping[str, str]  # path -> what tells its conflict from others
+    decisions: Mapping[str, Decision] = field(default_factory=dict)  # patch name -> so far
+    flagged: tuple[FileResult, ...] = ()  # files to look at beside those in conflict
     proposed: tuple[str, ...] = ()  # the paths in conflict for which there is a merge to take
     run: bool = False  # the user asked for the manifest's mergers
 
@@ -128,13 +134,7 @@ class NewConflict(Struct, frozen=True):
 
 def waiting_of(halt: Halt) -> Waiting:
     """What a halt is about."""
-    data: dict[str, Any] = dict(halt.data)
-    data["decisions"] = convert(data["decisions"], dict[str, Decision])
-    data["old"], data["new"] = NamedPin(**data["old"]), NamedPin(**data["new"])
-    data["marked"] = tuple(data["marked"])
-    data["proposed"] = tuple(data.get("proposed", ()))
-    data["flagged"] = convert(data.get("flagged", ()), tuple[FileResult, ...])
-    return Waiting(**data)
+    return convert(halt.data, Waiting)
 
 
 def can_stop_in(snapshot: Snapshot, resumed: Resumed | None) -> bool:
@@ -399,3 +399,119 @@ def arrive(
         place = CheckoutSnapshot(base.commit, stack.commit, stack.tree)
         moved = go_to(checkout, snapshot, place, held=work.held, when=when)
         return ", ".join(filter(None, (work.saved, *moved.saved)))
+
+
+# The way back from a wait: all of it, or its last step.
+
+
+def undoable_changes(
+    manifest: Manifest, components: Sequence[Component], workspace: Path
+) -> BackReport:
+    """What `undo` takes back, the next one first; nothing is changed."""
+    steps: list[UndoableChange] = []
+    records: list[tuple[int, UndoableChange]] = []
+    for component in components:
+        checkout = checkout_of(workspace, manifest, component)
+        steps += _steps_back(component, checkout)
+        records += recorded_changes(component, checkout, manifest.root)
+    records.sort(key=lambda each: -each[0])
+    changes = (*steps, *(change for _, change in records))
+    return BackReport(manifest.name, ", ".join(each.name for each in components), changes=changes)
+
+
+def _steps_back(component: Component, checkout: Checkout) -> Iterator[UndoableChange]:
+    """The steps of a bump that waits, the last one first."""
+    if not checkout.git_dir.is_dir() or HALT_REF not in checkout.repository.refs(HALT_REF):
+        return
+    halt = read_halt(checkout)
+    while halt is not None:
+        waiting, first = waiting_of(halt), halt.previous is None
+        verb = "bump, which stopped at" if first else "the step on to"
+        yield UndoableChange(component.name, f"{verb} {waiting.patch}")
+        halt = read_halt(checkout, halt.previous) if halt.previous is not None else None
+
+
+def nothing_to_go_on_from(manifest: Manifest, *, undoing: bool = False) -> PatchkitError:
+    """No component of the manifest has a bump that waits, or (`undoing`) one to take back."""
+    if undoing:
+        return CannotUndoError(nothing_done(manifest.name))
+    return CannotGoOnError(nothing_waits(manifest))
+
+
+def abort_bump(manifest: Manifest, component: Component, workspace: Path, when: int) -> BackReport:
+    """Take back all of a bump that waits: the checkout is where it was before.
+
+    The project's files, too, if a kill came after they were written. Work on the conflict is saved
+    under a ref.
+    """
+    checkout = checkout_of(workspace, manifest, component)
+    halt = find_halt(checkout, manifest, component)
+    with locked(checkout):
+        undo = last_undo(checkout)
+        report = BackReport(manifest.name, component.name)
+        written = undo is not None and undo.bump and undo.before == halt.before
+        if undo is not None and written and undo.is_done(manifest.root):
+            report = give_files_back(undo, manifest.root, report)
+        resolved = _keep_resolved(checkout, waiting_of(halt), when)
+        place = stack_place(checkout, halt.before)
+        report = _leave(checkout, halt, place, None, when=when, report=report)
+        if undo is not None and written and undo.is_undone(manifest.root):
+            pop_undo(checkout)
+        return replace(report, resolved=resolved)
+
+
+def undo_bump(manifest: Manifest, component: Component, workspace: Path, when: int) -> BackReport:
+    """Take back the last step: a `continue` or `skip` of a bump that waits, else the last change.
+
+    CannotUndoError if there is none, or what it wrote was changed since.
+    """
+    checkout = checkout_of(workspace, manifest, component)
+    try:
+        halt = find_halt(checkout, manifest, component)
+    except CannotGoOnError:
+        return undo_change(manifest, component, checkout, when)
+    if halt.previous is None or halt.left is None:
+        return abort_bump(manifest, component, workspace, when)
+    with locked(checkout):
+        previous = read_halt(checkout, halt.previous)
+        assert previous is not None
+        report = BackReport(manifest.name, component.name, at=waiting_of(previous).patch)
+        return _leave(checkout, halt, halt.left, previous, when=when, report=report)
+
+
+def _keep_resolved(checkout: Checkout, waiting: Waiting, when: int) -> str:
+    """Keep the patches that were resolved so far under a ref, and return that; "" for none.
+
+    It is a commit for each, on one of the files without the patch.
+    """
+    who = Identity("patchkit", "patchkit@localhost", date=f"{when} +0000")
+    written: list[GitObject] = []
+    for name, decision in waiting.decisions.items():
+        if decision.tree is None:
+            continue
+        for tree, what in ((decision.onto, "before it"), (decision.tree, "as it was resolved")):
+            parents = [CommitId(written[-1].oid)] if written else []
+            commit = make_commit(
+                tree=tree, parents=parents, author=who, committer=who, message=f"{name}, {what}"
+            )
+            written.append(commit)
+    if not written:
+        return ""
+    write_objects(checkout.repository, written)
+    return save_commit(checkout, CommitId(written[-1].oid), when)
+
+
+def _leave(
+    checkout: Checkout,
+    halt: Halt,
+    place: CheckoutSnapshot,
+    previous: Halt | None,
+    *,
+    when: int,
+    report: BackReport,
+) -> BackReport:
+    """Go from a conflict to another place; what was done to it is saved, and reported."""
+    snapshot = inspect(checkout)
+    work = work_of(checkout, snapshot, halt, when, save=True)
+    moved = go_to(checkout, snapshot, place, previous, held=work.held, when=when)
+    return replace(report, saved=work.saved, also_saved=moved.saved)

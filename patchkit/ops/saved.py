@@ -34,8 +34,7 @@ from patchkit.model.objects import (
     make_object,
 )
 from patchkit.model.tree import ObstructedError, Tree
-from patchkit.ops.undo import holds
-from patchkit.ops.undo_record import Undo, pop_undo, push_undo
+from patchkit.ops.undo import Undo, holds, pop_undo, push_undo
 from patchkit.workspace import Checkout, CheckoutState, Snapshot, checkout_of, inspect, locked
 from patchkit.workspace.changes import TreeChange, obstacles, tree_changes
 from patchkit.workspace.checkout import SAVED_REFS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.ops.undo_record import MOST
+from patchkit.ops.undo import MOST
 from tests.ops.shouting import LINES, ONE, TWO, shouted
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in

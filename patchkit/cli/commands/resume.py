@@ -111,7 +111,7 @@ def abort(
     The checkout goes back to its stack; manifest, patches and lock were not changed. What you did
     to the conflict is kept under a ref.
     """
-    from patchkit.ops.undo import abort_bump
+    from patchkit.ops.resume import abort_bump
 
     picked = _waiting(session)
     report = abort_bump(session.manifest, picked, session.workspace, _now())
@@ -147,7 +147,7 @@ def undo(
     each checkout the last ten changes can be taken back, one after the other; a file that was
     changed since stops it.
     """
-    from patchkit.ops.undo import undo_bump, undoable_changes
+    from patchkit.ops.resume import undo_bump, undoable_changes
 
     if listed:
         manifest = session.manifest
@@ -186,8 +186,8 @@ def _go_on(
 def _waiting(session: Session, *, undoing: bool = False) -> Component:
     """The component that is named; without one, the only one that waits, or was bumped last."""
     from patchkit.errors import UsageError
-    from patchkit.ops.resume import waiting_components
-    from patchkit.ops.undo import last_changed, nothing_to_go_on_from
+    from patchkit.ops.resume import nothing_to_go_on_from, waiting_components
+    from patchkit.ops.undo import last_changed
 
     manifest = session.manifest
     if session.names:
