@@ -41,10 +41,10 @@ from patchkit.ops.refresh_report import (
     NamedPin,
     RefreshedComponent,
     RefreshResult,
-    sorted_patches,
+    bumped,
 )
 from patchkit.ops.resume import Waiting, arrive, find_halt, is_written, waiting_of
-from patchkit.ops.undo import keep_report
+from patchkit.ops.undo import bump_reports
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store
@@ -148,8 +148,6 @@ def bump_components(
         bumping = _Bumping(manifest, component, store, workspace, options, progress)
         try:
             rows.append(bumping.to(wanted))
-            if not options.dry_run:
-                keep_report(checkout_of(workspace, manifest, component), rows[-1])
         except PatchkitError as error:
             if len(names) == 1:
                 raise
@@ -180,7 +178,10 @@ def resume_bump(
     row = BumpedComponent(component.name, waiting.old, waiting.new, where, RefreshResult.CARRIED)
     if is_written(manifest, component, halt):
         saved = arrive(checkout, manifest, component, store=store, when=when, progress=progress)
-        return BumpReport(manifest.name, False, (replace(row, arrived=True, saved=saved),))
+        # a kill came after the files were written: what they came to is recorded
+        known = [row for _, row in bump_reports(checkout, str(component.pin))]
+        row = replace(known[0] if known else row, arrived=True, saved=saved)
+        return BumpReport(manifest.name, False, (row,))
     edit, moved = None, component
     if waiting.wanted is not None:
         target = BumpTarget(waiting.wanted, waiting.old, waiting.new)
@@ -197,10 +198,11 @@ def resume_bump(
         options=options,
         progress=progress,
         pin=edit,
+        bump=replace(row, arrived=True),
     )
     row = _told(row, refreshed.components[0], edit, manifest)
     row = replace(row, earlier=_before(waiting.patch, refreshed.components[0]))
-    row = keep_report(checkout, replace(row, arrived=row.moved))
+    row = replace(row, arrived=row.moved)
     notes = tuple(_stale_rendering(manifest)) if row.moved else ()
     return BumpReport(manifest.name, dry_run=False, components=(row,), notes=notes)
 
@@ -270,6 +272,7 @@ class _Bumping(Struct, frozen=True):
             options=self.options,
             progress=self.progress,
             pin=edit,
+            bump=row,
         )
         done = refreshed.components[0]
         told = _told(row, done, edit, self.manifest, partial=self.options.partial)
@@ -377,22 +380,13 @@ def _told(
     *,
     partial: bool = False,
 ) -> BumpedComponent:
-    written = bool(done.files)
     given_up = tuple(_given_up(done)) if partial else ()
+    told = bumped(row, done)
     return replace(
-        row,
-        result=done.result,
+        told,
         exit_code=worst([done.exit_code, ExitCode.FINDING]) if given_up else done.exit_code,
-        patches=sorted_patches(done),
-        series=done.series,
-        changes=done.patches,
-        halted=done.halted,
-        saved=done.saved,
-        also_saved=done.also_saved,
-        files=done.files,
-        notes=(*done.notes, *(_notes(edit, manifest) if written and edit is not None else ())),
-        findings=done.findings,
-        problems=(*done.problems, *given_up),
+        notes=(*told.notes, *(_notes(edit, manifest) if done.files and edit is not None else ())),
+        problems=(*told.problems, *given_up),
     )
 
 

@@ -28,8 +28,8 @@ from patchkit.model.tree import Tree
 from patchkit.ops.check import check_manifests
 from patchkit.ops.check_report import ComponentCheck
 from patchkit.ops.refresh_carry import UpstreamPast
-from patchkit.ops.refresh_report import BumpedComponent, BumpReport, PatchHead, RefreshResult
-from patchkit.ops.undo import bump_record_path, read_report
+from patchkit.ops.refresh_report import BumpedComponent, BumpReport, PatchHead
+from patchkit.ops.undo import bump_reports
 from patchkit.refresh.project_files import other_uses
 from patchkit.upstream.history import tree_of
 from patchkit.upstream.store import Store
@@ -275,17 +275,11 @@ def last_bump(manifest: Manifest, names: Sequence[str], workspace: Path) -> Bump
     for name in names:
         component = manifest.component(name)
         assert component is not None
-        path = bump_record_path(checkout_of(workspace, manifest, component))
-        row = read_report(path)
-        if row is not None and row.name == name and _is_pinned(component, row):
-            found.append((path.stat().st_mtime_ns, row))
+        checkout = checkout_of(workspace, manifest, component)
+        found += list(bump_reports(checkout, str(component.pin)))[:1]
     if not found:
         what = "no finished bump is recorded"
         hint = "patchkit bump COMPONENT --to REF --review FILE  writes the page with the bump"
         raise NoBumpError(Problem(what, ", ".join(names) or manifest.name, hint))
     row = max(found, key=lambda each: each[0])[1]
     return BumpReport(manifest.name, dry_run=False, components=(row,))
-
-
-def _is_pinned(component: Component, row: BumpedComponent) -> bool:
-    return row.result is RefreshResult.CARRIED and str(component.pin).startswith(row.new.pin)

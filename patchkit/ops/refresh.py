@@ -42,14 +42,16 @@ from patchkit.ops.refresh_input import (
     stale,
 )
 from patchkit.ops.refresh_report import (
+    BumpedComponent,
     RefreshedComponent,
     RefreshedPatch,
     RefreshReport,
     RefreshResult,
+    bumped,
 )
 from patchkit.ops.refresh_write import BranchMove, PlannedRefresh, carry_out, follow
 from patchkit.ops.resume import CannotGoOnError, still_waits, waits
-from patchkit.ops.undo import Undo, last_undo
+from patchkit.ops.undo import Undo, last_undo, report_text
 from patchkit.refresh.draft import Draft, RefreshStart, draft_refresh
 from patchkit.refresh.patch_plan import Revised
 from patchkit.refresh.project_files import (
@@ -85,15 +87,17 @@ def refresh_components(
     options: RefreshOptions,
     progress: Progress,
     pin: PinEdit | None = None,
+    bump: BumpedComponent | None = None,
 ) -> RefreshReport:
     """Bring the checkouts of `components` into their patch files, and record the lock.
 
     With `pin` there is one component, and `manifest` says what it will say then: its patches are
-    carried to the new pin, and the edit is written with them.
+    carried to the new pin, and the edit is written with them. `bump` is what is to be reported of
+    it; that is recorded with the change, for a review.
 
     BadInputError if the lock cannot be read; everything else that is wrong is in the report.
     """
-    refreshing = _Refreshing(manifest, store, workspace, options, progress, pin=pin)
+    refreshing = _Refreshing(manifest, store, workspace, options, progress, pin=pin, bump=bump)
     with ExitStack() as held:
         for component in components:
             checkout = checkout_of(workspace, manifest, component)
@@ -116,6 +120,7 @@ class _Refreshing:
         progress: Progress,
         *,
         pin: PinEdit | None,
+        bump: BumpedComponent | None,
     ) -> None:
         self._manifest = manifest
         self._store = store
@@ -123,6 +128,7 @@ class _Refreshing:
         self._options = options
         self._progress = progress
         self._pin = pin
+        self._bump = bump
         # what the components so far change
         self._changes: dict[Path, bytes | None] = {pin.file: pin.after} if pin is not None else {}
 
@@ -269,7 +275,11 @@ class _Refreshing:
             )
         undo = Undo(planned.report.name, {}, before, what=self._onto(found))
         planned = replace(planned, move=move, undo=(found.checkout, undo))
-        return _with_files(planned, made.resolutions, self._manifest.root)
+        planned = _with_files(planned, made.resolutions, self._manifest.root)
+        if self._bump is None:
+            return planned
+        undo = replace(undo, report=report_text(bumped(self._bump, planned.report)))
+        return replace(planned, undo=(found.checkout, undo))
 
     def _onto(self, found: RefreshInput) -> str:
         """What carried the patches to the new pin, for a person."""

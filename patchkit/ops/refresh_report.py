@@ -272,6 +272,25 @@ class BumpReport(Struct, frozen=True):
         return f"Bump {len(moved)} components of {self.manifest}"
 
 
+def bumped(row: BumpedComponent, done: RefreshedComponent) -> BumpedComponent:
+    """The report of a bump, `row`, with what became of the component's patches."""
+    return replace(
+        row,
+        result=done.result,
+        exit_code=done.exit_code,
+        patches=sorted_patches(done),
+        series=done.series,
+        changes=done.patches,
+        halted=done.halted,
+        saved=done.saved,
+        also_saved=done.also_saved,
+        files=done.files,
+        notes=done.notes,
+        findings=done.findings,
+        problems=done.problems,
+    )
+
+
 def sorted_patches(
     done: RefreshedComponent,
 ) -> tuple[PatchResult, ...]:

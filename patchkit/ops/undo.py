@@ -21,8 +21,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.disk.files import read_plain, replace_file
-from patchkit.disk.transaction import write_set
+from patchkit.disk.files import replace_file
+from patchkit.disk.transaction import JOURNAL, write_set
 from patchkit.errors import ExitCode, PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import ZERO, RefChange
@@ -109,6 +109,8 @@ class Undo(Struct, frozen=True):
     worktree: tuple[TreeId, TreeId] | None = None
     # refs of the checkout that were deleted
     refs: Mapping[str, str] = field(default_factory=dict)
+    # what a bump reported, for its review: see `report_text`; None of what is no bump
+    report: Mapping[str, Any] | None = None
 
     def is_done(self, root: Path) -> bool:
         """Whether every file is as the change made it."""
@@ -176,31 +178,32 @@ def record_path(checkout: Checkout) -> Path:
     return checkout.workspace / OWN_FOLDER / f"{checkout.name}.undo.json"
 
 
-def bump_record_path(checkout: Checkout) -> Path:
-    """Where the report of a checkout's last finished bump is, for its review."""
-    return checkout.workspace / OWN_FOLDER / f"{checkout.name}.bump.json"
+# The report of a bump is a part of its record, which is on disk before the files are: whoever finds
+# the pin moved finds what moved it, wherever a kill came. Only the pin says that it was made.
 
 
-def keep_report(checkout: Checkout, row: BumpedComponent) -> BumpedComponent:
-    """Record what a bump did, in place of the one before; only of one that is finished, and
-    where there is a workspace. Returns `row`.
+def report_text(row: BumpedComponent) -> Mapping[str, Any]:
+    """A bump's report as `Undo.report` has it: what its review shows."""
+    kept = replace(row, halted=None, earlier=(), notes=(), problems=(), findings=())
+    text: Any = msgspec.to_builtins(kept)
+    return {"version": _REPORT_VERSION, "component": text}
+
+
+def bump_reports(checkout: Checkout, pin: str) -> Iterator[tuple[int, BumpedComponent]]:
+    """The reports of the bumps to `pin` that are recorded, the last one first, with their times.
+
+    The times are nanoseconds since the epoch. A report that cannot be read is none.
     """
-    path = bump_record_path(checkout)
-    if row.moved and path.parent.is_dir():
-        kept = replace(row, halted=None, notes=(), problems=(), findings=())
-        replace_file(path, msgspec.json.encode({"version": _REPORT_VERSION, "component": kept}))
-    return row
-
-
-def read_report(path: Path) -> BumpedComponent | None:
-    """The report that was kept there; None if there is none, or it is no report."""
-    try:
-        text = json.loads(read_plain(path))
-        if text["version"] != _REPORT_VERSION:
-            return None
-        return msgspec.convert(text["component"], BumpedComponent)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+    for undo in reversed(read_undos(checkout)):
+        text = undo.report or {}
+        if text.get("version") != _REPORT_VERSION:
+            continue
+        try:
+            row = msgspec.convert(text["component"], BumpedComponent)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+        if row.name == undo.component and row.moved and pin.startswith(row.new.pin):
+            yield undo.when, row
 
 
 # The records of a checkout, the last change last. The file is replaced whole: after a kill there
@@ -214,7 +217,12 @@ def push_undo(checkout: Checkout, root: Path, undo: Undo) -> None:
 
 
 def drop_unmade(checkout: Checkout, root: Path) -> None:
-    """Take the record on top away if its change was never made: it failed, or was killed."""
+    """Take the record on top away if its change was never made: it failed, or was killed.
+
+    A set of files that is still being replaced counts as made: the next command finishes it.
+    """
+    if (root / JOURNAL).exists():
+        return
     found = list(read_undos(checkout))
     kept = list(found)
     while kept and kept[-1].is_undone(root) and not kept[-1].is_done(root):
@@ -224,10 +232,18 @@ def drop_unmade(checkout: Checkout, root: Path) -> None:
 
 
 def read_undos(checkout: Checkout) -> tuple[Undo, ...]:
-    """All records, the last one on top; none if they cannot be read."""
+    """All records, the last one on top; none where the file makes no sense.
+
+    SurroundingsError where it cannot be read: who writes it then would forget what it says.
+    """
+    path = record_path(checkout)
     try:
-        return tuple(_parsed(json.loads(record_path(checkout).read_bytes())))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return tuple(_parsed(json.loads(path.read_bytes())))
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        raise SurroundingsError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ()
 
 
@@ -238,11 +254,8 @@ def last_undo(checkout: Checkout) -> Undo | None:
 
 
 def pop_undo(checkout: Checkout) -> None:
-    """Take the record on top away, with the report of its bump."""
-    kept = list(read_undos(checkout))
-    if kept and kept.pop().bump:
-        bump_record_path(checkout).unlink(missing_ok=True)
-    _write(checkout, kept)
+    """Take the record on top away."""
+    _write(checkout, list(read_undos(checkout))[:-1])
 
 
 def _write(checkout: Checkout, undos: list[Undo]) -> None:

@@ -215,7 +215,10 @@ def _counts(components: Sequence[ReviewedComponent]) -> Iterator[str]:
         for group in component.groups
         for each in group.patches
     ]
-    if not states:
+    stays = all(each.review.report.result is RefreshResult.UNCHANGED for each in components)
+    if not states and stays:
+        yield "Nothing was moved, and no bump to this pin is recorded."
+    elif not states:
         yield "No patch is carried."
     for attention in Attention:
         if attention in states:

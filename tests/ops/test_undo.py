@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.disk.transaction import JOURNAL
 from patchkit.ops.undo import MOST
 from tests.ops.shouting import LINES, ONE, TWO, shouted
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in
+from tests.workspace.killing import failing_once
 
 
 @pytest.fixture
@@ -200,6 +202,33 @@ def test_a_change_that_was_never_made_is_passed_over(demo: Project) -> None:
     assert files(demo) == early
     demo.run("undo").ok()
     assert (demo.root / "patches/demo/one.patch").exists()
+
+
+def test_a_change_that_the_next_command_finishes_is_undone(demo: Project) -> None:
+    """It failed behind its commit point, with no file renamed yet: the record stays."""
+    before, journal = files(demo), demo.root / JOURNAL
+    with failing_once("os.rename", journal.exists):
+        assert demo.run("bump", "demo", "--to", "main").code == 5
+    assert journal.exists()
+    demo.run("status")  # finishes it
+    assert files(demo) != before
+    demo.run("undo").ok()
+    assert files(demo) == before
+
+
+def test_a_record_that_the_system_does_not_open_is_not_written_over(demo: Project) -> None:
+    demo.run("rename", "one", "first").ok()
+    record = demo.root / "workspace/.patchkit/demo.undo.json"
+    text = record.read_bytes()
+    record.unlink()
+    record.mkdir()
+    before = files(demo)
+    ran = demo.run("rename", "two", "second")
+    assert (ran.code, "demo.undo.json" in ran.err) == (5, True), ran.err
+    assert files(demo) == before
+    record.rmdir()
+    record.write_bytes(text)
+    assert whats(demo) == ["rename: one.patch is called first.patch"]
 
 
 def test_a_record_of_the_version_before_is_read(demo: Project) -> None:

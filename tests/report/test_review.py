@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from patchkit.disk.transaction import JOURNAL
 from patchkit.report.review_page import beside
 from tests.support.browser import open_page
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
+from tests.workspace.killing import killed_at
 
 _BASE = "".join(f"line {number}\n" for number in range(1, 41))
 _NASTY = "</style><script>alert(1)</script><img src=x> `a` @team #12 | {{ 7*7 }}"
@@ -88,6 +90,54 @@ def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> N
     assert project.files() == before
     project.run("undo").ok()
     assert project.run("bump", "--review", "-").code == 1
+
+
+@pytest.mark.parametrize("point", [1, 2, 6])
+def test_a_bump_killed_behind_its_commit_point_is_reviewed_when_run_again(
+    bumping: tuple[Project, str, str], point: int
+) -> None:
+    """What was done is recorded before the pin moves: no page says that no patch was carried."""
+    project, new, _ = bumping
+    manifest = project.root / "manifests" / "demo.yaml"
+    whole = ("bump", "demo", "--to", new, "--review", "page.md")
+    before = manifest.read_bytes()
+    assert killed_at(
+        point, lambda: project.run(*whole), once=lambda: manifest.read_bytes() != before
+    )
+    assert not (project.root / "page.md").exists()
+    project.run(*whole).ok()
+    page = (project.root / "page.md").read_text()
+    assert "- [ ] `merged.patch` Say ten\n  - `a`: merged, confidence" in page
+
+
+def test_a_continue_killed_behind_its_commit_point_tells_all_when_run_again(
+    bumping: tuple[Project, str, str],
+) -> None:
+    project, _, broken = bumping
+    manifest = project.root / "manifests" / "demo.yaml"
+    assert project.run("bump", "demo", "--to", broken).code == 3
+    (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
+    before = manifest.read_bytes()
+    assert killed_at(
+        1, lambda: project.run("continue"), once=lambda: manifest.read_bytes() != before
+    )
+    page = project.run("continue", "--review", "-", "--format", "markdown").ok().out
+    assert "### Resolved by hand (1)\n\n- [ ] `merged.patch` Say ten" in page
+
+
+def test_a_bump_that_failed_leaves_the_review_of_the_one_before(
+    bumping: tuple[Project, str, str],
+) -> None:
+    project, new, _ = bumping
+    project.run("bump", "demo", "--to", new).ok()
+    first = project.run("bump", "--review", "-", "--format", "markdown").ok().out
+    manifest = project.root / "manifests" / "demo.yaml"
+    journal = project.root / JOURNAL
+    journal.mkdir()  # nothing can be written
+    assert project.run("bump", "demo", "--to", f"{new}^").code == 5
+    journal.rmdir()
+    assert new in manifest.read_text()
+    assert project.run("bump", "--review", "-", "--format", "markdown").ok().out == first
 
 
 def test_what_the_check_cannot_read_is_no_finding_of_a_page(

@@ -142,6 +142,25 @@ def failing_git(command: str) -> Iterator[list[str]]:
 
 
 @contextmanager
+def failing_once(event: str, when: Callable[[], bool]) -> Iterator[None]:
+    """In the block, the first such event at which `when` is true fails; it has to come."""
+    failed = False
+
+    def fail(happening: str, _: tuple[object, ...]) -> None:
+        nonlocal failed
+        if happening == event and not failed and when():
+            failed = True
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), event)
+
+    _hooks.append(fail)
+    try:
+        yield
+    finally:
+        _hooks.remove(fail)
+    assert failed, "it never came to that"
+
+
+@contextmanager
 def just_before(event: str, action: Callable[[], object]) -> Iterator[None]:
     """In the block, `action` happens just before the first such event; it has to come."""
     left = [action]
