@@ -51,7 +51,8 @@ from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, CommitId, TreeEntry, TreeId
 from patchkit.model.outcome import FileResult, PatchResult
 from patchkit.model.patch import FileChange, Hunk
-from patchkit.python.modules import FunctionNode, Modules, parse_python
+from patchkit.model.syntax import parse_python
+from patchkit.python.modules import FunctionNode, Modules
 from patchkit.python.resolve import Resolver
 from patchkit.recipes.rule import Recipe, Rule
 from patchkit.recipes.sites import Site

@@ -1,31 +1,102 @@
-"""The steps of a component's `verify`: what must be in the patched tree, and what must not.
+"""What a patched tree must hold: files that parsed before still do, and so for the steps of the
+component's `verify`: what must be there, and what must not.
 
-Apart from `ops/check.py`, its only user: it loads recipes, and most components have no such steps.
+Apart from `ops/check.py`, its only user: a guard, and recipes are loaded where a step names some.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.disk.result_cache import ResultCache, memory_path
 from patchkit.errors import PatchkitError
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.machine.user_command import run_command
 from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, TreeId
 from patchkit.model.text import counted
-from patchkit.recipes.generate import read_matching, read_scope
-from patchkit.recipes.recipe_file import load_recipe
-from patchkit.recipes.rule import Scope
-from patchkit.recipes.run import RecipeRun, run_recipe
-from patchkit.recipes.sites import Site
 from patchkit.stack.build import Stack
+from patchkit.stack.series import LoadedPatch
+
+if TYPE_CHECKING:  # a component without such steps loads no recipes
+    from patchkit.recipes.run import RecipeRun
+    from patchkit.recipes.sites import Site
+
+# Files that the stack touches and that could be parsed before must parse after. What parses is
+# loaded where a file is not known to be in order.
+
+
+def well_formed_files(cache: Path, manifest: Path, component: str) -> ResultCache:
+    """The blobs of a component that are known to be in order: parsing outweighs all else."""
+    about = [sys.version, _yaml_reader(), str(manifest), component]
+    return ResultCache(memory_path(cache, "well-formed", about))
+
+
+def parse_findings(
+    source: Overlay, stack: Stack, patches: tuple[LoadedPatch, ...], known: ResultCache
+) -> Iterator[Finding]:
+    """Files that the stack broke, each at the last patch that touches it."""
+    last: dict[str, LoadedPatch] = {}
+    for patch, outcome in zip(patches, stack.outcomes, strict=True):
+        last |= {file.path: patch for file in outcome.files if outcome.status.applies}
+    before, after = TreeView(source, stack.base.tree), TreeView(source, stack.tree)
+    for path, patch in sorted(last.items()):
+        problem = _problem(after, path, known)
+        if problem and not _problem(before, path, known):
+            from patchkit.model.syntax import language_of  # noqa: PLC0415
+
+            what = f"{path} is no {language_of(path)} with the stack applied: {problem}"
+            hint = f"{patch.name} is the last patch that touches it"
+            yield Finding(Severity.ERROR, "verify-parse", what, patch.where, hint)
+
+
+def _problem(terrain: TreeView, path: str, known: ResultCache) -> str:
+    """Why the file at a path is not what its name says; "" also where there is no file."""
+    entry = terrain.tree.entry(path)
+    if entry is None:
+        return ""
+    blob = f"{path[path.rfind('.') :]} {entry.oid}"
+    if known.known(blob):
+        return ""
+    from patchkit.model.syntax import language_of  # noqa: PLC0415
+
+    data = terrain.data(path) if language_of(path) is not None else b""
+    problem = "" if data is None else parse_problem(path, data)
+    # a problem is looked at again: memory or depth may have been short
+    if data is not None and not problem:
+        known.note(blob, answer=True)
+    return problem
+
+
+def parse_problem(path: str, data: bytes) -> str:
+    """Why a file is not what its name says, "" if it is, or if that is not known."""
+    from patchkit.model.syntax import language_of, syntax_problem  # noqa: PLC0415
+
+    if language_of(path) == "YAML":
+        from patchkit.manifest.yaml_nodes import yaml_problem  # noqa: PLC0415
+
+        return yaml_problem(data)
+    return syntax_problem(path, data)
+
+
+def _yaml_reader() -> int:
+    """What changes when another PyYAML is installed, without loading it."""
+    found = find_spec("yaml")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).stat().st_mtime_ns
+
+
+# The steps of `verify`.
+
 
 #: So many places are told, the rest is counted.
 _NAMED = 3
@@ -79,6 +150,9 @@ def title_of(step: VerifyStep) -> str:
 
 
 def _text(step: TextStep, source: Overlay, tree: TreeId) -> Iterator[Finding]:
+    from patchkit.recipes.generate import read_matching  # noqa: PLC0415
+    from patchkit.recipes.rule import Scope  # noqa: PLC0415
+
     files = read_matching(source, tree, Scope(step.files))
     where, title = str(step.where), title_of(step)
     if not files:
@@ -105,6 +179,10 @@ def _places(files: Mapping[str, bytes], text: bytes) -> Iterator[str]:
 
 
 def _rules(step: RuleStep, verifying: Verifying, tree: TreeId) -> Iterator[Finding]:
+    from patchkit.recipes.generate import read_scope  # noqa: PLC0415
+    from patchkit.recipes.recipe_file import load_recipe  # noqa: PLC0415
+    from patchkit.recipes.run import run_recipe  # noqa: PLC0415
+
     try:
         recipe = load_recipe(verifying.root / step.rules, step.rules)
         run = run_recipe(recipe, read_scope(verifying.source, tree, recipe))
@@ -146,6 +224,10 @@ PATIENCE = 900.0
 
 def run_findings(verifying: Verifying, steps: Sequence[RunStep]) -> Iterator[Finding]:
     """Run each command in a scratch copy of its own; what fails is a finding."""
+    from tempfile import TemporaryDirectory  # noqa: PLC0415
+
+    from patchkit.machine.user_command import run_command  # noqa: PLC0415
+
     for step in steps:
         tree = verifying.tree_after(step.after)
         if tree is None:

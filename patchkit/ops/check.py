@@ -20,7 +20,14 @@ from patchkit.explain.explanation import Origin, PatchEdit, PatchExplanation
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.repository import Repository
 from patchkit.gitcmd.trees import Overlay, TreeView
-from patchkit.guards.syntax import parse_findings, well_formed_files
+from patchkit.guards.verify import (
+    Verifying,
+    not_run_findings,
+    parse_findings,
+    run_findings,
+    step_findings,
+    well_formed_files,
+)
 from patchkit.manifest.values import Component, Manifest, Overrides, PinnedPatch, RunStep
 from patchkit.model.apply_changes import Blobs, apply_changes
 from patchkit.model.lint import Finding, Severity, lint_patch
@@ -101,13 +108,6 @@ def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding
     steps = guarded.component.verify
     if not steps:
         return
-    from patchkit.guards.verify import (
-        Verifying,
-        not_run_findings,
-        run_findings,
-        step_findings,
-    )
-
     verifying = Verifying(guarded.manifest.root, guarded.stack, guarded.source)
     yield from step_findings(verifying, steps)
     commands = [step for step in steps if isinstance(step, RunStep)]

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
+
+from patchkit.model.syntax import parse_python
 
 # What the names in a Python module or class are bound to, read off its syntax; nothing is run.
 
@@ -326,7 +327,9 @@ def _slashes(path: str) -> Iterable[int]:
 
 
 def _parsed(name: str, path: str, data: bytes | None, is_package: bool, tree: str = "") -> Module:
-    syntax, problem = parse_python(data)
+    syntax, problem = parse_python(data or b"")
+    if data is None:
+        problem = "its contents cannot be had"
     names = read_namespace(syntax.body)
     rebinds = data is not None and _REBINDS.search(data) is not None
     return Module(name, path, is_package, names, syntax, problem, tree, rebinds)
@@ -335,16 +338,3 @@ def _parsed(name: str, path: str, data: bytes | None, is_package: bool, tree: st
 _REBINDS = re.compile(
     rb":=|^[ \t\f]*(?:match|case|global|nonlocal)\b|[;:][ \t]*(?:global|nonlocal)\b", re.M
 )
-
-
-def parse_python(data: bytes | None) -> tuple[ast.Module, str]:
-    """A file's syntax, and why it could not be read ("" if it could)."""
-    if data is None:
-        return ast.Module([], []), "its contents cannot be had"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(data), ""
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        return ast.Module([], []), f"cannot be parsed{line}"

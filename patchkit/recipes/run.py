@@ -8,7 +8,6 @@ are errors: nothing of such a run may be written.
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.model.lint import Finding, Severity
+from patchkit.model.syntax import syntax_problem
 from patchkit.model.text import counted
 from patchkit.recipes.regex import regular_expressions
 from patchkit.recipes.rule import LANGUAGES, CodeRule, Example, Expect, Recipe, Rule, Scope
@@ -265,17 +265,9 @@ def _parses_as_before(language: str, path: str, old: bytes, new: bytes) -> bool:
     before, after = (Source.of(path, decode_file(data)[0]) for data in (old, new))
     if after.errors(language) > before.errors(language):
         return False
-    return language != "python" or not _compiles(old) or _compiles(new)
-
-
-def _compiles(data: bytes) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(data, "file", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
+    return (
+        language != "python" or not syntax_problem(".py", new) or bool(syntax_problem(".py", old))
+    )
 
 
 def _expectations(recipe: Recipe, rule: Rule, sites: Sequence[Site]) -> Iterator[Finding]:

@@ -8,23 +8,15 @@ both sides, a file that could be parsed and no longer can.
 
 from __future__ import annotations
 
-import ast
 import builtins
-import json
 import keyword
 import re
-import symtable
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
-from hashlib import sha256
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
 
 from patchkit.model.line_diff import Edit
 from patchkit.model.merging.regions import Doubt, ThreeWay
-
-_Answer = TypeVar("_Answer")
+from patchkit.model.syntax import definitions, kept, language_of, syntax_problem, unbound_names
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
 _TELLING = re.compile(rb"\w.*\w.*\w")
@@ -40,27 +32,6 @@ _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
 MOST = 0.6
 # Fewer lines than this happen to be new on both sides.
 _ENOUGH = 2
-
-
-#: Answers about files' contents that are kept: those of the sides of merges, which meet again and
-#: again while a stack is carried to many versions of its files.
-_KEPT = 4096
-
-
-def _kept(ask: Callable[[bytes], _Answer]) -> Callable[[bytes], _Answer]:
-    """The same question, asked once about the same contents, which are not held."""
-    known: dict[bytes, _Answer] = {}
-
-    @wraps(ask)
-    def asked(data: bytes) -> _Answer:
-        key = sha256(data).digest()
-        if key not in known:
-            if len(known) >= _KEPT:
-                known.clear()
-            known[key] = ask(data)
-        return known[key]
-
-    return asked
 
 
 def lines_lost(
@@ -146,17 +117,12 @@ def file_doubts(path: str, before: Sequence[bytes], merged: bytes) -> tuple[Doub
 
     A kind of file that we cannot parse, or one that did not parse before, is not judged.
     """
-    if path.endswith(".json"):
-        sound = all(_is_json(each) for each in before)
-        return (Doubt.DOES_NOT_PARSE,) if sound and not _is_json(merged) else ()
-    if not path.endswith(".py"):
+    if not _parses(path, merged):
+        return (Doubt.DOES_NOT_PARSE,) if all(_parses(path, each) for each in before) else ()
+    if not path.endswith(".py") or not _may_define_twice(before, merged):
         return ()
-    if not _compiles(merged):
-        return (Doubt.DOES_NOT_PARSE,) if all(map(_compiles, before)) else ()
-    if not _may_define_twice(before, merged):
-        return ()
-    repeated = {name: n for name, n in _definitions(merged).items() if n > 1}
-    for known in map(_definitions, before):  # as one of the sides has it, perhaps
+    repeated = {name: n for name, n in definitions(merged).items() if n > 1}
+    for known in map(definitions, before):  # as one of the sides has it, perhaps
         repeated = {name: n for name, n in repeated.items() if n > known[name]}
     return (Doubt.DEFINED_TWICE,) if repeated else ()
 
@@ -188,33 +154,13 @@ def names_used(lines: Iterable[bytes]) -> set[bytes]:
     return found - _ALWAYS_THERE
 
 
-def _is_json(data: bytes) -> bool:
-    try:
-        json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return True
+def _parses(path: str, data: bytes) -> bool:
+    return _compiles(data) if language_of(path) == "Python" else not syntax_problem(path, data)
 
 
-@_kept
+@kept
 def _compiles(data: bytes) -> bool:
-    """Whether the compiler takes it: it sees more than the parser, such as repeated arguments."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(data, "file", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-def _parse(data: bytes) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return not syntax_problem(".py", data)
 
 
 def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
@@ -229,39 +175,11 @@ def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:
     )
 
 
-@_kept
-def _definitions(data: bytes) -> Counter[tuple[str, str]]:
-    """(scope, name) of what is defined, annotated or imported, with how often it is there."""
-    tree = _parse(data)
-    found = Counter[tuple[str, str]]()
-    todo: list[tuple[str, Sequence[ast.stmt]]] = [("", tree.body if tree is not None else ())]
-    while todo:
-        scope, body = todo.pop()
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                # an overload, a property's setter: told apart by their decorators
-                marks = ",".join(ast.dump(each) for each in node.decorator_list)
-                found[scope, f"{node.name} {marks}"] += 1
-                todo.append((f"{scope}.{node.name}", node.body))
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                found[scope, node.target.id] += 1
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                names = (each.asname or each.name for each in node.names)
-                found.update((scope, f"import {name}") for name in names)
-    return found
+# Names that a merged Python file uses and nothing in it binds: one side takes a name away, the
+# other one uses it in new lines; git's own merge is clean then.
 
 
-# Names that a merged Python file uses and nothing in it binds: a NameError later. One side takes a
-# name away, the other one uses it in new lines; git's own merge is clean then. The compiler's own
-# tables of scopes tell, so that a name that another function binds is no help, and strings,
-# comments and attributes are no names.
-
-
-#: Bound in every module, besides the built-in ones.
-_MODULE = frozenset(("__file__", "__path__", "__builtins__", "__annotations__", "__class__"))
-_BOUND = frozenset(dir(builtins)) | _MODULE
 _WORD = re.compile(rb"[^\W\d]\w*")
-_EVERYTHING = re.compile(rb"(?m)^[ \t]*from[ \t]+\S+[ \t]+import[ \t]*\*")
 
 
 def names_unbound(path: str, three: ThreeWay, merged: bytes) -> tuple[str, ...]:
@@ -273,35 +191,6 @@ def names_unbound(path: str, three: ThreeWay, merged: bytes) -> tuple[str, ...]:
     if result is None or any(side is None for side in sides):
         return ()
     return tuple(sorted(result.difference(*(side for side in sides if side is not None))))
-
-
-@_kept
-def unbound_names(data: bytes) -> frozenset[str] | None:
-    """The names that have no binding in their scopes; None if nobody can say.
-
-    That is a file that does not parse, or that imports everything of another module.
-    """
-    if _EVERYTHING.search(data):
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # it takes bytes as `compile` does, a line that names their encoding included
-            module = symtable.symtable(data, "file", "exec")  # type: ignore[arg-type]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    bound, used = set[str](), set[str]()
-    todo = [module]
-    while todo:
-        scope = todo.pop()
-        todo += scope.get_children()
-        for symbol in scope.get_symbols():
-            everywhere = scope is module or symbol.is_declared_global()
-            if everywhere and (symbol.is_assigned() or symbol.is_imported()):
-                bound.add(symbol.get_name())
-            if symbol.is_referenced() and (scope is module or symbol.is_global()):
-                used.add(symbol.get_name())
-    return frozenset(used - bound - _BOUND)
 
 
 def _may_lose_a_binding(three: ThreeWay) -> bool:

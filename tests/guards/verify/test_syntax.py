@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from patchkit.guards.syntax import parse_problem
+from patchkit.guards.verify import parse_problem
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ def test_what_can_be_parsed(path: str, data: bytes) -> None:
     [
         ("a.py", b"x = (\n", "cannot be parsed in line 1"),
         ("a.py", b"x = 1\n y = 2\n", "cannot be parsed in line 2"),
+        ("a.py", b"def f(x, x):\n    pass\n", "cannot be parsed in line 1"),
         ("a.json", b'{"a": ?}', "Expecting value"),
         ("a.yaml", b"a: 1\nb: [\n", "line 3: "),
         ("dir.x/a.yml", b"a: b: c\n", "line 1: "),

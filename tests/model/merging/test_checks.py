@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from patchkit.model.merging.checks import (
@@ -171,9 +173,16 @@ BROKEN = SOUND + b"def\n"
         ("m.json", [b"{}", b"[]"], b"{", (Doubt.DOES_NOT_PARSE,)),
         ("m.json", [b"{}", b"["], b"{", ()),
         ("m.json", [b"{}"], b"[" * 100_000, (Doubt.DOES_NOT_PARSE,)),
+        ("m.pyi", [SOUND], BROKEN, (Doubt.DOES_NOT_PARSE,)),
     ],
 )
 def test_what_is_wrong_with_a_file_as_such(
     path: str, before: list[bytes], merged: bytes, doubts: tuple[Doubt, ...]
 ) -> None:
     assert file_doubts(path, before, merged) == doubts
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+def test_toml_that_a_merge_breaks() -> None:
+    assert file_doubts("a.toml", [b"a = 1\n"], b"a = 1\na = 2\n") == (Doubt.DOES_NOT_PARSE,)
+    assert file_doubts("a.toml", [b"a = 1\na = 1\n"], b"a = 1\na = 2\n") == ()
