@@ -12,7 +12,7 @@ from patchkit.model.objects import CommitId
 from tests.recipes.kitchen import DROP, recipe_text
 from tests.support.archives import digest, make_tar
 from tests.support.projects import Project
-from tests.support.repos import Content, Files, Symlink, Upstream, executable, make_patch
+from tests.support.repos import Content, Files, Symlink, Upstream, executable, git_in, make_patch
 from tests.support.stacked import Stacked, lines, small_patches
 
 _OLD: Files = {
@@ -191,6 +191,12 @@ def _halted_twice(box: Sandbox) -> None:
 _SECOND = {"b.txt": lines({10: "both tens\n"}).encode()}
 
 
+def _committed(box: Sandbox) -> None:
+    """A bump that waits at the conflict, which is resolved and committed."""
+    checkout = _halted(box).checkout("demo")
+    git_in(checkout, "commit", "-q", "-a", "-m", "Resolved")
+
+
 def _bumped(box: Sandbox) -> None:
     _halted(box).run("continue").ok()
 
@@ -305,6 +311,7 @@ SCENES = (
     Scene("bump --run", ("bump", "demo", "--to", "latest", "--run"), _with_merger, _NOTES,
           done=frozenset({1, 2})),
     Scene("continue", ("continue",), _halted, _NOTES, done=frozenset({0, 1, 2})),
+    Scene("continue, committed", ("continue",), _committed, _RESOLVED, done=frozenset({0, 1, 2})),
     Scene("skip", ("skip",), _halted, _NOTES, done=frozenset({0, 1, 2})),
     Scene("abort", ("abort",), _halted, _RESOLVED, done=frozenset({0, 1, 2})),
     Scene("undo", ("undo",), _bumped, _NOTES, done=frozenset({0, 1, 2})),

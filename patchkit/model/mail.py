@@ -472,13 +472,16 @@ def add_patch_trailer(message: str, name: str) -> str:
 
 
 def split_patch_trailer(message: str) -> tuple[str, str | None]:
-    """The message without our trailers, and the patch name that the last one gave, if any."""
+    """The message without our trailers, and the patch name that the first one gave, if any.
+
+    Commits that git squashed have several: the whole is the first one's, as its subject is.
+    """
     lines = message.rstrip("\n").split("\n")
     names = [match[1] for match in map(_OURS.fullmatch, lines) if match]
     if not names:
         return message.rstrip("\n"), None
-    kept = [line for line in lines if not _OURS.fullmatch(line)]
-    return "\n".join(kept).rstrip("\n"), names[-1]
+    text = "\n".join(line for line in lines if not _OURS.fullmatch(line)).rstrip("\n")
+    return text if len(names) == 1 else re.sub(r"\n{3,}", "\n\n", text), names[0]
 
 
 def with_trailer(file: PatchFile, trailer: str, otherwise: str) -> bytes:

@@ -33,6 +33,7 @@ from patchkit.ops.undo import (
     CannotUndoError,
     UndoableChange,
     give_files_back,
+    keep_commit,
     last_undo,
     nothing_done,
     pop_undo,
@@ -54,6 +55,7 @@ from patchkit.workspace import (
     locked,
 )
 from patchkit.workspace.changes import absent_objects
+from patchkit.workspace.checkout import BRANCH
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.recover import has_leftovers, recover
 from patchkit.workspace.save import Held, save_commit
@@ -177,11 +179,20 @@ def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
         what = f"{', '.join(changed)} changed since it stopped"
         hint = f"put that back; or patchkit abort {found.target}  and begin again"
         raise CannotGoOnError(Problem(what, waiting.component, hint))
-    if found.snapshot.head != halt.place.tip:
+    if found.snapshot.head != halt.place.tip and not _is_committed(found, halt):
         tip = short_id(halt.place.tip)
         hint = f"git -C {shlex.quote(str(path))} reset --soft {tip}  keeps the files"
         what = "the checkout's commits are other ones now"
         raise CannotGoOnError(Problem(what, waiting.component, hint))
+
+
+def _is_committed(found: RefreshInput, halt: Halt) -> bool:
+    """Whether the user committed onto the stack as far as it went, as in a rebase that stopped."""
+    snapshot, tip = found.snapshot, halt.place.tip
+    if snapshot.branch != BRANCH or snapshot.head is None:
+        return False
+    missing = ("rev-list", "--count", f"{snapshot.head}..{tip}", "--")
+    return found.checkout.repository.git(*missing).out.strip() == b"0"
 
 
 def _left_out(found: RefreshInput, halt: Halt, when: int, *, proposed: bool) -> Resumed:
@@ -201,6 +212,10 @@ def _resolved(found: RefreshInput, halt: Halt, when: int) -> Resumed:
     if still := unsettled(checkout, halt, waiting.marked):
         raise CannotGoOnError(*_open(still, waiting, found))
     work = work_of(checkout, found.snapshot, halt, when, save=False)
+    if found.snapshot.head is not None and found.snapshot.head != halt.place.tip:
+        # the files become the patch, under its own message; the commits stay to be had
+        kept = keep_commit(checkout, found.snapshot.head, when)
+        work = replace(work, saved=", ".join(filter(None, (work.saved, kept))))
     left = work.place
     if left.worktree == waiting.onto:
         hint = f"patchkit skip {found.target}  takes it off the series"

@@ -471,7 +471,7 @@ def _take_out(
         raise CannotUndoError(Problem(_STACK_GONE, report.component, _BY_GIT))
     report = replace(report, resolved=_keep_stack(checkout, undo, when))
     if undo.head:
-        report = replace(report, commits=_keep_commit(checkout, undo.head, when))
+        report = replace(report, commits=keep_commit(checkout, undo.head, when))
     report = give_files_back(undo, root, report)
     if place == undo.after:
         target = MoveTarget(base, tip, index=_rows_left(checkout, undo))
@@ -573,10 +573,10 @@ def _keep_stack(checkout: Checkout, undo: Undo, when: int) -> str:
     """Keep the stack that a change made under a ref, and return that; "" where it is gone."""
     if undo.after is None or not checkout.git_dir.is_dir():
         return ""
-    return _keep_commit(checkout, undo.after[1], when)
+    return keep_commit(checkout, undo.after[1], when)
 
 
-def _keep_commit(checkout: Checkout, commit: CommitId, when: int) -> str:
+def keep_commit(checkout: Checkout, commit: CommitId, when: int) -> str:
     """Keep a commit under a ref, if none does yet, and return that; "" where it is gone."""
     repository = checkout.repository
     if repository.commit(commit) is None:

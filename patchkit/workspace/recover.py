@@ -7,26 +7,24 @@ neither as the move found it nor as it puts it was changed by somebody else, and
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from string import hexdigits
 
 from patchkit.errors import Problem, SurroundingsError
+from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.process import GitFailureError
-from patchkit.gitcmd.repository import ZERO, RefChange
-from patchkit.model.names import short_id
-from patchkit.model.objects import lines_of
+from patchkit.gitcmd.repository import ZERO, RefChange, Repository
+from patchkit.model.objects import CommitId, lines_of
 from patchkit.workspace.changes import refresh_index
 from patchkit.workspace.checkout import (
     APPLIED_REF,
     BASE_REF,
     BRANCH,
     HALT_REF,
-    NEW_PIN,
-    OLD_PIN,
     REMOTES,
     Checkout,
 )
@@ -262,30 +260,43 @@ def _move_refs(checkout: Checkout, journal: Journal) -> None:
 
 def _evidence_changes(checkout: Checkout, journal: Journal) -> list[RefChange]:
     """The refs of upstream's commits that a move makes, and those that go with it."""
-    changes = [RefChange(name, oid) for name, oid in journal.refs]
+    made, ours = dict(journal.refs), {}
     if journal.halt_before not in (None, journal.halt):
-        # git lists nothing, without a word, where it cannot read the folder
-        there = checkout.repository.refs(REMOTES).keys() | _loose_refs(checkout.git_dir / REMOTES)
-        there -= {each.name for each in changes}
-        changes += [RefChange(name, None) for name in sorted(there) if _is_ours(name)]
+        ours = _halt_refs(checkout.repository, CommitId(str(journal.halt_before)))
+    if not made and not ours:
+        return []
+    now = _refs_there(checkout, made.keys() | ours.keys())
+    changes = [
+        RefChange(name, oid)
+        for name, oid in made.items()
+        if now.get(name) in (None, oid, ours.get(name))  # no other one is ours
+    ]
+    changes += [
+        RefChange(name, None, oid)
+        for name, oid in ours.items()
+        if name not in made and now.get(name) == oid
+    ]
     return changes
 
 
-def _loose_refs(folder: Path) -> set[str]:
-    """The refs that are files below `refs/remotes/`, as far as they can be ours."""
-    found: list[Path] = []
-    for place in (folder, folder / "patchkit"):
-        with suppress(FileNotFoundError, NotADirectoryError):
-            found += place.iterdir()
-    return {REMOTES + path.relative_to(folder).as_posix() for path in found if path.is_file()}
+def _halt_refs(repository: Repository, halt: CommitId) -> dict[str, str]:
+    """The refs that were made for a halt, by its commit: name -> object."""
+    tree = repository.tree(halt)
+    if tree is None:
+        return {}
+    with reading(repository) as reader:
+        text = json.loads(reader.blob(reader.tree(tree)["state.json"].oid))
+    return dict(text.get("refs", {}))
 
 
-def _is_ours(name: str) -> bool:
-    """Whether a ref names a commit of upstream to look at, made when the checkout began to wait."""
-    short = name.removeprefix(REMOTES)
-    return name in (OLD_PIN, NEW_PIN) or (
-        len(short) == len(short_id(ZERO)) and {*short} <= {*hexdigits}
-    )
+def _refs_there(checkout: Checkout, names: Collection[str]) -> dict[str, str]:
+    """What those of the refs below `refs/remotes/` that there are name."""
+    found = {name: oid for name, oid in checkout.repository.refs(REMOTES).items() if name in names}
+    for name in names - found.keys():
+        # git lists nothing, without a word, where it cannot read the folder
+        with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            found[name] = (checkout.git_dir / name).read_text().strip()
+    return found
 
 
 def _update_refs(checkout: Checkout, changes: Sequence[RefChange]) -> None:

@@ -188,9 +188,12 @@ def work_of(checkout: Checkout, snapshot: Snapshot, halt: Halt, when: int, *, sa
 
 
 def _is_work(checkout: Checkout, snapshot: Snapshot, halt: Halt, held: Held) -> bool:
-    """Whether files or the index are other ones than patchkit made them."""
+    """Whether files, index or commits are other ones than patchkit made them."""
     like = halt.place.worktree
-    return held.tree != like or bool(only_staged(checkout, snapshot.head, held, like, ()))
+    committed = snapshot.head != halt.place.tip
+    return (
+        committed or held.tree != like or bool(only_staged(checkout, snapshot.head, held, like, ()))
+    )
 
 
 def go_to(

@@ -40,7 +40,7 @@ def test_ours_names_the_patch(message: str, with_ours: str) -> None:
     [
         ("One\n", ("One", None)),
         ("One\n\nPatchkit-Patch: a.patch\n", ("One", "a.patch")),
-        ("One\n\nPatchkit-Patch: a\nB: 2\nPatchkit-Patch:b  \n", ("One\n\nB: 2", "b")),
+        ("One\n\nPatchkit-Patch: a\nB: 2\nPatchkit-Patch:b  \n", ("One\n\nB: 2", "a")),
         ("One\n\n Patchkit-Patch: a", ("One\n\n Patchkit-Patch: a", None)),
         ("One\n\nPatchkit-Patch: a b", ("One\n\nPatchkit-Patch: a b", None)),
     ],

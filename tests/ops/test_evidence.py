@@ -51,6 +51,29 @@ def test_the_users_own_remotes_stay(stack: Bumping) -> None:
     assert remotes(stack) == ["refs/remotes/origin/0123456789", "refs/remotes/origin/main"]
 
 
+def test_a_ref_of_the_users_stays_whatever_its_name(stack: Bumping, upstream: Upstream) -> None:
+    """Ten digits, as ours have: made before the wait, while it lasts, and in place of one."""
+    full = str(upstream.resolve("main~2"))
+    head = stack.git("rev-parse", "HEAD").strip()
+    mine = {"refs/remotes/0123456789": head, f"refs/remotes/{full[:10]}": head}
+    for name in mine:
+        stack.git("update-ref", name, head)
+    assert stack.bump().code == 3
+    assert stack.git("rev-parse", f"refs/remotes/{full[:10]}") == head
+    stack.run("abort").ok()
+    assert remotes(stack) == sorted(mine)
+    for name in mine:
+        stack.git("update-ref", "-d", name)
+    assert stack.bump().code == 3
+    for name in ("refs/remotes/abcdefabcd", f"refs/remotes/{full[:10]}"):
+        stack.git("update-ref", name, head)
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    assert stack.run("continue").code == 3
+    assert stack.run("undo").code == 0
+    stack.run("abort").ok()
+    assert remotes(stack) == sorted([f"refs/remotes/{full[:10]}", "refs/remotes/abcdefabcd"])
+
+
 def test_show_knows_patches_and_commits(stack: Bumping, upstream: Upstream) -> None:
     one = (stack.project.root / "patches/demo/one.patch").read_bytes()
     assert stack.run("show", "1").ok().out.encode() == one

@@ -132,6 +132,76 @@ def test_a_conflict_without_upstreams_history_says_so(stack: Bumping, upstream: 
     assert "<<<<<<<" in stack.read("a.txt")
 
 
+@pytest.mark.parametrize("commits", [1, 2])
+def test_a_committed_resolution_is_taken(stack: Bumping, commits: int) -> None:
+    """As `git rebase --continue` does; it comes to the same as one that is not committed."""
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    template = stack.state
+    stack.git("commit", "-qam", "Resolved")
+    if commits == 2:
+        stack.write("more.txt", "more\n")
+        stack.git("add", "more.txt")
+        stack.git("commit", "-qm", "And more")
+    mine = stack.git("rev-parse", "HEAD")
+    ran = stack.run("continue")
+    assert ran.code == 3
+    kept = stack.git("for-each-ref", "--format=%(refname)", "--points-at", mine, "refs/patchkit")
+    assert kept.startswith("refs/patchkit/saved/")
+    assert kept in ran.out + ran.err
+    stack.write("b.txt", stack.read("b.txt").replace("X\n", "X, ten\n"))
+    stack.resolve("b.txt", "X, ten\n")
+    stack.git("commit", "-qam", "The second one")
+    stack.run("continue").ok()
+    patch = stack.patch("one.patch").decode()
+    assert "+upstream FIVE" in patch
+    assert "Subject: Patch one\n" in patch
+    assert ("+more" in patch) == (commits == 2)
+    stack.settled()
+    stack.run("undo").ok()
+    assert stack.product != template
+
+
+@pytest.mark.parametrize("way", ["skip", "abort", "undo"])
+def test_a_commit_on_a_conflict_is_kept_by_every_way_off(stack: Bumping, way: str) -> None:
+    before = stack.state_but_kept
+    assert stack.bump().code == 3
+    stack.git("commit", "-qam", "Not resolved at all")
+    mine = stack.git("rev-parse", "HEAD")
+    stack.run(way)
+    stack.run("abort")
+    assert stack.git("for-each-ref", "--contains", mine, "refs/patchkit/saved")
+    assert stack.state_but_kept == before
+
+
+def test_a_commit_with_markers_is_not_taken(stack: Bumping) -> None:
+    assert stack.bump().code == 3
+    stack.git("commit", "-qam", "Not resolved at all")
+    before = stack.state
+    ran = stack.run("continue")
+    assert (ran.code, "a.txt:5: has conflict markers in lines 5, 8, 11" in ran.err) == (1, True)
+    assert stack.state == before
+
+
+@pytest.mark.parametrize("how", ["amend", "other branch", "dropped"])
+def test_commits_that_are_no_resolution_are_refused(stack: Bumping, how: str) -> None:
+    assert stack.bump().code == 3
+    stack.resolve("a.txt", "upstream FIVE\nsix\n")
+    stack.git("add", "-A")
+    if how == "amend":
+        stack.git("commit", "-q", "--amend", "-m", "Upstream's own commit, changed")
+    elif how == "other branch":
+        stack.git("checkout", "-q", "-b", "mine")
+        stack.git("commit", "-qm", "Elsewhere")
+    else:
+        stack.git("update-ref", "refs/heads/patchkit", "patchkit/old-pin")
+    before = stack.state
+    ran = stack.run("continue")
+    assert (ran.code, "the checkout's commits are other ones now" in ran.err) == (1, True), ran.err
+    assert "reset --soft" in ran.err
+    assert stack.state == before
+
+
 def test_resolved_conflicts_become_the_patches(stack: Bumping, upstream: Upstream) -> None:
     before = stack.product
     assert stack.bump().code == 3
@@ -552,18 +622,6 @@ def test_patches_that_changed_meanwhile_stop_it(stack: Bumping) -> None:
     assert (ran.code, "patches/demo/two.patch changed since it stopped" in ran.err) == (1, True)
     assert stack.state == before
     stack.run("abort").ok()
-
-
-@pytest.mark.slow
-def test_a_commit_in_the_checkout_is_no_resolution(stack: Bumping) -> None:
-    assert stack.bump().code == 3
-    stack.resolve("a.txt", "five\nsix\n")
-    stack.git("add", "a.txt")
-    stack.git("commit", "-qm", "Mine")
-    ran = stack.run("continue")
-    assert (ran.code, "reset --soft" in ran.err) == (1, True)
-    stack.git("reset", "--soft", "HEAD~1")
-    assert stack.run("continue").code == 3
 
 
 @pytest.mark.slow

@@ -59,11 +59,12 @@ def continue_(
 ) -> ExitCode:
     """Continue a bump after its conflict is resolved.
 
-    The content of the checkout becomes the patch. Resolve a file without conflict markers, such as
-    one that upstream deleted, with `git add` or `git rm`. The patches after it are carried on top;
-    after the last one pin, patches and lock are written together, and the checkout is at the new
-    stack. `--review` and `--summary` write the same as with `bump`. With --take-proposal what you
-    did to the conflict is kept under a ref.
+    The content of the checkout becomes the patch, under the message that it has; whether you commit
+    it there (the commit is kept under a ref) or not makes no difference. Resolve a file without
+    conflict markers, such as one that upstream deleted, with `git add` or `git rm`. The patches
+    after it are carried on top; after the last one pin, patches and lock are written together, and
+    the checkout is at the new stack. `--review` and `--summary` write the same as with `bump`. With
+    --take-proposal what you did to the conflict is kept under a ref.
     """
     from patchkit.ops.refresh_input import ResumeStep
 
