@@ -34,6 +34,7 @@ class _Facts:
     imports: list[str] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)  # public ones, at the top
     long: list[str] = field(default_factory=list)  # functions, with their lines
+    wide: list[str] = field(default_factory=list)  # functions that take more than eight values
     splitlines: int = 0
     docstring: str | None = None
 
@@ -51,8 +52,12 @@ def _facts(module: str) -> _Facts:
             assert node.level == 0, f"{module} imports relatively"
             facts.imports.append(str(node.module))
             facts.imports += [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.FunctionDef) and int(node.end_lineno or 0) - node.lineno > 50:
-            facts.long.append(f"{module}:{node.lineno} {node.name}")
+        elif isinstance(node, ast.FunctionDef):
+            if int(node.end_lineno or 0) - node.lineno > 50:
+                facts.long.append(f"{module}:{node.lineno} {node.name}")
+            taken = [*node.args.args, *node.args.kwonlyargs]
+            if len([each for each in taken if each.arg != "self"]) > 8:
+                facts.wide.append(f"{module} {node.name}")
         elif isinstance(node, ast.Attribute) and node.attr == "splitlines":
             facts.splitlines += 1
     return facts
@@ -207,6 +212,17 @@ def test_functions_are_short() -> None:
     """A command's declares its options, one each: a long list, and no long thought."""
     long = [_facts(m).long for m in MODULES if not m.startswith("cli/commands/")]
     assert [each for of in long for each in of] == []
+
+
+def test_few_functions_take_many_values() -> None:
+    """What is handed on from one to the next is one value; these take it from a command line."""
+    wide = [each for m in MODULES if not m.startswith("cli/commands/") for each in _facts(m).wide]
+    assert sorted(wide) == [
+        "cli/session.py __init__",
+        "drift/forecast.py __init__",
+        "ops/bisect.py bisect_stack",
+        "ops/check.py check_manifests",
+    ]
 
 
 def test_every_module_says_what_it_is_for() -> None:

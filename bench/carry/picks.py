@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.errors import BadInputError
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading
@@ -102,7 +103,9 @@ def measure(
         past = Between(repository, old.commit, new.commit)
         began = time.process_time()
         with reading(repository) as reader:
-            report = carry_stack(reader, old, new, [SeriesPatch("x.patch", patch)], past=past)
+            report = carry_stack(
+                reader, old, new, [SeriesPatch("x.patch", patch)], CarryOptions(past=past)
+            )
         yield commit, report.outcomes[0], time.process_time() - began
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.carry.cases import Case, Truth
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.process import git_version, sealed_environment
@@ -56,10 +57,12 @@ def patchkit(
         case.reader,
         *bases,
         [patch],
-        past=past,
-        careful=careful,
-        patch_first=first,
-        take_proposals=["x.patch"] if proposals else [],
+        CarryOptions(
+            past=past,
+            careful=careful,
+            patch_first=first,
+            take_proposals=["x.patch"] if proposals else [],
+        ),
     )
     (outcome,) = report.outcomes
     named = {each.carried_to or each.path: each for each in outcome.files}

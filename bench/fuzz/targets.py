@@ -18,7 +18,7 @@ from bench.fuzz.damage import damaged
 from bench.fuzz.foreign import metadata, records
 from bench.fuzz.recipes import recipe, text_rule
 from patchkit.carry import carry_stack
-from patchkit.carry.carried import MergeRequest
+from patchkit.carry.carried import CarryOptions, MergeRequest
 from patchkit.carry.external import refused
 from patchkit.disk.transaction import JOURNAL, recover
 from patchkit.errors import BadInputError, PatchkitError
@@ -352,10 +352,10 @@ def carry(random: Random) -> None:
     same = carry_stack(objects, bases[0], bases[0], patches)
     assert {each.status for each in same.outcomes} <= {Status.UNCHANGED}
     for careful in (False, True):
-        report = carry_stack(objects, bases[0], bases[1], patches, careful=careful)
+        report = carry_stack(objects, bases[0], bases[1], patches, CarryOptions(careful=careful))
         assert len(report.outcomes) == len(patches)
         assert not (careful and any(each.review for each in report.outcomes))
-    again = carry_stack(objects, bases[0], bases[1], patches, careful=True)
+    again = carry_stack(objects, bases[0], bases[1], patches, CarryOptions(careful=True))
     assert again.stack.tree == report.stack.tree
 
 

@@ -5,7 +5,7 @@ safe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -239,6 +239,21 @@ class MergerAnswer(Struct, frozen=True):
 
 #: Answers a request for a patch; None where it has nothing to do with such files.
 Merger: TypeAlias = Callable[[SeriesPatch, MergeRequest], MergerAnswer | None]
+
+
+class CarryOptions(Struct, frozen=True):
+    """What a carry goes by, beside the patches and the two bases."""
+
+    generate: Generate | None = None  # asked first for each patch; None from it: carry the patch
+    past: Past | None = None  # what is known of upstream between the bases; None follows no renames
+    careful: bool = False  # what would be flagged for review is a conflict
+    remembered: Mapping[str, Resolution] = field(default_factory=dict)  # by the conflict's key
+    patch_first: bool = False  # see CarryContext
+    #: Names of patches: those that conflict are left out for good, up to the first conflict of
+    #: another one; later ones are carried as if they had never been there.
+    leave_out: Collection[str] = ()
+    take_proposals: Collection[str] = ()  # patches whose merges are taken, likelier wrong or not
+    merger: Merger | None = None  # asked about each file that would be in conflict (`external.py`)
 
 
 class SplitOff(Struct, frozen=True):

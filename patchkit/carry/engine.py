@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from msgspec import Struct, field
@@ -12,12 +12,10 @@ from msgspec.structs import replace
 from patchkit.carry.carried import (
     CarriedFile,
     CarryContext,
+    CarryOptions,
     CarryReport,
-    Generate,
-    Merger,
     NoPast,
     PartialResult,
-    Past,
     doubted_as,
 )
 from patchkit.carry.carry_file import carry_file
@@ -28,7 +26,6 @@ from patchkit.model.merging.regions import Labels
 from patchkit.model.names import short_id
 from patchkit.model.outcome import FileResult, PatchResult, Reason, Status
 from patchkit.model.patch import FileChange
-from patchkit.model.resolution import Resolution
 from patchkit.model.revision import reverse_changes
 from patchkit.model.tree import ObjectSource, ObstructedError, Overlay, Tree
 from patchkit.stack.build import Base, SeriesPatch, Stack, StackBuilder, build_stack, patch_changes
@@ -49,46 +46,26 @@ def carry_stack(
     old_base: Base,
     new_base: Base,
     patches: Sequence[SeriesPatch],
-    generate: Generate | None = None,
-    *,
-    past: Past | None = None,
-    careful: bool = False,
-    remembered: Mapping[str, Resolution] | None = None,
-    patch_first: bool = False,
-    leave_out: Collection[str] = (),
-    take_proposals: Collection[str] = (),
-    merger: Merger | None = None,
+    options: CarryOptions | None = None,
 ) -> CarryReport:
     """Put `patches`, made for `old_base`, onto `new_base`; nothing is written.
 
     A patch that conflicts is left out and the next one is tried without it; one that fails only for
-    that reason is WAITING. `generate` is asked first for each patch. `past` is what is known of
-    upstream between the bases; without it renamed files are not followed. `careful`: what would be
-    flagged for review is a conflict. `remembered` are resolutions of conflicts by their keys;
-    BadInputError if one comes to another result now. `patch_first`: see CarryContext.
-    Of the patches in `leave_out` those that conflict are left out for good, up to the first
-    conflict of another one: later ones are carried as if they had never been there.
-    `take_proposals` names the patches whose merges are taken though they are likelier wrong.
-    `merger` is asked about each file that would be in conflict (`external.py`).
+    that reason is WAITING. BadInputError if a remembered resolution comes to another result now.
     """
     before = build_stack(source, old_base, patches, stop_at_conflict=False)
     objects = Overlay(source, before.objects)
     carrying = _StackCarrier(
         source,
         before,
-        past or NoPast(),
-        careful,
-        remembered or {},
-        patch_first,
-        take_proposals,
+        options or CarryOptions(),
         StackBuilder(source, new_base),
         Tree(objects, before.base.tree),
         Blobs(objects),
-        merger,
     )
     carrying.builder.preload(patches)
     pairs = zip(patches, before.outcomes, strict=True)
-    outcomes = [carrying.put(patch, old, generate, leave_out) for patch, old in pairs]
+    outcomes = [carrying.put(patch, old) for patch, old in pairs]
     return carrying.report(old_base, new_base, outcomes)
 
 
@@ -99,28 +76,20 @@ def is_contained(tree: Tree, blobs: Blobs, changes: Sequence[FileChange]) -> boo
 
 
 class _StackCarrier(Struct):
-    """A stack on its way; `old_tree` is where the old stack has got to.
+    """A stack on its way; each of the results is kept by the patch's name."""
 
-    `resolved` is where the new one would be had no patch failed; None as long as none has.
-    """
-
-    source: ObjectSource
-    before: Stack
-    past: Past
-    careful: bool
-    remembered: Mapping[str, Resolution]
-    patch_first: bool
-    take_proposals: Collection[str]
-    builder: StackBuilder
-    old_tree: Tree
-    old_blobs: Blobs
-    merger: Merger | None = None
-    carried: dict[str, PartialResult] = field(default_factory=dict)
-    marked: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
-    resolved: ResolvedStack | None = None
-    left_out: dict[str, str] = field(default_factory=dict)
-    external: dict[str, dict[str, str]] = field(default_factory=dict)
+    source: ObjectSource  # upstream's objects
+    before: Stack  # the series as it is on the old base
+    options: CarryOptions
+    builder: StackBuilder  # the new stack so far
+    old_tree: Tree  # where the old stack has got to
+    old_blobs: Blobs  # contents of the old stack's files
+    carried: dict[str, PartialResult] = field(default_factory=dict)  # files that could be carried
+    marked: dict[str, dict[str, bytes]] = field(default_factory=dict)  # path -> with markers
+    conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)  # all its files
+    resolved: ResolvedStack | None = None  # the new stack had no patch failed; None if none has
+    left_out: dict[str, str] = field(default_factory=dict)  # the tree on which it was left out
+    external: dict[str, dict[str, str]] = field(default_factory=dict)  # path -> key, of a merger
 
     def report(
         self, old_base: Base, new_base: Base, outcomes: Sequence[PatchResult]
@@ -134,11 +103,10 @@ class _StackCarrier(Struct):
         self,
         patch: SeriesPatch,
         old: PatchResult,
-        generate: Generate | None,
-        leave_out: Collection[str],
     ) -> PatchResult:
         """Put the next patch onto the stack, and be one further in the old one."""
         first = self.resolved is None  # no earlier one has failed
+        generate, leave_out = self.options.generate, self.options.leave_out
         generated = generate(self.builder, patch) if generate is not None else None
         outcome = self.carry(patch, old) if generated is None else generated
         if generated is not None:
@@ -171,19 +139,20 @@ class _StackCarrier(Struct):
         if any(clash.reason is Reason.UNSAFE for file in exact.files for clash in file.clashes):
             outcome = PatchResult(patch.name, Status.CONFLICTED, exact.files)
             return self._whole(patch, changes, outcome)
+        options = self.options
         context = CarryContext(
             self.old_tree,
             after,
             self.builder.tree,
             self.old_blobs,
             self.builder.blobs,
-            self.past,
-            self.careful,
+            options.past or NoPast(),
+            options.careful,
             self._labels(patch),
-            self.remembered,
-            self.patch_first,
-            patch.name in self.take_proposals,
-            partial(self.merger, patch) if self.merger is not None else None,
+            options.remembered,
+            options.patch_first,
+            patch.name in options.take_proposals,
+            partial(options.merger, patch) if options.merger is not None else None,
         )
         files = [
             carry_file(context, change, doubted_as(outcome, before))
@@ -269,7 +238,7 @@ class _StackCarrier(Struct):
         elsewhere = exact.tree is None or _shifted(exact.files)
         if changes and elsewhere and is_contained(self.builder.tree, self.builder.blobs, changes):
             return PatchResult(patch.name, Status.ABSORBED, exact.files)
-        if self.careful and any(each.review for each in exact.files):
+        if self.options.careful and any(each.review for each in exact.files):
             files = tuple(replace(e, status=Status.CONFLICTED, review=False) for e in exact.files)
             return PatchResult(patch.name, Status.CONFLICTED, files)
         outcome = self.builder.push(patch)

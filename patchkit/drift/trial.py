@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.drift.drift_report import PatchForecast, forecast_of
 from patchkit.drift.forecast_cache import Trials
 from patchkit.drift.walk import WatchedSeries
@@ -61,9 +62,11 @@ class Trial(Struct, frozen=True):
                 history.base(history.pin),
                 history.base(commit),
                 series.patches,
-                generator,
-                past=_FetchingPast(between, along, commit),
-                remembered=series.remembered,
+                CarryOptions(
+                    generator,
+                    past=_FetchingPast(between, along, commit),
+                    remembered=series.remembered,
+                ),
             )
         except (MissingObjectError, BadInputError):
             return None

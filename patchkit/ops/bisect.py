@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.disk.files import read_plain, replace_file
 from patchkit.errors import ExitCode, PatchkitError, SurroundingsError
 from patchkit.gitcmd.commit_history import Between
@@ -296,9 +297,9 @@ class _Carrying(Struct, frozen=True):
                     old,
                     base,
                     series.series_patches,
-                    load_generator(series.patches),
-                    past=past,
-                    remembered=self._remembered,
+                    CarryOptions(
+                        load_generator(series.patches), past=past, remembered=self._remembered
+                    ),
                 )
         except PatchkitError as error:
             return str(error)

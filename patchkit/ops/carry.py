@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.disk.files import LARGEST_PATCH, read_plain, write_folder
 from patchkit.errors import (
     BadInputError,
@@ -112,10 +113,12 @@ def carry_patches(folder: Path, wish: CarryWish) -> PlainCarryReport:
             reader,
             *bases,
             patches,
-            past=past,
-            careful=wish.careful,
-            patch_first=first,
-            merger=merger_of(wish.mergers, run=True),
+            CarryOptions(
+                past=past,
+                careful=wish.careful,
+                patch_first=first,
+                merger=merger_of(wish.mergers, run=True),
+            ),
         )
         written: dict[str, Path] = {}
         changes: dict[str, bytes] = {}

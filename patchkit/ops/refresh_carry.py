@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from patchkit.carry.carried import CarryReport, Merger
+from patchkit.carry.carried import CarryOptions, CarryReport, Merger
 from patchkit.errors import PatchkitError, Problem, SurroundingsError
 from patchkit.gitcmd.commit_history import Between, that_touched
 from patchkit.gitcmd.first_parent import missing_blobs
@@ -399,8 +399,6 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     past = upstream.past()
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old), found.base)
-        remembered = load_resolutions(home)
-        merger = _merger(found.project.manifest.mergers, run=options.run)
         draft, report = draft_carry(
             trial,
             reader,
@@ -408,12 +406,14 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
             patches,
             home,
             generator=found.generator,
-            careful=options.careful,
-            past=past,
             decisions=decisions,
-            remembered=remembered,
-            leave_out=ours,
-            merger=merger,
+            options=CarryOptions(
+                past=past,
+                careful=options.careful,
+                remembered=load_resolutions(home),
+                leave_out=ours,
+                merger=_merger(found.project.manifest.mergers, run=options.run),
+            ),
         )
         decisions |= external_decisions(report)
         decisions |= {name: Decision(TreeId(onto), None) for name, onto in report.left_out.items()}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from patchkit.carry import CarryReport, carry_stack
-from patchkit.carry.carried import Merger, Past
+from patchkit.carry.carried import CarryOptions, Past
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
@@ -14,7 +16,6 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.manifest.values import LocalSeries
 from patchkit.model.objects import Base
 from patchkit.model.outcome import Status
-from patchkit.model.resolution import Resolution
 from patchkit.model.revision import Revision
 from patchkit.refresh.conflict import DecidedPatches, Decision
 from patchkit.refresh.draft import Draft, arrange, with_empty_patches
@@ -56,38 +57,27 @@ def draft_carry(
     home: SeriesFolder,
     *,
     generator: Generator | None = None,
-    careful: bool = False,
-    past: Past | None = None,
     decisions: Mapping[str, Decision] | None = None,
-    remembered: Mapping[str, Resolution] | None = None,
-    leave_out: Collection[str] = (),
-    merger: Merger | None = None,
+    options: CarryOptions | None = None,
 ) -> tuple[Draft | None, CarryReport]:
     """What the patches must say on the second base, made for the first; None if one conflicts.
 
     A patch that the new base contains leaves the series; one that `generator` has a recipe for is
-    made from that. `repository` takes trial objects. `careful`: what is not certain is a conflict.
-    `past` is what is known of upstream between the bases. Raises
-    FixedPatchesError where a patch that is no file of the series would have to change.
-    `decisions` are a person's about single patches; `repository` has their trees. `remembered`
-    are resolutions of conflicts, by their keys. `leave_out`, `merger`: see carry_stack.
+    made from that. `repository` takes trial objects, and has the trees of `decisions`, a person's
+    about single patches. Raises FixedPatchesError where a patch that is no file of the series would
+    have to change. Of `options` what these two say is not used.
     """
     old_base, new_base = bases
     series = [each.series_patch for each in patches]
     deciding = DecidedPatches(decisions or {}, generator)
-    report = carry_stack(
-        reader,
-        old_base,
-        new_base,
-        series,
-        deciding,
-        past=past or _between(repository, bases, series),
-        careful=careful,
-        remembered=remembered,
-        leave_out=leave_out,
+    options = options or CarryOptions()
+    options = replace(
+        options,
+        generate=deciding,
+        past=options.past or _between(repository, bases, series),
         take_proposals=deciding.take_proposals,
-        merger=merger,
     )
+    report = carry_stack(reader, old_base, new_base, series, options)
     if not report.clean:
         return None, report
     _require_rewritable(report, patches, deciding.left_out | report.left_out.keys())
@@ -160,7 +150,7 @@ def edited_recipes(
     if not edited or draft.plan is None:
         return ()
     series = [each.series_patch for each in draft.plan.patches]
-    report = carry_stack(reader, base, base, series, generator.again())
+    report = carry_stack(reader, base, base, series, CarryOptions(generator.again()))
     other = (Status.REGENERATED, Status.CONFLICTED)
     return tuple(
         each.name for each in report.outcomes if each.name in edited and each.status in other

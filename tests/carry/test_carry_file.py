@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
@@ -31,7 +32,7 @@ def carry(
     ]
     with reading(repository) as reader:
         past = Between(repository, CommitId(old), CommitId(new))
-        return carry_stack(reader, *bases, series, past=past, careful=careful)
+        return carry_stack(reader, *bases, series, CarryOptions(past=past, careful=careful))
 
 
 def only_file(report: CarryReport) -> FileResult:

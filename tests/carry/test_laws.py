@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchkit.carry import CarryReport, carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import read_base
@@ -62,7 +63,7 @@ def carried(
         Base(CommitId(digit * 40), TreeId(tree), "0 +0000")
         for digit, tree in (("1", old), ("2", new))
     ]
-    return carry_stack(objects, bases[0], bases[1], series, careful=careful)
+    return carry_stack(objects, bases[0], bases[1], series, CarryOptions(careful=careful))
 
 
 @settings(max_examples=40)
@@ -262,7 +263,7 @@ def test_law_a_rename_changes_the_path_and_nothing_else(upstream: Upstream) -> N
         for new in (stays, moves):
             bases = read_base(repository, old), read_base(repository, new)
             past = Between(repository, old, new)
-            reports.append(carry_stack(reader, *bases, series, past=past))
+            reports.append(carry_stack(reader, *bases, series, CarryOptions(past=past)))
     plain, renamed = reports
     seen = Counter[bool]()
     for name, path, one, other in zip(base, moved, plain.outcomes, renamed.outcomes, strict=True):

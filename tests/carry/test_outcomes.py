@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.carry.carry_file import names_reason
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.pins import read_base
@@ -153,7 +154,9 @@ def test_a_remembered_resolution_settles_that_conflict(upstream: Upstream, kept:
     ]
     bases = read_base(repository, old), read_base(repository, new)
     with reading(repository) as reader:
-        report = carry_stack(reader, *bases, series, remembered={conflict.key: resolution})
+        report = carry_stack(
+            reader, *bases, series, CarryOptions(remembered={conflict.key: resolution})
+        )
     second = report.outcomes[1]
     assert second.status is (Status.MERGED if kept == "another" else Status.ABSORBED)
     assert report.carried["1.patch"] == {"f.py": resolved.encode()}
@@ -173,6 +176,6 @@ def test_a_generated_patch_is_taken_as_it_was_generated(upstream: Upstream) -> N
 
     series = [SeriesPatch(f"{number}.patch", parse_patch(PATCH, name="x")) for number in range(2)]
     with reading(repository) as reader:
-        report = carry_stack(reader, base, base, series, generate)
+        report = carry_stack(reader, base, base, series, CarryOptions(generate))
     assert report.outcomes[0] == said
     assert report.outcomes[1].status is not Status.REGENERATED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from patchkit.carry import carry_stack
-from patchkit.carry.carried import CERTAIN
+from patchkit.carry.carried import CERTAIN, CarryOptions
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.repository import Repository
@@ -36,9 +36,8 @@ def _carry(upstream: Upstream, old: str, new: str, patch: bytes) -> PatchResult:
     )
     series = [SeriesPatch("x.patch", parse_patch(patch, name="x"))]
     with reading(repository) as reader:
-        report = carry_stack(
-            reader, before, after, series, past=Between(repository, CommitId(old), CommitId(new))
-        )
+        past = Between(repository, CommitId(old), CommitId(new))
+        report = carry_stack(reader, before, after, series, CarryOptions(past=past))
     (outcome,) = report.outcomes
     if outcome.status in (Status.ABSORBED, Status.CONFLICTED):
         assert report.stack.tree == after.tree

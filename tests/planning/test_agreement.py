@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.drift.walk import WatchedSeries
 from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.object_reader import ObjectReader
@@ -67,7 +68,7 @@ def outcomes_at(
     past = Between(history.repository, history.pin, CommitId(commit))
     with ObjectReader(history.repository) as reader:
         bases = history.base(history.pin), history.base(CommitId(commit))
-        return carry_stack(reader, *bases, series, past=past).outcomes
+        return carry_stack(reader, *bases, series, CarryOptions(past=past)).outcomes
 
 
 def told(outcomes: tuple[PatchResult, ...]) -> list[tuple[object, ...]]:

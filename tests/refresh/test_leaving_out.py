@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from patchkit.carry import carry_stack
+from patchkit.carry.carried import CarryOptions
 from patchkit.gitcmd.object_reader import reading
 from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository
@@ -40,14 +41,16 @@ def test_one_pass_leaves_out_what_one_at_a_time_does(upstream: Upstream, seed: i
         bases = read_base(repository, old), read_base(repository, new)
         decisions: dict[str, Decision] = {}
         while True:
-            report = carry_stack(reader, *bases, series, DecidedPatches(decisions))
+            report = carry_stack(reader, *bases, series, CarryOptions(DecidedPatches(decisions)))
             failed = [n for n, e in enumerate(report.outcomes) if e.status is Status.CONFLICTED]
             if not failed:
                 break
             landed = [str(e.tree) for e in report.outcomes[: failed[0]] if e.commit and e.tree]
             onto = landed[-1] if landed else bases[1].tree
             decisions[series[failed[0]].name] = Decision(TreeId(onto), None)
-        once = carry_stack(reader, *bases, series, leave_out=[each.name for each in series])
+        once = carry_stack(
+            reader, *bases, series, CarryOptions(leave_out=[each.name for each in series])
+        )
     assert len(decisions) >= 2
     assert once.left_out == {name: each.onto for name, each in decisions.items()}
     assert once.outcomes == report.outcomes
