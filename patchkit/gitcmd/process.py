@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -185,6 +187,46 @@ def require_git() -> None:
         need = ".".join(map(str, MINIMUM_GIT))
         hint = f"patchkit needs git {need}"
         raise SurroundingsError(f"git {have} is too old ({git_program()})", hint=hint)
+
+
+# Processes in sessions of their own: ^C on a terminal does not reach them, we have to end them.
+
+
+@contextmanager
+def signals_held(on_signal: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Put off ^C, and every signal that ends patchkit as ^C does, until the block ends.
+
+    `on_signal` is called as soon as one comes; the exception follows when the block is left.
+    Whoever starts a process and keeps its id inside cannot lose it: a signal between fork and the
+    return of Popen would else raise where nobody knows the id. Only the main thread gets signals;
+    in another one nothing is held.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    handlers = {each: signal.getsignal(each) for each in _ENDING}
+
+    def note(number: int, _frame: object) -> None:
+        came.append(number)
+        on_signal()
+
+    try:
+        for number, handler in handlers.items():
+            if callable(handler):  # not one that is ignored, or that ends the process at once
+                signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if callable(handler):
+                signal.signal(number, handler)
+        for each in came[:1]:
+            handler = handlers[signal.Signals(each)]
+            assert callable(handler)
+            handler(each, None)
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 # The user's identity, as their own git configuration says it: the author of a new patch.

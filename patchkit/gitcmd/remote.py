@@ -20,7 +20,12 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from patchkit.errors import Problem, SurroundingsError
-from patchkit.gitcmd.process import git_program, network_environment, require_git
+from patchkit.gitcmd.process import (
+    git_program,
+    network_environment,
+    require_git,
+    signals_held,
+)
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.progress import Stop
 
@@ -241,22 +246,26 @@ def run_network(
         command += ["-c", setting]
     stop = stop or Stop()
     stop.check()
-    # Its own session: no terminal to ask on, and one signal ends the helpers of git, too.
-    process = subprocess.Popen(
-        [*command, *args],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=_environment() | dict(extra or {}),
-        cwd="/",
-        start_new_session=True,
-    )
+    process: subprocess.Popen[bytes] | None = None
     try:
-        with stop.killing(lambda: _kill(process)):
-            out, said = read_output(process)
-            code = process.wait()
+        with signals_held():
+            # Its own session: no terminal to ask on, and one signal ends the helpers of git, too.
+            process = started = subprocess.Popen(
+                [*command, *args],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment() | dict(extra or {}),
+                cwd="/",
+                start_new_session=True,
+            )
+        with stop.killing(lambda: _kill(started)):
+            out, said = read_output(started)
+            code = started.wait()
     finally:
-        _kill(process)
+        if process is not None:
+            with signals_held():
+                _kill(process)
     stop.check()
     if code != 0:
         raise _failure(url, said, code)

@@ -22,6 +22,7 @@ from patchkit.gitcmd.trees import Overlay, TreeView
 from patchkit.manifest.values import RuleStep, RunStep, TextStep, VerifyStep
 from patchkit.model.lint import Finding, Severity
 from patchkit.model.objects import EXECUTABLE_MODE, FILE_MODE, SYMLINK_MODE, TreeId
+from patchkit.model.progress import Stop
 from patchkit.model.text import counted
 from patchkit.stack.build import Stack
 from patchkit.stack.series import LoadedPatch
@@ -222,7 +223,9 @@ def _listed(places: Sequence[str]) -> str:
 PATIENCE = 900.0
 
 
-def run_findings(verifying: Verifying, steps: Sequence[RunStep]) -> Iterator[Finding]:
+def run_findings(
+    verifying: Verifying, steps: Sequence[RunStep], stop: Stop | None = None
+) -> Iterator[Finding]:
     """Run each command in a scratch copy of its own; what fails is a finding."""
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
@@ -234,7 +237,8 @@ def run_findings(verifying: Verifying, steps: Sequence[RunStep]) -> Iterator[Fin
             continue  # told by step_findings
         with TemporaryDirectory(prefix="patchkit-verify-") as folder:
             write_tree(verifying.source, tree, Path(folder))
-            ended = run_command(step.run, Path(folder) / step.directory, patience=PATIENCE)
+            where = Path(folder) / step.directory
+            ended = run_command(step.run, where, patience=PATIENCE, stop=stop)
             output = ended.output.replace(f"{folder}/", "")
         if ended.problem:
             what = f"{title_of(step)}: {ended.problem}" + (f": {output}" if output else "")

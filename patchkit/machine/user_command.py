@@ -2,7 +2,8 @@
 
 Nothing here runs unless it was asked for by an option. A command gets a process group of its own,
 and the whole group is ended with it: on ^C, when its time is over, and when it leaves something
-running.
+running. Invariant: a signal ends the group at once, or, where it comes before the group's id is
+known, as soon as it is; it raises only when nothing runs any more.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tempfile import TemporaryFile
 
 from msgspec import Struct
 
+from patchkit.gitcmd.process import signals_held
 from patchkit.model.objects import lines_of
+from patchkit.model.progress import Stop
 
 #: So many of a command's last lines are told.
 _LINES = 5
@@ -47,40 +50,71 @@ def run_command(
     variables: Mapping[str, str] | None = None,
     shown_on: int | None = None,
     largest: int | None = None,
+    stop: Stop | None = None,
 ) -> CommandEnd:
     """Run `command` by `sh -e` in a folder, with more environment `variables`.
 
     `patience` is in seconds, None for no end. `shown_on` is a descriptor that what it writes goes
     to as it comes. `largest` is the most bytes that a file it writes may have, what it prints
-    included. On disk: whatever the command does.
+    included. `stop` ends a command that runs in another thread than the main one, StoppedError
+    follows. On disk: whatever the command does.
     """
     if largest is not None:
         command = f"ulimit -f {largest // _BLOCK}\n{command}"
-    began = time.monotonic()
-    with TemporaryFile() as output:  # a pipe would keep us as long as anything it started lives
+    began, group, stop = time.monotonic(), _Group(), stop or Stop()
+    # a pipe would keep us as long as anything it started lives
+    with TemporaryFile() as output, signals_held(group.end), stop.killing(group.end):
         try:
-            process = subprocess.Popen(
-                ["sh", "-e", "-c", command],
-                cwd=folder,
-                env={**os.environ, **(variables or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=output if shown_on is None else shown_on,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+            process = group.started(
+                subprocess.Popen(
+                    ["sh", "-e", "-c", command],
+                    cwd=folder,
+                    env={**os.environ, **(variables or {})},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output if shown_on is None else shown_on,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
             )
+            code = process.wait(patience)
         except OSError as error:
             return CommandEnd(None, f"cannot be started: {error.strerror}")
-        try:
-            code = process.wait(patience)
         except subprocess.TimeoutExpired:
             return CommandEnd(None, f"does not end within {patience or 0:.0f} seconds")
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            group.end()
+            group.reap()
+        stop.check()
         seconds = time.monotonic() - began
         if code == 0:
             return CommandEnd(0, seconds=seconds)
         output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL))
         lines = lines_of(output.read().decode("utf-8", "replace").strip())[-_LINES:]
         return CommandEnd(code, f"exits with {code}", " / ".join(lines), seconds)
+
+
+class _Group:
+    """The process group of a command; `end` may be called at any time, also by a signal."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended = False
+
+    def started(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        """The group is there; it ends at once where `end` was called meanwhile."""
+        self._process = process
+        if self._ended:
+            self.end()
+        return process
+
+    def end(self) -> None:
+        """Kill whatever is in the group."""
+        self._ended = True
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def reap(self) -> None:
+        """Take note of the command's end, so that no zombie is left."""
+        if self._process is not None:
+            self._process.wait()

@@ -92,7 +92,7 @@ def guard_findings(
     """
     if guarded.stack.clean:
         yield from _parsing(guarded, store)
-        yield from _verify(guarded, progress, run)
+        yield from _verify(guarded, store, progress, run)
         yield from _overrides(guarded, store, progress)
         yield from _residual(guarded, store, today or date.min)
         yield from _contracts(guarded)
@@ -104,7 +104,7 @@ def _parsing(guarded: Guarded, store: Store) -> Iterator[Finding]:
     known.close()
 
 
-def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding]:
+def _verify(guarded: Guarded, store: Store, progress: Progress, run: bool) -> Iterator[Finding]:
     steps = guarded.component.verify
     if not steps:
         return
@@ -115,7 +115,7 @@ def _verify(guarded: Guarded, progress: Progress, run: bool) -> Iterator[Finding
         yield from not_run_findings(commands)
     elif commands:
         progress.step(guarded.component.name, "running commands", local=True)
-        yield from run_findings(verifying, commands)
+        yield from run_findings(verifying, commands, store.stop)
 
 
 def _residual(guarded: Guarded, store: Store, today: date) -> Iterator[Finding]:
