@@ -278,10 +278,17 @@ def _three_way(it: FileSides, merge: FileMerge) -> CarriedFile | None:
             reasons = (*reasons, "its lines also fit at another place")
     outcome = judged(outcome, confidence, reasons)
     outcome = placed_well(it, outcome, merge.data, merge.edits, settled=not merge.clean)
-    carried = _with_text(it, merge, outcome, merge.data)
     # git's own merge is what everybody would have: it is written, and flagged
-    likely = merge.clean or outcome.confidence >= LIKELY or it.context.take_proposals
-    return accepted(it.context, carried) if likely else _proposed(it, carried)
+    likely = merge.clean or outcome.confidence >= LIKELY
+    if not likely and it.context.take_proposals:
+        outcome = replace(outcome, reasons=(_TAKEN, *outcome.reasons))
+    carried = _with_text(it, merge, outcome, merge.data)
+    if likely or it.context.take_proposals:
+        return accepted(it.context, carried)
+    return _proposed(it, carried)
+
+
+_TAKEN = "the proposed merge was taken"
 
 
 def _proposed(it: FileSides, carried: CarriedFile) -> CarriedFile:
@@ -428,19 +435,45 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
+# How many lines on each side of a patch's edit are asked of first: a region may have hundreds of
+# lines that upstream changed for other reasons, where it took a whole block away.
+_NEAR = 3
+# From so many times fewer lines on upstream on, a region counts as taken away.
+_SMALL = 4
+
+
 def taken_away(region: Region) -> bytes:
-    """The most telling of the lines that upstream has no more; b"" if there is none."""
-    gone = [line for line in region.base if line not in region.upstream and _TELLING.search(line)]
-    return max(gone, key=len, default=b"")
+    """The most telling of the lines that upstream has no more; b"" if there is none.
+
+    Lines that the patch changes come first, then those next to them, then the others.
+    """
+    kept = set(region.upstream)
+    for around in (0, _NEAR, len(region.base)):
+        gone = [
+            line
+            for each in region.patch_edits
+            for line in region.base[
+                max(0, each.start - region.start - around) : each.end - region.start + around
+            ]
+            if line not in kept and _TELLING.search(line)
+        ]
+        if gone:
+            return max(gone, key=len)
+    return b""
 
 
 def _who(region: Region, past: Past, path: str) -> str:
-    """The commit that brought the most telling line of upstream's side, or took one away."""
+    """The commit that forced this: what took the patch's lines away, or brought upstream's here.
+
+    Where upstream has only some of the lines that the patch changes, the most telling of its new
+    lines says more: it is what stands there instead.
+    """
     new = [line for line in region.upstream if line not in region.base and _TELLING.search(line)]
-    if new:
+    if new and len(region.base) <= _SMALL * max(1, len(region.upstream)):
         return past.brought_by(path, max(new, key=len))
     gone = taken_away(region)
-    return past.removed_by(path, gone) if gone else ""
+    by = past.removed_by(path, gone) if gone else ""
+    return by or (past.brought_by(path, max(new, key=len)) if new else "")
 
 
 def _by(commit: str) -> str:

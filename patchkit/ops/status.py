@@ -127,6 +127,8 @@ def _differences(
         pin = short_id(component.pin.commit)
         yield f"the pin is {pin}, the lock says {short_id(recorded.commit)}"
     yield from _changed_patches(manifest, component, recorded)
+    if snapshot.state is CheckoutState.CONFLICTED:
+        return  # in the middle of a bump it is at the new base, as the state says
     if snapshot.base is not None and snapshot.base != recorded.commit:
         base = short_id(snapshot.base)
         yield f"the checkout's base is {base}, the lock says {short_id(recorded.commit)}"

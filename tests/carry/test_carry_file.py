@@ -343,6 +343,22 @@ def test_a_part_that_upstream_moved_to_another_file_is_followed(
     assert b"<<<<<<< upstream" in careful.marked["0.patch"]["f.py"]
 
 
+def test_a_line_is_followed_out_of_a_block_that_upstream_took_apart(upstream: Upstream) -> None:
+    """Two commits empty a header; the longest line goes with the last, to another file."""
+    numbers = "".join(f"#define NUMBER_{each} {each}\n" for each in range(9))
+    names = "".join(f'#define THE_NAME_OF_{each} "the name of {each}"\n' for each in range(40))
+    old = upstream.commit({"all.h": numbers + names + "#endif\n"})
+    numbered = upstream.commit({"all.h": names + "#endif\n", "numbers.h": numbers}, "Numbers")
+    new = upstream.commit({"all.h": "int all;\n#endif\n", "names.h": names}, "Names")
+    text = numbers + names + "#endif\n"
+    patch = make_patch({"all.h": text}, {"all.h": text.replace("NUMBER_5 5", "NUMBER_5 55")})
+    report = carry(upstream, old, new, patch)
+    file = only_file(report)
+    assert file.reasons[0] == f"upstream moved the code to numbers.h ({numbered[:10]} Numbers)"
+    moved = numbers.replace("NUMBER_5 5", "NUMBER_5 55").encode()
+    assert report.carried["0.patch"]["numbers.h"] == moved
+
+
 @pytest.mark.parametrize("why", ["a twin was there", "it is in two files", "the patch is there"])
 def test_a_moved_part_without_a_place_of_its_own_names_the_commit(
     upstream: Upstream, why: str

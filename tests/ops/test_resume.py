@@ -333,6 +333,7 @@ def test_a_proposal_is_taken_on_demand(project: Project, upstream: Upstream) -> 
     assert "patchkit continue --take-proposal -m demo -c demo" in ran.err
     stack.resolve("a.txt", "my own\n")
     ran = stack.run("continue", "--take-proposal").ok()
+    assert "the proposed merge was taken" in ran.out
     saved = [row.split()[1] for row in stack.git("show-ref").splitlines() if "/saved/" in row]
     assert "my own" in stack.git("show", f"{saved[0]}:a.txt")
     assert "their line 5 of mine\n" in stack.read("a.txt")

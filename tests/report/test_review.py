@@ -175,7 +175,7 @@ def test_what_is_left_to_do_names_no_path_of_this_machine(
     (project.checkout("demo") / "a").write_text(_with(l10="zehn, ten", l11="line eleven"))
     done = project.run("continue", "--review", "page.md", "--summary", "body.md").ok()
     page, body = ((project.root / name).read_text() for name in ("page.md", "body.md"))
-    assert "### Resolved by hand (1)\n\n- [ ] `merged.patch` Say ten" in body
+    assert "### Conflicts resolved (1)\n\n- [ ] `merged.patch` Say ten" in body
     assert "Left to do" not in body
     assert "### Check: 2 patches" in page
     assert "resolved" in done.out
