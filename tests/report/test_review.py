@@ -122,7 +122,7 @@ def test_a_continue_killed_behind_its_commit_point_tells_all_when_run_again(
         1, lambda: project.run("continue"), once=lambda: manifest.read_bytes() != before
     )
     page = project.run("continue", "--review", "-", "--format", "markdown").ok().out
-    assert "### Resolved by hand (1)\n\n- [ ] `merged.patch` Say ten" in page
+    assert "### Conflicts resolved (1)\n\n- [ ] `merged.patch` Say ten" in page
 
 
 def test_a_bump_that_failed_leaves_the_review_of_the_one_before(
