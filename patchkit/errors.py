@@ -53,7 +53,7 @@ class Problem(Struct, frozen=True):
 
     what: str
     where: str = ""
-    hint: str = ""
+    hint: str = ""  # what to type or change; "" for none
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what

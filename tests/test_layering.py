@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -223,6 +224,51 @@ def test_few_functions_take_many_values() -> None:
         "ops/bisect.py bisect_stack",
         "ops/check.py check_manifests",
     ]
+
+
+#: Fields of private values without a word; of public ones there is none.
+_MOST_UNEXPLAINED = 145
+
+
+def test_fields_are_explained() -> None:
+    """By a comment, by the class's docstring, or by a type of the same name (`pin: Pin`)."""
+    fields = [each for m in MODULES for each in _unexplained(m)]
+    assert [each for each in fields if " _" not in each] == []
+    assert len(fields) <= _MOST_UNEXPLAINED, fields
+
+
+def _unexplained(module: str) -> Iterator[str]:
+    text = (ROOT / module).read_text(encoding="utf-8")
+    lines = text.split("\n")
+    for node in ast.walk(ast.parse(text)) if "Struct" in text else ():
+        if not isinstance(node, ast.ClassDef) or "Struct" not in map(ast.unparse, node.bases):
+            continue
+        said = set(re.findall(r"\w+", (ast.get_docstring(node) or "").lower()))
+        for each in node.body:
+            if not isinstance(each, ast.AnnAssign) or not isinstance(each.target, ast.Name):
+                continue
+            kind, name = ast.unparse(each.annotation), each.target.id
+            own = lines[each.lineno - 2].lstrip()[:1] + "".join(
+                lines[each.lineno - 1 : each.end_lineno]
+            )
+            types = {
+                re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower()
+                for word in re.findall(r"\w+", kind)
+            }
+            known = (
+                name in said
+                or name[0] == "_"
+                or "ClassVar" in kind
+                or "#" in own
+                or types & {name, name.removesuffix("s")}
+            )
+            if not known and not all(_numbers(part) & said for part in name.split("_") if part):
+                yield f"{module} {node.name}.{name}"
+
+
+def _numbers(word: str) -> set[str]:
+    """A noun, and the other number of it."""
+    return {word, word.removesuffix("s"), f"{word}s", re.sub("ies$", "y", word)}
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -23,7 +23,9 @@ _SCALARS: dict[Any, str] = {
     bool: "true or false",
 }
 _SCALARS |= {object: "any value", Any: "any value"}
-_COMMENTED = re.compile(r"^\s*(\w+)(?::[^=#]*)?(?: *=[^#]*)?\s+# (.+)$", re.MULTILINE)
+#: A field or member in a class, with the comment behind it, and a line of a comment above one.
+_FIELD = re.compile(r"    (\w+)(?:: [^#]*?)?(?: = [^#]*?)?(?:  # (.+))?")
+_ABOVE = re.compile(r"    #:? (.+)")
 
 
 def json_reference(results: Mapping[str, str]) -> str:
@@ -124,5 +126,14 @@ def _text(shape: type) -> str:
 
 
 def _comments(shape: type) -> dict[str, str]:
-    """Field or member -> the comment behind it in the source."""
-    return dict(_COMMENTED.findall(inspect.getsource(shape)))
+    """Field or member -> the comment behind it in the source, or the lines above it."""
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in inspect.getsource(shape).split("\n"):
+        if comment := _ABOVE.fullmatch(line):
+            above.append(comment[1])
+            continue
+        if (field := _FIELD.fullmatch(line)) and (said := field[2] or " ".join(above)):
+            found[field[1]] = re.sub(r"\bNone\b", "null", said)
+        above = []
+    return found

@@ -220,10 +220,10 @@ class MergeRequest(Struct, frozen=True):
     those of upstream that changed the file between the bases, newest first, as "ID subject".
     """
 
-    path: str
+    path: str  # as the patch names it on the new base
     base: bytes
     upstream: bytes
-    patched: bytes
+    patched: bytes  # the file as the patch makes it on the old base
     marked: bytes
     reasons: tuple[str, ...]
     commits: tuple[str, ...]
@@ -232,8 +232,8 @@ class MergeRequest(Struct, frozen=True):
 class MergerAnswer(Struct, frozen=True):
     """What a merger made of a file, None with a `problem` where it made nothing."""
 
-    name: str
-    data: bytes | None = None
+    name: str  # the merger's, of the manifest
+    data: bytes | None = None  # the file's new bytes
     problem: str = ""
 
 
@@ -259,7 +259,7 @@ class CarryOptions(Struct, frozen=True):
 class SplitOff(Struct, frozen=True):
     """A further file that a change comes to change, where upstream split one into several."""
 
-    path: str
+    path: str  # where it is on the new base
     entry: TreeEntry  # what the tree gets there
     blob: GitObject  # the new contents
 
@@ -276,7 +276,7 @@ class CarriedFile(Struct, frozen=True):
     could be merged to, if a person says so.
     """
 
-    outcome: FileResult
+    outcome: FileResult  # what there is to say of it
     path: str
     entry: TreeEntry | None = None
     blob: GitObject | None = None
@@ -356,6 +356,7 @@ class CarryContext(Struct, frozen=True):
     past: Past  # what upstream's history tells
     careful: bool
     labels: Labels  # how conflict markers name the sides
+    #: Resolutions by the key of their conflict.
     remembered: Mapping[str, Resolution] = field(default_factory=dict)
     patch_first: bool = False
     take_proposals: bool = False
@@ -387,14 +388,14 @@ class FileSides(Struct, frozen=True):
     `renamed` whether only upstream took it there.
     """
 
-    context: CarryContext
+    context: CarryContext  # the trees that it is carried between
     change: FileChange  # what the patch does to the file
     exact: FileResult
     place: str
     renamed: bool
-    before: TreeEntry | None
-    after: TreeEntry | None
-    here: TreeEntry | None
+    before: TreeEntry | None  # on the old base, without the patch
+    after: TreeEntry | None  # on the old base, with it
+    here: TreeEntry | None  # on the new base so far
 
     @property
     def does(self) -> PatchSide:

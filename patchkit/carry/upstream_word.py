@@ -69,7 +69,7 @@ class PatchClaim(Struct, frozen=True):
     commits: tuple[str, ...]
     author: str
     date: str
-    subject: str
+    subject: str  # of the patch's message, without [PATCH n/m]
 
 
 def claim_of(header: Header | None) -> PatchClaim:
@@ -95,7 +95,9 @@ class UpstreamShare(Struct, frozen=True):
     """
 
     told: str
+    #: Path -> its lines, with their marker, that the commit does not do.
     left: Mapping[str, tuple[bytes, ...]]
+    #: Path -> lines that the commit adds, without blanks around.
     brought: Mapping[str, frozenset[bytes]]
     added: int
     known: int

@@ -72,6 +72,7 @@ class ParameterSpec(Struct, frozen=True):
     keyword: str
     #: Its type, with None where that is its default.
     kind: Any
+    #: Its spelling and help, as the command's signature has them.
     declared: OptionSpec | ArgumentSpec
     #: What it is if nobody says; REQUIRED if somebody must.
     default: object

@@ -62,7 +62,7 @@ class ReportRequest(Struct, frozen=True):
     """The form that a report is asked for in, and the file that it goes to, if any."""
 
     form: Format
-    output: Path | None
+    output: Path | None  # None: standard output
 
 
 def wanted(form: Format, output: Path | None, *, json: bool) -> ReportRequest:

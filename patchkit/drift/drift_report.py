@@ -26,7 +26,7 @@ class Landed(Struct, frozen=True):
 
     commit: CommitId
     date: str
-    author: str
+    author: str  # a name, without the address
     subject: str
     request: int | None = None
     link: str | None = None
@@ -45,8 +45,8 @@ class FileVerdict(Struct, frozen=True):
     path: str
     status: Status
     after: Mapping[str, TreeEntry | None] = field(default_factory=dict)
-    review: bool = False
-    waits_for: tuple[str, ...] = ()
+    review: bool = False  # a person should look at it
+    waits_for: tuple[str, ...] = ()  # conflicted patches without which it cannot be carried
 
     def waiting(self, names: tuple[str, ...]) -> FileVerdict:
         """The same as one that fails only because earlier patches do."""
@@ -63,9 +63,9 @@ class FileForecast(Struct, frozen=True):
 
     path: str
     status: Status
-    confidence: float
-    review: bool
-    reasons: tuple[str, ...] = ()
+    confidence: float  # of a merge: 0 to 1, how likely it is right
+    review: bool  # a person should look at it
+    reasons: tuple[str, ...] = ()  # why it came to that, in words
     carried_to: str = ""
     waits_for: tuple[str, ...] = ()
     absorbed_by: str = ""
@@ -78,10 +78,10 @@ class PatchForecast(Struct, frozen=True):
     stack was carried to.
     """
 
-    name: str
+    name: str  # its file's name in the series
     status: Status
     conflicts: tuple[str, ...] = ()
-    review: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()  # paths of files to look at
     waits_for: tuple[str, ...] = ()
     files: tuple[FileForecast, ...] = ()
 
@@ -151,7 +151,7 @@ class AbsorbedHunk(Struct, frozen=True):
     there before the line starts.
     """
 
-    path: str
+    path: str  # the file in the patch
     hunk: int
     line: int
     by: Landed | None
@@ -160,7 +160,7 @@ class AbsorbedHunk(Struct, frozen=True):
 class FileRisk(Struct, frozen=True):
     """How many commits of the line changed a file that the patch changes."""
 
-    path: str
+    path: str  # the file on the pin
     commits: int
 
 
@@ -168,7 +168,7 @@ class Risk(Struct, frozen=True):
     """How often the patch's files change upstream: commits, per 30 days, and for each file."""
 
     commits: int
-    per_month: float
+    per_month: float  # commits that change a file of the patch
     files: tuple[FileRisk, ...]
 
 
@@ -181,7 +181,7 @@ class Suspicion(Struct, frozen=True):
     is where it began.
     """
 
-    path: str
+    path: str  # the file in the patch
     hunk: int
     line: int
     kind: str
@@ -217,7 +217,7 @@ class NewSite(Struct, frozen=True):
     """
 
     rule: str
-    path: str
+    path: str  # the file at the tip
     line: int
     within: str  # the function or class around it
     text: str
@@ -238,7 +238,7 @@ class MovedTarget(Struct, frozen=True):
 
     component: str
     name: str
-    verdict: TargetVerdict
+    verdict: TargetVerdict  # how the definition at the tip differs from the one at the pin
     calls: tuple[str, ...]
     was: str
     now: str
@@ -252,7 +252,7 @@ class BrokenContract(Struct, frozen=True):
     `by` is the commit that broke it, None where no one file tells.
     """
 
-    place: BrokenCall
+    place: BrokenCall  # the call, and why it does not fit
     by: Landed | None = None
 
 
@@ -281,7 +281,7 @@ class PatchDrift(Struct, frozen=True):
     days: int | None
     absorbed_by: Landed | None
     breaks: tuple[Break, ...]
-    absorbed: tuple[AbsorbedHunk, ...]
+    absorbed: tuple[AbsorbedHunk, ...]  # what upstream has made as well, in the order of the patch
     risk: Risk | None
     intervals: tuple[Interval, ...]
     hunks: int = 0

@@ -112,7 +112,7 @@ class RoutePast(Struct, NoPast):
 
     route: Route
     state: Mapping[str, TreeEntry | None]
-    position: int = 0
+    position: int = 0  # on the line: 0 is its start
 
     @property
     def commit(self) -> CommitId:
@@ -281,7 +281,7 @@ class ScopeWatch(Struct):
     at a whole tree only once.
     """
 
-    along: HistoryReader
+    along: HistoryReader  # reads the commits of the line
     recipes: Mapping[str, Recipe]
     paths: Collection[str]
     _files: dict[str, TreeEntry] = field(default_factory=dict)

@@ -64,7 +64,7 @@ class PatchVerdict(Struct, frozen=True):
     status: Status
     conflicts: tuple[str, ...] = ()
     review: tuple[str, ...] = ()
-    waits_for: Names = ()
+    waits_for: Names = ()  # the earlier patches in conflict for which it is WAITING
     faults: tuple[HunkFault, ...] = ()
     blocked: bool = False
 

@@ -29,7 +29,7 @@ class HunkFault(Struct, frozen=True):
     `line` is where it stands in the patch file. `absorbed`: what it makes stands in the file.
     """
 
-    path: str
+    path: str  # the file in the patch
     hunk: int
     line: int
     reason: Reason
@@ -52,7 +52,7 @@ class ExactVerdict(Struct, frozen=True):
 class ChangeResult(Struct, frozen=True):
     """What changes that apply leave at their paths, and the new blobs."""
 
-    after: State
+    after: State  # path -> entry, None for no file
     blobs: tuple[GitObject, ...]  # the new contents
 
 

@@ -44,19 +44,19 @@ class SeenPatch(Struct, frozen=True):
     """A patch's state at the tip, and the commit that brought it about ("": none)."""
 
     status: Status
-    by: str = ""
+    by: str = ""  # the commit's id
 
 
 class Seen(Struct, frozen=True):
     """What one report saw of a component; `at` is when, UTC, `notes` what else it found."""
 
     at: str
-    manifest: str
+    manifest: str  # its name
     component: str
-    ref: str
-    pin: str
-    tip: CommitId
-    patches: Mapping[str, SeenPatch]
+    ref: str  # the branch, tag or commit that was looked at
+    pin: str  # as the manifest spells it
+    tip: CommitId  # the newest commit of `ref` then
+    patches: Mapping[str, SeenPatch]  # by name
     notes: tuple[str, ...] = ()
 
     @property
@@ -239,7 +239,7 @@ class Since(Struct, frozen=True):
     at: str
     pin: str
     tip: CommitId
-    changes: tuple[StateChange, ...]
+    changes: tuple[StateChange, ...]  # of patches, in the order of the series
     new: tuple[str, ...]
     settled: tuple[str, ...]
 

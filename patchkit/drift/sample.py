@@ -38,7 +38,7 @@ _SHORT = 6
 class ChangeGroup(Struct, frozen=True):
     """Changes that may come to stand at the same `paths`, in the order of the series."""
 
-    numbers: tuple[ChangeNumber, ...]
+    numbers: tuple[ChangeNumber, ...]  # (patch, file change) of each, both from 0
     changes: tuple[FileChange, ...]
     paths: frozenset[str]
 
@@ -47,7 +47,7 @@ class FileVersion(Struct, frozen=True):
     """What stands at a group's paths from a position of the line on."""
 
     position: int
-    state: dict[str, TreeEntry | None]
+    state: dict[str, TreeEntry | None]  # path -> entry, None for no file
 
 
 #: Whether a file with these contents stands for itself only.

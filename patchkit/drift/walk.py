@@ -55,7 +55,7 @@ class TouchingCommit(Struct, frozen=True):
     position: int
     commit: Commit
     parent: CommitId
-    paths: tuple[str, ...]
+    paths: tuple[str, ...]  # those of patches that it changes
 
 
 class Transition(Struct, frozen=True):
@@ -65,7 +65,7 @@ class Transition(Struct, frozen=True):
     """
 
     position: int
-    verdict: PatchVerdict
+    verdict: PatchVerdict  # the state from there on
     inside: Commit | None = None
 
     @property
@@ -89,7 +89,7 @@ class Walk(Struct, frozen=True):
     start: CommitId
     tip: CommitId
     length: int
-    touches: tuple[TouchingCommit, ...]
+    touches: tuple[TouchingCommit, ...]  # commits that change files of patches, oldest first
     at_pin: tuple[Status, ...]
     changes: tuple[tuple[Transition, ...], ...]
 

@@ -75,7 +75,7 @@ class MovedPath(Struct, frozen=True):
     """
 
     path: str
-    likeness: float
+    likeness: float  # from 0 to 1
     how: str
 
 
@@ -86,11 +86,11 @@ class FileExplanation(Struct, frozen=True):
     that was edited. `contained`: undoing the whole change works, so it has been made already.
     """
 
-    path: str
+    path: str  # as the patch names it
     reason: Reason
     preimage: Preimage
-    line: int
-    detail: str
+    line: int  # of the file's header in the patch file, from 1
+    detail: str  # more words to what is wrong; "" for none
     contained: bool
     hunks_total: int
     hunks: tuple[HunkExplanation, ...]
@@ -117,7 +117,7 @@ class RenamedName(Struct, frozen=True):
 class OtherBlob(Struct, frozen=True):
     """A file that was another one when the patch was made; ids as the patch and the tree say."""
 
-    path: str
+    path: str  # as the patch names it
     expected: str  # the id that the patch names
     found: str  # the id that the tree has, "" for none
 
@@ -136,7 +136,7 @@ class Origin(Struct, frozen=True):
     known: int
     others: tuple[OtherBlob, ...]
     commit: CommitId | None = None
-    commit_subject: str = ""
+    commit_subject: str = ""  # of `commit`; "" where that is None
     commit_matches: int = 0
     made_by: tuple[str, ...] = ()
     alone: bool = False
@@ -149,9 +149,9 @@ class PatchEdit(Struct, frozen=True):
     """
 
     commit: CommitId
-    date: str
-    author: str
-    subject: str
+    date: str  # when it landed, in UTC, ISO 8601
+    author: str  # a name, without the address
+    subject: str  # of the commit's message
     fits_at: str
     fits_sha256: str
 
@@ -164,7 +164,7 @@ class PatchExplanation(Struct, frozen=True):
     repository did to it, where that repository's history is here.
     """
 
-    name: str
+    name: str  # its file's name in the series
     contained: bool
     files_total: int
     files: tuple[FileExplanation, ...]

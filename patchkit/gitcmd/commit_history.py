@@ -33,14 +33,14 @@ class Rename(Struct, frozen=True):
     """The commit that moved a file, and where to."""
 
     commit: CommitId
-    path: str
+    path: str  # where the file went
 
 
 class Match(Struct, frozen=True):
     """The commit at which `matches` of the wanted blobs stand at their paths."""
 
     commit: CommitId
-    subject: str
+    subject: str  # of the commit's message
     matches: int
 
 

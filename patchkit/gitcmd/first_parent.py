@@ -32,10 +32,10 @@ _FORM = "%x00/%H%x00%P%x00%ct%x00 %an%x00 %s%x00"
 class Commit(Struct, frozen=True):
     """A commit of the line; `date` is when it landed (the committer's), in UTC, ISO 8601."""
 
-    id: CommitId
+    id: CommitId  # in full
     date: str
-    author: str
-    subject: str
+    author: str  # a name, without the address
+    subject: str  # the message's first line
 
 
 class Landing(Struct, frozen=True):
@@ -201,7 +201,7 @@ def missing_blobs(repository: Repository, blobs: Iterable[str]) -> frozenset[str
 class LoggedCommit(Struct, frozen=True):
     """A commit of git's log, with what it does to the paths that were asked for."""
 
-    id: CommitId
+    id: CommitId  # in full
     #: The first parent, "" for none.
     parent: CommitId
     #: Date, author and subject as git has them.

@@ -79,7 +79,7 @@ _NETWORK_DROPS = re.compile(
 class Finished(Struct, frozen=True):
     """A git command that ran to its end."""
 
-    code: int
+    code: int  # its exit status
     out: bytes  # the standard output
     err: bytes  # the standard error
 

@@ -24,7 +24,7 @@ _PATIENCE = 2.0
 class RefChange(Struct, frozen=True):
     """One line of a ref transaction; `old` None: whatever it is; `new` None: delete."""
 
-    name: str
+    name: str  # in full: refs/...
     new: str | None
     old: str | None = None  # ZERO: must not exist yet
 

@@ -190,10 +190,10 @@ _HEAD = """\
 class Fingerprint(Struct, frozen=True, order=True):
     """What a site is known by."""
 
-    path: str
-    rule: str
+    path: str  # of the file
+    rule: str  # the id of the rule that names the site
     within: str  # the function or class around it
-    text: str
+    text: str  # the site's text, blanks folded, a long one cut
 
 
 class ReviewedSite(Struct, frozen=True):
@@ -213,10 +213,10 @@ class ReviewedArea(Struct, frozen=True):
     """All sites of a rule ("*": any) in the files of a glob."""
 
     rule: str
-    path: str
-    reason: str
+    path: str  # a glob over files
+    reason: str  # why its sites may stay
     until: date | None = None  # the last day on which it counts
-    where: Location | None = None
+    where: Location | None = None  # the entry in the file of reviewed sites
 
     def covers(self, site: Site) -> bool:
         """Whether the site is in it."""
@@ -226,8 +226,8 @@ class ReviewedArea(Struct, frozen=True):
 class Baseline(Struct, frozen=True):
     """What was reviewed, or is known."""
 
-    sites: tuple[ReviewedSite, ...] = ()
-    areas: tuple[ReviewedArea, ...] = ()
+    sites: tuple[ReviewedSite, ...] = ()  # single ones
+    areas: tuple[ReviewedArea, ...] = ()  # whole files, by glob
 
 
 def fingerprint(site: Site) -> Fingerprint:
@@ -394,11 +394,11 @@ class ReviewState(str, Enum):
 class ResidualSite(Struct, frozen=True):
     """A site that no patch covers, and the reason why it may stay (or might)."""
 
-    rule: str
-    path: str
-    line: int
+    rule: str  # its id
+    path: str  # of the file in the patched tree
+    line: int  # from 1
     within: str  # the function or class around it
-    text: str
+    text: str  # as in its Fingerprint
     state: ReviewState  # what the baseline says of it
     reason: str = ""
 
@@ -412,7 +412,7 @@ class Review(Struct, frozen=True):
     """Every site, judged, and the entries that match none (any more)."""
 
     sites: tuple[ResidualSite, ...]
-    unmatched: tuple[ReviewedSite | ReviewedArea, ...]
+    unmatched: tuple[ReviewedSite | ReviewedArea, ...]  # entries that no site answers to
 
     def count(self, state: ReviewState) -> int:
         """How many sites are in a state."""

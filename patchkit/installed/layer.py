@@ -77,7 +77,7 @@ class LeftOut(Struct, frozen=True):
     """A file that a patch changes and that is not installed: metadata, tests, documents."""
 
     patch: str
-    path: str
+    path: str  # in the upstream's tree
 
 
 class Layer(Struct, frozen=True):
@@ -88,7 +88,7 @@ class Layer(Struct, frozen=True):
     `accepted` are files of the wheel's own that are not the pin's, and were patched as they were.
     """
 
-    manifest: str
+    manifest: str  # its name
     component: str
     base: str
     tree: str
@@ -111,9 +111,9 @@ class Before(Struct, frozen=True):
     it could be run; None where the layer did not change that.
     """
 
-    path: str
-    data: bytes | None
-    digest: str | None
+    path: str  # relative to the folder
+    data: bytes | None  # compressed
+    digest: str | None  # SHA-256 after the layer
     after: str | None
     executable: bool | None = None
 
@@ -122,17 +122,17 @@ class RecordBefore(Struct, frozen=True):
     """What became of a wheel's RECORD, by its path."""
 
     path: str
-    edits: tuple[RowEdit, ...]
+    edits: tuple[RowEdit, ...]  # of single rows, in the order of the file
 
 
 class Receipt(Struct, frozen=True):
     """What was done to a folder. `number` is the layer's place in the order: 1 lies lowest."""
 
-    version: int
+    version: int  # of this file's format
     number: int
     layer: Layer
     before: tuple[Before, ...]
-    records: tuple[RecordBefore, ...] = ()
+    records: tuple[RecordBefore, ...] = ()  # one for each wheel whose files changed
 
     @property
     def name(self) -> str:
@@ -255,8 +255,8 @@ class PatchPresence(str, Enum):
 class AttestedPatch(Struct, frozen=True):
     """A patch, and the files because of which it is not simply live."""
 
-    name: str
-    presence: PatchPresence
+    name: str  # its file's name in the series
+    presence: PatchPresence  # how much of it is in the folder
     files: tuple[str, ...] = ()
 
 
@@ -268,7 +268,7 @@ class AttestedLayer(Struct, frozen=True):
     """
 
     layer: Layer
-    patches: tuple[AttestedPatch, ...]
+    patches: tuple[AttestedPatch, ...]  # in the order of the series
     neither: tuple[str, ...]
     on_top: tuple[str, ...] = ()
 

@@ -126,7 +126,7 @@ def _bytes_at(path: Path) -> bytes | None:
 class StackFile(Struct, frozen=True):
     """A file of the upstream, and its entries: without the stack, then after each of `patches`."""
 
-    path: str
+    path: str  # in the upstream's tree
     patches: tuple[str, ...]
     entries: tuple[TreeEntry | None, ...]
 

@@ -31,7 +31,7 @@ class RowEdit(Struct, frozen=True):
     `at` is the number of the row in the old file, or where the new one was put.
     """
 
-    path: str
+    path: str  # the row's first column
     at: int
     old: str | None
     new: str | None

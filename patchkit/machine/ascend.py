@@ -40,7 +40,7 @@ class TargetPython(Struct, frozen=True):
     `folders` is where it looks for modules, in order.
     """
 
-    path: str
+    path: str  # of the interpreter
     version: str
     packages: Mapping[str, str]
     folders: tuple[str, ...] = ()
@@ -109,8 +109,8 @@ class InstalledSoftware(Struct, frozen=True):
 class AscendHost(Struct, frozen=True):
     """Where to look: the folder that installers use, the shell's variables, npu-smi's path."""
 
-    home: Path
-    environment: Mapping[str, str]
+    home: Path  # the folder that installers use
+    environment: Mapping[str, str]  # the variables that are looked at
     npu_smi: str | None = None
 
     def cann(self) -> InstalledSoftware | None:

@@ -60,7 +60,7 @@ class Diagnosis(Struct, frozen=True):
 
     topic: Topic  # what was looked at
     name: str
-    verdict: MachineVerdict
+    verdict: MachineVerdict  # how it stands
     wanted: str = ""
     found: str = ""
     where: str = ""
@@ -107,12 +107,12 @@ TORCH_NPU_CANN = {
 class VersionMismatch(Struct, frozen=True):
     """Two versions that do not belong together; `certain`: the one does not work with the other."""
 
-    name: str
+    name: str  # of the package that does not fit
     version: str
     other: str
     other_version: str
-    fitting: str
-    source: str
+    fitting: str  # the version that would
+    source: str  # URL of the project whose releases say so
     certain: bool = True
 
 

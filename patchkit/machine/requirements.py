@@ -49,9 +49,9 @@ class DeclaredRequirement(Struct, frozen=True):
 class DeclaredRequirements(Struct, frozen=True):
     """All that a component asks for: `python` is its specifier, `unread` what stays unknown."""
 
-    requirements: tuple[DeclaredRequirement, ...] = ()
+    requirements: tuple[DeclaredRequirement, ...] = ()  # in the order of the files
     python: str = ""
-    python_file: str = ""
+    python_file: str = ""  # the file that has `python`; "" for none
     unread: tuple[str, ...] = ()
 
 

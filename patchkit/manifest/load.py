@@ -425,7 +425,7 @@ class Inspection(Struct, frozen=True):
     files: tuple[Path, ...]
     manifest: Manifest | None
     problems: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]  # what is right and probably not meant
 
 
 def load_manifest(path: Path) -> Manifest:

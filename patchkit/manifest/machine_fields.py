@@ -223,8 +223,8 @@ _PLACEHOLDER = re.compile(
 class GivenValue(Struct, frozen=True):
     """A value that somebody gave, and where: "site.yaml:3" or "--set model_path"."""
 
-    name: str
-    text: str
+    name: str  # the site value's
+    text: str  # as it was typed
     where: str
 
 

@@ -22,7 +22,7 @@ class Complaint(Struct, frozen=True):
     """What is wrong with a value, to be read after its name: "is a short commit id"."""
 
     what: str
-    hint: str = ""
+    hint: str = ""  # what to write instead; "" for none
 
 
 class Text(Struct, frozen=True):
@@ -37,9 +37,9 @@ class Text(Struct, frozen=True):
     what: str
     pattern: str = ""
     check: Callable[[str], Complaint | None] | None = None
-    lines: bool = False
-    empty: bool = False
-    example: str = ""
+    lines: bool = False  # it may have more than one line
+    empty: bool = False  # it may be ""
+    example: str = ""  # for the reference; "" for none
     number: bool = False
     written: bool = False
 
@@ -71,9 +71,9 @@ class Field(Struct, frozen=True):
 
     key: str
     shape: Shape  # what its value may be
-    description: str
-    required: bool = False
-    default: str = ""
+    description: str  # one sentence, for the reference and the schema
+    required: bool = False  # the record is wrong without it
+    default: str = ""  # as the reference shows it; "" for none
     synonyms: tuple[str, ...] = ()
 
 
@@ -82,7 +82,7 @@ class Record(Struct, frozen=True):
 
     name: str
     fields: tuple[Field, ...]
-    description: str = ""
+    description: str = ""  # one sentence, for the reference and the schema
 
     @property
     def first(self) -> str:
@@ -97,14 +97,14 @@ class Record(Struct, frozen=True):
 class Choice(Struct, frozen=True):
     """One of several records, told apart by their first keys."""
 
-    name: str
-    options: tuple[Record, ...]
+    name: str  # what the reference calls it
+    options: tuple[Record, ...]  # in the order of the reference
 
 
 class DependentShape(Struct, frozen=True):
     """A value whose shape follows from the choice that the key `other` beside it makes."""
 
-    name: str
+    name: str  # what the reference calls it
     other: str
     shapes: Mapping[str, Shape]
 
@@ -112,10 +112,10 @@ class DependentShape(Struct, frozen=True):
 class ByForm(Struct, frozen=True):
     """A value whose shape follows from how it is written; None: not written that way."""
 
-    name: str
-    scalar: Shape | None = None
-    items: Shape | None = None
-    table: Shape | None = None
+    name: str  # what the reference calls it
+    scalar: Shape | None = None  # of a single value
+    items: Shape | None = None  # of a list
+    table: Shape | None = None  # of a mapping
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -127,7 +127,7 @@ class Later(Struct, frozen=True):
     """A shape that contains itself: looked up when it is needed, by `name` in a JSON Schema."""
 
     name: str
-    of: Callable[[], Shape]
+    of: Callable[[], Shape]  # gives the shape, when that is complete
 
 
 Shape: TypeAlias = (

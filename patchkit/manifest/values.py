@@ -22,7 +22,7 @@ class Location(Struct, frozen=True):
 
     file: Path
     line: int
-    column: int = 1
+    column: int = 1  # from 1, in characters
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -70,7 +70,7 @@ class IndexPin(Struct, frozen=True):
     """An exact version whose source distribution has this SHA-256."""
 
     version: str
-    sha256: str
+    sha256: str  # 64 hex digits
 
     def __str__(self) -> str:
         return self.version
@@ -79,7 +79,7 @@ class IndexPin(Struct, frozen=True):
 class ArchivePin(Struct, frozen=True):
     """The archive's SHA-256."""
 
-    sha256: str
+    sha256: str  # 64 hex digits
 
     def __str__(self) -> str:
         return f"sha256:{self.sha256}"
@@ -92,8 +92,8 @@ Pin: TypeAlias = GitPin | IndexPin | ArchivePin
 class LocalPatch(Struct, frozen=True):
     """One .patch file of the project."""
 
-    path: str
-    where: Location
+    path: str  # from the project's root
+    where: Location  # the entry in the manifest
 
     @property
     def patch_name(self) -> str:
@@ -104,16 +104,16 @@ class LocalPatch(Struct, frozen=True):
 class LocalSeries(Struct, frozen=True):
     """A series file of the project: all its patches, in its order."""
 
-    path: str
-    where: Location
+    path: str  # from the project's root
+    where: Location  # the entry in the manifest
 
 
 class ReviewedFile(Struct, frozen=True):
     """A file that was another one when a patch was made, and why the patch is right still."""
 
-    path: str
-    reason: str
-    where: Location
+    path: str  # in the component's tree
+    reason: str  # why the patch is right on the other file, too
+    where: Location  # the entry in the manifest
 
 
 class PinnedPatch(Struct, frozen=True):
@@ -124,14 +124,15 @@ class PinnedPatch(Struct, frozen=True):
     patch name, or is taken by another patch of the component.
     """
 
-    path: str
-    sha256: str
+    path: str  # in the other repository
+    sha256: str  # of the patch file, 64 hex digits
     where: Location
     component: str | None = None
     git: str | None = None
     commit: CommitId | None = None
     strip: int | None = None
     name: str | None = None
+    #: Files that are others than those the patch was made against.
     other_base: tuple[ReviewedFile, ...] = ()
 
     @property
@@ -147,7 +148,7 @@ class InstallStep(Struct, frozen=True):
     """One shell command of the installation, run in `directory` of the checkout."""
 
     run: str  # a shell command
-    name: str = ""
+    name: str = ""  # for messages; "" for none
     directory: str = ""
 
 
@@ -155,8 +156,8 @@ class AbsentTarget(Struct, frozen=True):
     """Targets that need not be there: `name` is one's name or a glob over names."""
 
     name: str
-    reason: str
-    where: Location
+    reason: str  # why it need not be there
+    where: Location  # the entry in the manifest
 
 
 class Overrides(Struct, frozen=True):
@@ -169,9 +170,9 @@ class Overrides(Struct, frozen=True):
     target: str
     rule: str
     packages: tuple[str, ...]
-    where: Location
+    where: Location  # the entry in the manifest
     root: str = ""
-    absent: tuple[AbsentTarget, ...] = ()
+    absent: tuple[AbsentTarget, ...] = ()  # targets that may be gone
 
 
 class DeclaredCall(Struct, frozen=True):
@@ -180,7 +181,7 @@ class DeclaredCall(Struct, frozen=True):
     call: str
     files: tuple[str, ...]
     to: str
-    where: Location
+    where: Location  # the entry in the manifest
 
 
 class Contracts(Struct, frozen=True):
@@ -199,7 +200,7 @@ class Contracts(Struct, frozen=True):
     fails: tuple[str, ...] = ()
     calls: tuple[DeclaredCall, ...] = ()
     outside: tuple[str, ...] = ()
-    absent: tuple[AbsentTarget, ...] = ()
+    absent: tuple[AbsentTarget, ...] = ()  # calls into what may be gone
 
 
 class TextStep(Struct, frozen=True):
@@ -208,8 +209,8 @@ class TextStep(Struct, frozen=True):
     text: str
     wanted: bool
     files: tuple[str, ...]
-    where: Location
-    name: str = ""
+    where: Location  # the entry in the manifest
+    name: str = ""  # for messages; "": made of the text
     after: str = ""  # the patch after which it is looked at, "" for the last
 
 
@@ -217,8 +218,8 @@ class RuleStep(Struct, frozen=True):
     """A rule file whose expectations must hold."""
 
     rules: str
-    where: Location
-    name: str = ""
+    where: Location  # the entry in the manifest
+    name: str = ""  # for messages; "": the rule file
     after: str = ""  # the patch after which it is looked at, "" for the last
 
 
@@ -226,8 +227,8 @@ class RunStep(Struct, frozen=True):
     """Shell commands that must pass in `directory` of a scratch checkout."""
 
     run: str  # a shell command
-    where: Location
-    name: str = ""
+    where: Location  # the entry in the manifest
+    name: str = ""  # for messages; "": the command's first line
     after: str = ""  # the patch after which it is looked at, "" for the last
     directory: str = ""
 
@@ -240,7 +241,7 @@ class Residual(Struct, frozen=True):
     """Rule files to look for in the patched tree, and the file of reviewed sites ("": default)."""
 
     rules: tuple[str, ...] = ()
-    baseline: str = ""
+    baseline: str = ""  # from the project's root
 
 
 class Environment(Struct, frozen=True):
@@ -262,10 +263,10 @@ class Environment(Struct, frozen=True):
 class SiteValue(Struct, frozen=True):
     """What each site decides; without a `default` (None) it must be given."""
 
-    name: str
-    description: str
+    name: str  # as ${NAME} refers to it
+    description: str  # for whoever has to give it
     default: str | None
-    where: Location
+    where: Location  # the entry in the manifest
 
 
 class Image(Struct, frozen=True):
@@ -287,12 +288,12 @@ class Launch(Struct, frozen=True):
 
     name: str
     command: str
-    where: Location
-    description: str = ""
+    where: Location  # the entry in the manifest
+    description: str = ""  # for people
     component: str | None = None
     directory: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
-    before: tuple[InstallStep, ...] = ()
+    before: tuple[InstallStep, ...] = ()  # commands that run first, in order
     arguments: Mapping[str, Mapping[str, ArgumentValue]] = field(default_factory=dict)
 
 
@@ -300,8 +301,9 @@ class UpstreamTests(Struct, frozen=True):
     """A shell command that runs upstream's tests in `directory`, and what it is told."""
 
     run: str  # a shell command
-    where: Location
+    where: Location  # the entry in the manifest
     directory: str = ""
+    #: Of its environment, beside those that are there.
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -312,8 +314,8 @@ class ExternalMerger(Struct, frozen=True):
     """
 
     files: tuple[str, ...]
-    run: str
-    where: Location
+    run: str  # a shell command
+    where: Location  # the entry in the manifest
     name: str = ""
     seconds: int = 0
 
@@ -327,12 +329,12 @@ class ExternalMerger(Struct, frozen=True):
 class Component(Struct, frozen=True):
     """An upstream in a manifest."""
 
-    name: str
+    name: str  # unique in the manifest
     source: Source
     pin: Pin
     #: Its name in the manifest, and the characters of its pin.
     where: Location
-    pin_where: Location
+    pin_where: Location  # what a bump edits
     #: The branch or pattern of tags that bumps and drift look at.
     track: str | None = None
     #: Its folder in the workspace, "" for one of its name.
@@ -343,12 +345,12 @@ class Component(Struct, frozen=True):
     subdirectory: str = ""
     #: Folders of the upstream -> those that they are installed as; {} for what is found.
     layout: Mapping[str, str] = field(default_factory=dict)
-    patches: tuple[PatchEntry, ...] = ()
-    install: tuple[InstallStep, ...] = ()
+    patches: tuple[PatchEntry, ...] = ()  # entries in the order of application
+    install: tuple[InstallStep, ...] = ()  # commands, in order
     environment: Environment = field(default_factory=Environment)
-    description: str = ""
+    description: str = ""  # one line, for the table of components
     overrides: tuple[Overrides, ...] = ()
-    verify: tuple[VerifyStep, ...] = ()
+    verify: tuple[VerifyStep, ...] = ()  # what the patched tree must hold, in order
     residual: Residual = field(default_factory=Residual)
     contracts: Contracts | None = None
     upstream_tests: UpstreamTests | None = None
@@ -375,11 +377,11 @@ class Manifest(Struct, frozen=True):
     #: In the order written.
     components: tuple[Component, ...]
     environment: Environment = field(default_factory=Environment)
-    description: str = ""
-    values: tuple[SiteValue, ...] = ()
+    description: str = ""  # for people
+    values: tuple[SiteValue, ...] = ()  # what sites decide, in the manifest's order
     image: Image | None = None
-    launches: tuple[Launch, ...] = ()
-    mergers: tuple[ExternalMerger, ...] = ()
+    launches: tuple[Launch, ...] = ()  # ways to start the stack, in the manifest's order
+    mergers: tuple[ExternalMerger, ...] = ()  # in the order in which they are asked
 
     def component(self, name: str) -> Component | None:
         """The component of that name."""

@@ -57,7 +57,7 @@ class Scalar(Struct, frozen=True):
     text: str
     reading: Reading
     style: str
-    where: Location
+    where: Location  # of its first character
     start: int
     end: int
 
@@ -65,20 +65,20 @@ class Scalar(Struct, frozen=True):
 class Items(Struct, frozen=True):
     """A list; `flow` if written in brackets."""
 
-    items: tuple[Node, ...]
-    where: Location
-    start: int
-    end: int
+    items: tuple[Node, ...]  # in order
+    where: Location  # of its first character
+    start: int  # index in the file's text
+    end: int  # index behind its last character
     flow: bool
 
 
 class Table(Struct, frozen=True):
     """A mapping, in the order written, duplicates included; `flow` if written in braces."""
 
-    entries: tuple[tuple[Scalar, Node], ...]
-    where: Location
-    start: int
-    end: int
+    entries: tuple[tuple[Scalar, Node], ...]  # (key, value)
+    where: Location  # of its first character
+    start: int  # index in the file's text
+    end: int  # index behind its last character
     flow: bool
 
     def get(self, key: str) -> Node | None:

@@ -64,7 +64,7 @@ class Applied(Struct, frozen=True):
     """What came of a patch: the tree after it and its new blobs, or `tree` None if it clashes."""
 
     tree: Tree | None
-    files: tuple[FileResult, ...]
+    files: tuple[FileResult, ...]  # in the patch's order
     blobs: tuple[GitObject, ...] = ()
 
 

@@ -195,8 +195,8 @@ _MODE = re.compile(rb"[ \t\v\f\r]*([+-]?[0-7]+)[ \t\n\r]")
 class HeaderProblems(Struct):
     """What is wrong with a diff; lines are given by index, and told by their number in the file."""
 
-    name: str
-    first_line: int
+    name: str  # of the patch file, for messages
+    first_line: int  # number of the diff's first line in the file
     problems: list[Problem] = field(default_factory=list)
 
     def number(self, index: int) -> int:
@@ -214,14 +214,15 @@ class HeaderDraft(Struct):
     """A file change while its header is read; `line` as in FileChange."""
 
     line: int
+    #: Kinds that lines of it say, such as `new file mode`.
     declared: list[Kind] = field(default_factory=list)
-    old_name: bytes | None = None
-    new_name: bytes | None = None
-    old_mode: int | None = None
-    new_mode: int | None = None
-    old_blob: str | None = None
-    new_blob: str | None = None
-    similarity: int | None = None
+    old_name: bytes | None = None  # as `---` or `rename from` has it; None: not said
+    new_name: bytes | None = None  # as `+++` or `rename to` has it; None: not said
+    old_mode: int | None = None  # octal, as git's; None: not said
+    new_mode: int | None = None  # octal, as git's; None: not said
+    old_blob: str | None = None  # of the `index` line; None: not said
+    new_blob: str | None = None  # of the `index` line; None: not said
+    similarity: int | None = None  # percent; None: not said
     plain: bool = False  # without git's extended lines
 
     @property

@@ -79,8 +79,8 @@ SPOKEN = frozenset(("description", "subject", "author", "from", "date"))
 class Entry(Struct, frozen=True):
     """A trailer of a message, with its folded lines; `field` is the field of the file it shows."""
 
-    name: str
-    text: str
+    name: str  # before the colon
+    text: str  # behind it
     field: MailField | None = None
 
     @property
@@ -92,8 +92,8 @@ class Entry(Struct, frozen=True):
 class Words(Struct, frozen=True):
     """A message taken apart: `entries` are trailers that stand in the file as fields."""
 
-    subject: str
-    body: str
+    subject: str  # the first line
+    body: str  # without subject and trailers
     entries: tuple[Entry, ...] = ()
 
     @property
@@ -115,7 +115,7 @@ class HeaderLayout(Struct, frozen=True):
     are fields at the top of a mail's body, the text is from `text` to `end`.
     """
 
-    form: HeaderForm
+    form: HeaderForm  # what they are written as
     first: int
     fields: tuple[MailField, ...]
     after_fields: int

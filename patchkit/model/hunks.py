@@ -49,7 +49,7 @@ class Placement(Struct, frozen=True):
     data: bytes | None
     #: Of each hunk that fits, how many lines from its recorded place.
     offsets: tuple[int, ...] = ()
-    misfits: tuple[HunkMismatch, ...] = ()
+    misfits: tuple[HunkMismatch, ...] = ()  # hunks without a place, in order
 
 
 def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> Placement:

@@ -23,7 +23,7 @@ from patchkit.model.patch import FileChange, Hunk, Kind
 class LineLife(Struct, frozen=True):
     """One line, with its newline: in every version from `born` up to, not including, `died`."""
 
-    text: bytes
+    text: bytes  # ends with its newline, but for a last line without one
     born: int
     died: int | None = None
 
@@ -47,7 +47,7 @@ class EditNeighbours(Struct, frozen=True):
     replaced: frozenset[int]
     #: Where the neighbouring lines came from; None at an end of the file.
     before: int | None
-    after: int | None
+    after: int | None  # the version that the line behind it came with; None at the end
     #: Versions that removed something at this very place.
     struck: frozenset[int]
 
@@ -55,6 +55,7 @@ class EditNeighbours(Struct, frozen=True):
 class Weave(Struct, frozen=True):
     """The versions of one file."""
 
+    #: All lines that ever were, in an order that holds in each version.
     strands: tuple[LineLife, ...]
 
     def version(self, number: int) -> bytes:

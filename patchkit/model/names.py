@@ -187,7 +187,7 @@ _TOKEN = re.compile(r"\$\$\{|\$\{(?P<name>[^{}]*)\}?")
 class Reference(Struct, frozen=True):
     """A place where a site value goes."""
 
-    name: str
+    name: str  # of the site value
 
 
 Piece: TypeAlias = str | Reference

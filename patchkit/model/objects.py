@@ -42,7 +42,7 @@ class GitObject(Struct, frozen=True):
     """
 
     kind: str
-    oid: str
+    oid: str  # 40 hex digits
     payload: bytes  # without git's header
     like: str | None = None
 
@@ -152,7 +152,7 @@ class Pack(Struct, frozen=True):
     """A pack, its index, and the name that git would give them."""
 
     name: str
-    data: bytes
+    data: bytes  # the bytes of the .pack file
     index: bytes
 
 
@@ -321,5 +321,5 @@ class Base(Struct, frozen=True):
     """A base commit; `date` is its committer's in git's raw form ("1700000000 +0100")."""
 
     commit: CommitId
-    tree: TreeId
+    tree: TreeId  # of the commit
     date: str

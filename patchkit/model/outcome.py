@@ -60,14 +60,14 @@ class Clash(Struct, frozen=True):
     stand at the recorded place (`found_at`, 1-based), both without markers.
     """
 
-    path: str
+    path: str  # as the patch names it
     reason: Reason
     line: int
     hunk: int = 0
     expected: tuple[bytes, ...] = ()
     found: tuple[bytes, ...] = ()
     found_at: int = 0
-    detail: str = ""
+    detail: str = ""  # more words; "" for none
 
 
 # From here on what is left of a change is little enough to ask whether it is worth keeping.

@@ -29,10 +29,10 @@ class Hunk(Struct, frozen=True):
     an empty side, as in the `@@` line. `line` is where the `@@` stands in the patch file.
     """
 
-    old_start: int
-    old_count: int
-    new_start: int
-    new_count: int
+    old_start: int  # first line of the preimage
+    old_count: int  # lines of the preimage
+    new_start: int  # first line of the result
+    new_count: int  # lines of the result
     section: bytes  # the text behind the second @@
     lines: tuple[bytes, ...]
     line: int
@@ -58,7 +58,7 @@ class BinaryMethod(str, Enum):
 class BinaryHunk(Struct, frozen=True):
     """One direction of a `GIT binary patch`; `data` is inflated, `size` the length it declares."""
 
-    method: BinaryMethod
+    method: BinaryMethod  # literal or delta
     size: int
     data: bytes
 
@@ -79,10 +79,10 @@ class FileChange(Struct, frozen=True):
     old_path: str | None
     new_path: str | None
     hunks: tuple[Hunk, ...] = ()
-    old_mode: int | None = None
-    new_mode: int | None = None
-    old_blob: str | None = None
-    new_blob: str | None = None
+    old_mode: int | None = None  # before
+    new_mode: int | None = None  # after
+    old_blob: str | None = None  # before
+    new_blob: str | None = None  # after
     similarity: int | None = None  # in percent, of a rename or copy
     binary: tuple[BinaryHunk, BinaryHunk | None] | None = None
     binary_differs: bool = False
@@ -100,8 +100,8 @@ class FileChange(Struct, frozen=True):
 class Identity(Struct, frozen=True):
     """An author; `date` is in git's raw form ("1700000000 +0100"), empty if unknown."""
 
-    name: str
-    email: str
+    name: str  # "" if unknown
+    email: str  # without < and >
     date: str = ""
 
 

@@ -40,7 +40,7 @@ class Resolution(Struct, frozen=True):
     `where` is the file that says so, `by` the merger that made it, "" for a person.
     """
 
-    key: str
+    key: str  # SHA-256 of the conflict, in hex: see `conflict_key`
     upstream: TreeEntry | None
     result: TreeEntry | None
     changes: tuple[FileChange, ...]

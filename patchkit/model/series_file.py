@@ -24,7 +24,7 @@ _STRIP = re.compile(r"-p[ \t]*([0-9]{1,2})")
 class SeriesEntry(Struct, frozen=True):
     """One patch of a series; `strip` is None where the component's applies, `line` is 1-based."""
 
-    name: str
+    name: str  # of the file, from the series' folder
     strip: int | None
     line: int
 
@@ -32,9 +32,9 @@ class SeriesEntry(Struct, frozen=True):
 class SeriesLine(Struct, frozen=True):
     """One line with its line end, decoded with surrogateescape; `name` is None for a comment."""
 
-    text: str
+    text: str  # as it stands in the file
     name: str | None = None
-    strip: int | None = None
+    strip: int | None = None  # of `-pN`; None where it says none
 
 
 class Series(Struct, frozen=True):

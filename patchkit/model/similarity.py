@@ -42,8 +42,8 @@ class Difference(Struct, frozen=True):
     where the lines start, or where they would.
     """
 
-    expected: tuple[bytes, ...]
-    found: tuple[bytes, ...]
+    expected: tuple[bytes, ...]  # lines of the hunk
+    found: tuple[bytes, ...]  # lines of the file
     expected_at: int
     found_at: int
 
@@ -208,8 +208,8 @@ class Pair(Struct, frozen=True):
     """A line that the patch expects and the one that stands in its place, in the file `path`."""
 
     path: str
-    expected: bytes
-    found: bytes
+    expected: bytes  # a line without its marker
+    found: bytes  # the line in the file
 
 
 class Rewording(Struct, frozen=True):

@@ -86,8 +86,8 @@ class ApplyOptions(Struct, frozen=True):
 class Failure(Struct, frozen=True):
     """A patch that does not apply: why, and what to do next."""
 
-    explanation: PatchExplanation
-    next_steps: tuple[str, ...]
+    explanation: PatchExplanation  # why it does not apply
+    next_steps: tuple[str, ...]  # the best first, as they are typed or in words
 
 
 class AppliedComponent(Struct, frozen=True):
@@ -107,7 +107,7 @@ class AppliedComponent(Struct, frozen=True):
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"lock"})
 
-    name: str
+    name: str  # of the component
     checkout: Path
     result: ApplyResult
     exit_code: ExitCode = ExitCode.OK
@@ -142,7 +142,7 @@ class ApplyReport(Struct, frozen=True):
     components: tuple[AppliedComponent, ...]
     lock: Path
     lock_written: bool
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()  # on manifest and lock, beside the components
 
     @property
     def exit_code(self) -> ExitCode:

@@ -73,16 +73,16 @@ class TrialState(Struct, frozen=True):
 
     id: str
     name: str
-    title: str = ""
+    title: str = ""  # of the patch or commit: its subject
 
 
 class JudgedState(Struct, frozen=True):
     """A state that was judged in this search; `known`: by an earlier run of it."""
 
-    name: str
+    name: str  # of the patch or commit
     verdict: TrialVerdict  # what the command said
     known: bool = False
-    why: str = ""
+    why: str = ""  # where it could not be judged; else ""
 
 
 class BisectReport(Struct, frozen=True):
@@ -95,17 +95,17 @@ class BisectReport(Struct, frozen=True):
     `states` is how many there are, `judged` what was tried, in order.
     """
 
-    manifest: str
-    component: str
+    manifest: str  # its name
+    component: str  # its name
     kind: str
     command: str  # what was run
-    answer: BisectAnswer
+    answer: BisectAnswer  # whether one was found, or why not
     first_bad: tuple[str, ...]
     title: str
     last_good: str
     states: int
     judged: tuple[JudgedState, ...]
-    checkout: Path
+    checkout: Path  # the folder in which the command ran
 
     @property
     def exit_code(self) -> ExitCode:

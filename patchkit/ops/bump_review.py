@@ -48,7 +48,7 @@ class UpstreamCommit(Struct, frozen=True):
     """A commit of upstream's: its short id, date, author and subject; `link` is "" for no page."""
 
     commit: CommitId
-    words: str
+    words: str  # date, author and subject in one line
     link: str = ""
 
 
@@ -65,12 +65,13 @@ class UpstreamChange(Struct, frozen=True):
 class PatchReview(Struct, frozen=True):
     """A patch of a bump as a reviewer sees it."""
 
-    result: PatchResult
+    result: PatchResult  # what became of it
     subject: str  # of the patch as it was
     file: str  # the patch file, below the project's root
     change: bytes = b""  # old patch to new as a unified diff, ids and line numbers left out
+    #: What upstream did to its files, where somebody has to look.
     upstream: tuple[UpstreamChange, ...] = ()
-    absorbed_by: tuple[UpstreamCommit, ...] = ()
+    absorbed_by: tuple[UpstreamCommit, ...] = ()  # commits that made the same change
 
 
 class ComponentReview(Struct, frozen=True):
@@ -86,7 +87,7 @@ class ComponentReview(Struct, frozen=True):
 class BumpReview(Struct, frozen=True):
     """A bump, one component or several."""
 
-    report: BumpReport
+    report: BumpReport  # of which this is the review
     components: tuple[ComponentReview, ...]
 
 

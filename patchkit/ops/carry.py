@@ -81,15 +81,15 @@ class CarryWish(Struct, frozen=True):
     say how each patch differs from the one before. `mergers` are run for files in conflict.
     """
 
-    old_base: str
-    new_base: str
-    patches: tuple[Path, ...] = ()
-    series: Path | None = None
-    strip: int = 1
+    old_base: str  # commit for which the patches were made
+    new_base: str  # commit for which they are to be made
+    patches: tuple[Path, ...] = ()  # files, in the order of application
+    series: Path | None = None  # file that lists them, in place of `patches`
+    strip: int = 1  # folders to take off the patches' paths
     out: Path | None = None
     tree: bool = False
     careful: bool = False
-    first: Precedence = Precedence.AUTO
+    first: Precedence = Precedence.AUTO  # whose lines come first where both insert at one point
     mergers: tuple[ExternalMerger, ...] = ()
     diff: bool = False
 

@@ -225,7 +225,7 @@ def _other_replacements(
 class PatchedTree(Struct, frozen=True):
     """The tree that a patch meets, and where its objects are."""
 
-    source: ObjectSource
+    source: ObjectSource  # reads its objects
     tree: TreeId
 
 

@@ -21,10 +21,10 @@ class PatchUse(Struct, frozen=True):
     """One component's use of a patch file; `status` is None where it could not be tried."""
 
     patch: str
-    sha256: str
-    manifest: str
+    sha256: str  # of the patch file
+    manifest: str  # its name
     component: str
-    pin: str
+    pin: str  # of the component
     status: Status | None
 
 
@@ -32,9 +32,9 @@ class SharedPatch(Struct, frozen=True):
     """A patch, by its bytes, that is used at different pins; `fits`: it applies at all of them."""
 
     patch: str
-    sha256: str
+    sha256: str  # of the patch file
     fits: bool
-    uses: tuple[PatchUse, ...]
+    uses: tuple[PatchUse, ...]  # one a component, in the order of the manifests
 
 
 def find_shared(uses: Iterable[PatchUse]) -> tuple[SharedPatch, ...]:
@@ -63,9 +63,9 @@ class PatchCheck(Struct, frozen=True):
 
     name: str
     where: str
-    outcome: PatchResult
+    outcome: PatchResult  # what became of it
     origin: Origin | None = None
-    explanation: PatchExplanation | None = None
+    explanation: PatchExplanation | None = None  # None if it applies
     next_steps: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     listed: str = ""
@@ -85,12 +85,12 @@ class ComponentCheck(Struct, frozen=True):
     """
 
     manifest: str
-    name: str
+    name: str  # in the manifest
     pin: str
     exit_code: ExitCode
     base: CommitId | None = None
     tree: TreeId | None = None
-    patches: tuple[PatchCheck, ...] = ()
+    patches: tuple[PatchCheck, ...] = ()  # in the order of the series
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
 

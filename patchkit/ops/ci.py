@@ -53,10 +53,10 @@ class Share(Struct, frozen=True):
     """One run's result, by the name of its file; a run that ended in an error has none."""
 
     name: str
-    check: CheckReport | None = None
-    drift: DriftReport | None = None
-    drift_allowed: bool = False
-    failed: BrokenManifest | None = None
+    check: CheckReport | None = None  # None where the run was another one
+    drift: DriftReport | None = None  # None where the run was another one
+    drift_allowed: bool = False  # --allow-drift of that run
+    failed: BrokenManifest | None = None  # the error in which it ended, None for none
 
 
 def merge_reports(shares: Sequence[Share], expected: Iterable[str] = ()) -> CiReport:

@@ -69,7 +69,7 @@ class DoctorReport(Struct, frozen=True):
 
     manifest: str
     python: str
-    diagnoses: tuple[Diagnosis, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()  # in the order of the manifest
 
     @property
     def exit_code(self) -> ExitCode:

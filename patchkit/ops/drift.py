@@ -93,9 +93,9 @@ from patchkit.upstream.store import Store
 class SilentDrift(Struct, frozen=True):
     """What changed upstream without a conflict; `unseen` says what could not be looked at."""
 
-    sites: tuple[NewSite, ...] = ()
-    targets: tuple[MovedTarget, ...] = ()
-    contracts: tuple[BrokenContract, ...] = ()
+    sites: tuple[NewSite, ...] = ()  # in the order of rules and files
+    targets: tuple[MovedTarget, ...] = ()  # in the order of the manifest's overrides
+    contracts: tuple[BrokenContract, ...] = ()  # in the order of the calling files
     unseen: tuple[str, ...] = ()
 
 
@@ -213,7 +213,7 @@ class ComponentDrift(Struct, frozen=True):
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"line"})
 
-    manifest: str
+    manifest: str  # its name
     name: str
     pin: str
     exit_code: ExitCode

@@ -32,9 +32,9 @@ class FetchedComponent(Struct, frozen=True):
     and was thrown away.
     """
 
-    name: str
-    pin: str
-    status: FetchStatus
+    name: str  # in the manifest
+    pin: str  # as the manifest spells it
+    status: FetchStatus  # how its pin stands in the cache now
     commit: CommitId | None = None
     tree: TreeId | None = None
     files: int = 0

@@ -82,7 +82,7 @@ class IntoComponent(Struct, frozen=True):
 
     manifest: str
     component: str
-    result: IntoResult
+    result: IntoResult  # what became of it
     package: str = ""
     changed: tuple[str, ...] = ()
     patches: tuple[AttestedPatch, ...] = ()
@@ -97,7 +97,7 @@ class IntoReport(Struct, frozen=True):
 
     folder: Path
     dry_run: bool
-    components: tuple[IntoComponent, ...]
+    components: tuple[IntoComponent, ...]  # in the manifest's order
 
     @property
     def exit_code(self) -> ExitCode:
@@ -373,13 +373,13 @@ class AttestedComponent(Struct, frozen=True):
     manifest: str
     component: str
     folder: str
-    live: bool
+    live: bool  # all of its patches are in the folder
     package: str
     receipt: bool
     base: CommitId
     lock: str
     expected: bool | None
-    patches: tuple[AttestedPatch, ...]
+    patches: tuple[AttestedPatch, ...]  # in the order of the series
     neither: tuple[str, ...]
     unrecorded: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()

@@ -97,7 +97,7 @@ class ShownManifest(Struct, frozen=True):
     path: str
     files: tuple[str, ...]
     manifest: Mapping[str, object]
-    text: str
+    text: str  # the same as YAML
 
 
 def lint_manifests(paths: Iterable[Path], *, strict: bool = False) -> LintReport:
@@ -177,12 +177,12 @@ _SCHEMA = "manifest.schema.json"
 class UpstreamOptions(Struct, frozen=True):
     """What was asked for, as typed; `index` is PROJECT==VERSION, `ref` names a commit."""
 
-    git: str | None = None
+    git: str | None = None  # a URL
     commit: str | None = None
     ref: str | None = None
     index: str | None = None
-    archive: str | None = None
-    sha256: str | None = None
+    archive: str | None = None  # a URL or file
+    sha256: str | None = None  # the archive's; None: take what it has
 
 
 class NewUpstream(Struct, frozen=True):
@@ -191,16 +191,16 @@ class NewUpstream(Struct, frozen=True):
     name: str
     source: Source
     pin: Pin
-    track: str | None = None
+    track: str | None = None  # the branch, tag pattern or project to follow; None for none
 
 
 class NewProject(Struct, frozen=True):
     """What the first manifest is to say; `name` is the manifest's, without an ending."""
 
     name: str
-    component: str
-    upstream: NewUpstream
-    description: str = ""
+    component: str  # its name
+    upstream: NewUpstream  # where it comes from, and its pin
+    description: str = ""  # "" leaves a line to fill in
 
 
 class Created(Struct, frozen=True):

@@ -72,12 +72,12 @@ class ComponentPlan(Struct, frozen=True):
     why there was nothing to look at.
     """
 
-    name: str
+    name: str  # in the manifest
     pin: str
     exit_code: ExitCode
     ref: str = ""
     fork: str = ""
-    on_branch: bool = True
+    on_branch: bool = True  # the pin is on the branch itself
     tip: Landed | None = None
     commits: int = 0
     touching: int = 0
@@ -95,7 +95,7 @@ class PlanReport(Struct, frozen=True):
     `clashes` are requirements that today's pins do not meet either, so that they stop nothing.
     """
 
-    manifest: str
+    manifest: str  # its name
     components: tuple[ComponentPlan, ...]
     combinations: tuple[Combination, ...] = ()
     clashes: tuple[UnmetRequirement, ...] = ()

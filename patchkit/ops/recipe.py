@@ -66,20 +66,20 @@ class RuleCount(Struct, frozen=True):
     rule: str
     sites: int
     allowed: int  # sites that its `allow` lets be
-    files: int
+    files: int  # in how many files these sites are
     expect: str
-    holds: bool
+    holds: bool  # the count is as `expect` says
 
 
 class ShownSite(Struct, frozen=True):
     """A site: where, in which function or class ("" for none), and why it stays, if it does."""
 
-    rule: str
-    path: str
-    line: int
-    within: str
-    text: str
-    allowed: str
+    rule: str  # its id
+    path: str  # of the file in the component
+    line: int  # from 1
+    within: str  # dotted name; "" at the top of a file
+    text: str  # its first line
+    allowed: str  # the reason why it stays; "": it is edited
 
 
 class RecipeTrial(Struct, frozen=True):
@@ -92,9 +92,9 @@ class RecipeTrial(Struct, frozen=True):
     component: str
     recipe: str
     place: str
-    looked_at: int
-    rules: tuple[RuleCount, ...]
-    sites: tuple[ShownSite, ...]
+    looked_at: int  # how many files are in the recipe's scope
+    rules: tuple[RuleCount, ...]  # in the order of the file
+    sites: tuple[ShownSite, ...]  # by file and line
     findings: tuple[Finding, ...]
     diff: bytes
 
@@ -215,8 +215,8 @@ class RecipeStart(Struct, frozen=True):
     the whole lines. `files` are globs; none: all files of the language.
     """
 
-    name: str
-    message: str
+    name: str  # of the recipe's file, without its ending
+    message: str  # of the patch
     pattern: str | None
     find: str | None
     fix: str | None
@@ -227,13 +227,13 @@ class RecipeStart(Struct, frozen=True):
 class NewRecipe(Struct, frozen=True):
     """A recipe that was written: `written` are the files, relative to the project's root."""
 
-    component: str
+    component: str  # its name
     recipe: str
-    patch: str
-    rules: tuple[RuleCount, ...]
-    sites: tuple[ShownSite, ...]
+    patch: str  # the new patch's file name
+    rules: tuple[RuleCount, ...]  # in the order of the file
+    sites: tuple[ShownSite, ...]  # by file and line
     written: tuple[str, ...]
-    dry_run: bool
+    dry_run: bool  # nothing was written
 
 
 class NothingFoundError(PatchkitError):

@@ -280,7 +280,7 @@ class Carry(Struct, frozen=True):
     old: CommitId
     blank: RefreshedComponent
     store: Store
-    options: RefreshOptions
+    options: RefreshOptions  # of the command line
     pin: PinEdit | None
     progress: Progress
 

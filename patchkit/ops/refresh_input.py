@@ -37,7 +37,7 @@ class RefreshInput(Struct, frozen=True):
     checkout: Checkout
     snapshot: Snapshot
     base: Base
-    series: LoadedSeries
+    series: LoadedSeries  # its patches, read
     generator: Generator | None  # None where no patch is made from a recipe
     seen: Mapping[Path, bytes | None]  # the project's files that all this was read from
 

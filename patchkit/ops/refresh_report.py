@@ -91,11 +91,11 @@ class RefreshedComponent(Struct, frozen=True):
     `resolved` those whose conflict a person resolved. `notes` is what it had to go without.
     """
 
-    name: str
+    name: str  # in the manifest
     checkout: Path
-    result: RefreshResult
+    result: RefreshResult  # what became of it
     exit_code: ExitCode = ExitCode.OK
-    detail: str = ""
+    detail: str = ""  # more words to `result`; "" for none
     edits: tuple[RoutedEdit, ...] = ()
     patches: tuple[RefreshedPatch, ...] = ()
     emptied: tuple[str, ...] = ()
@@ -149,9 +149,9 @@ class TestedComponent(Struct, frozen=True):
     those that fail with the patches and pass without.
     """
 
-    name: str
-    result: TestsResult
-    base: CommitId
+    name: str  # in the manifest
+    result: TestsResult  # what they came to as a whole
+    base: CommitId  # the upstream commit below the patches
     counts: Mapping[str, int]
     broken: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ class TestedComponent(Struct, frozen=True):
 class TestReport(Struct, frozen=True):
     """What the components' tests came to; `record` is the file of what was learnt."""
 
-    manifest: str
+    manifest: str  # its name
     record: Path
     components: tuple[TestedComponent, ...]
 
@@ -209,7 +209,7 @@ class BumpedComponent(Struct, frozen=True):
     file differs now; `bases` are the two commits, "" for none.
     """
 
-    name: str
+    name: str  # in the manifest
     old: NamedPin
     new: NamedPin
     where: str
@@ -225,7 +225,7 @@ class BumpedComponent(Struct, frozen=True):
     arrived: bool = False
     earlier: tuple[str, ...] = ()  # after a continue or skip: patches that were reported before
     saved: str = ""
-    also_saved: tuple[str, ...] = ()
+    also_saved: tuple[str, ...] = ()  # refs of what only git's index had, or what came meanwhile
     notes: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -251,7 +251,7 @@ class BumpReport(Struct, frozen=True):
     """
 
     manifest: str
-    dry_run: bool
+    dry_run: bool  # nothing was written
     components: tuple[BumpedComponent, ...]
     untracked: tuple[str, ...] = ()
     notes: tuple[Problem, ...] = ()

@@ -58,7 +58,7 @@ class PlannedRefresh(Struct, frozen=True):
     report: RefreshedComponent
     writes: Mapping[Path, bytes | None] = field(default_factory=dict)
     locks: Mapping[Path, Mapping[str, LockedComponent]] = field(default_factory=dict)
-    move: BranchMove | None = None
+    move: BranchMove | None = None  # of the checkout's branch; None where it stays
     seen: Mapping[Path, bytes | None] = field(default_factory=dict)
     stop: NewConflict | None = None
     undo: tuple[Checkout, Undo] | None = None

@@ -40,11 +40,11 @@ class RenderRequest(Struct, frozen=True):
     edited or wrote.
     """
 
-    output: Path
+    output: Path  # the folder for the files
     kinds: Sequence[DocumentKind] = ()
-    given: Sequence[GivenValue] = ()
+    given: Sequence[GivenValue] = ()  # site values, the last one of a name counts
     into: Sequence[Path] = ()
-    check: bool = False
+    check: bool = False  # write nothing, say what is stale
     force: bool = False
 
 
@@ -56,7 +56,7 @@ class RenderedFile(Struct, frozen=True):
     longer has). Of a stale file `detail` says what is stale if it is not the text.
     """
 
-    path: str
+    path: str  # as it is written to
     condition: Condition
     written: bool = False
     detail: str = ""

@@ -120,14 +120,14 @@ class Evidence(Struct, frozen=True):
     """Upstream's commits to look at beside a conflict: ref -> commit, and what these need."""
 
     refs: Mapping[str, str]
-    objects: tuple[GitObject, ...]
+    objects: tuple[GitObject, ...]  # of these commits, as small as they can be
 
 
 class NewConflict(Struct, frozen=True):
     """A conflict that the checkout is to hold; `resumed` is the one before, if any."""
 
-    found: RefreshInput
-    source: Repository
+    found: RefreshInput  # what the carry started from
+    source: Repository  # has upstream's objects
     conflict: Conflict  # what stopped the carry
     waiting: Waiting
     resumed: Resumed | None = None

@@ -86,7 +86,7 @@ class OverridesOptions(Struct, frozen=True):
 class TargetDiff(Struct, frozen=True):
     """How a target's code changed since it was reviewed, as a unified diff."""
 
-    name: str
+    name: str  # dotted, of the target
     diff: tuple[str, ...]
 
 
@@ -109,7 +109,7 @@ class ComponentOverrides(Struct, frozen=True):
     targets: tuple[OverrideTarget, ...]
     uncertain: tuple[CallSite, ...] = ()
     elsewhere: int = 0
-    diffs: tuple[TargetDiff, ...] = ()
+    diffs: tuple[TargetDiff, ...] = ()  # of the targets that changed, if asked for
     accepted: int = 0
     recorded: Reviewed = field(default_factory=dict)
 
@@ -122,8 +122,8 @@ class ComponentOverrides(Struct, frozen=True):
 class OverridesReport(Struct, frozen=True):
     """Every pair of components of which one replaces code of the other."""
 
-    manifest: str
-    overrides: tuple[ComponentOverrides, ...]
+    manifest: str  # its name
+    overrides: tuple[ComponentOverrides, ...]  # in the manifest's order
 
     @property
     def exit_code(self) -> ExitCode:
@@ -317,7 +317,7 @@ class ComponentContracts(Struct, frozen=True):
 class ContractsReport(Struct, frozen=True):
     """The components that were looked at."""
 
-    manifest: str
+    manifest: str  # its name
     components: tuple[ComponentContracts, ...]
 
     @property
@@ -409,7 +409,7 @@ class ComponentResidual(Struct, frozen=True):
 class ResidualReport(Struct, frozen=True):
     """Every component that has rules to look for."""
 
-    manifest: str
+    manifest: str  # its name
     components: tuple[ComponentResidual, ...]
 
     @property

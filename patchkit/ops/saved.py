@@ -82,7 +82,7 @@ class SavedWork(Struct, frozen=True):
 
     id: str
     component: str
-    kind: SavedKind
+    kind: SavedKind  # what was set aside
     when: str
     why: str
     what: tuple[str, ...]
@@ -96,7 +96,7 @@ class SavedReport(Struct, frozen=True):
     these while they were replaced, `dropped` says that it is gone now.
     """
 
-    manifest: str
+    manifest: str  # its name
     saved: tuple[SavedWork, ...]
     diff: bytes = b""
     restored: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ class ComponentStatus(Struct, frozen=True):
     a lock. `differences` say where checkout and manifest are not what the lock says.
     """
 
-    name: str
+    name: str  # in the manifest
     checkout: Path
     pin: str
     snapshot: Snapshot
@@ -64,7 +64,7 @@ class StatusReport(Struct, frozen=True):
     """The components' checkouts, in the manifest's order; `locked`: there is a lock file."""
 
     manifest: str
-    workspace: Path
+    workspace: Path  # the folder that holds the checkouts
     locked: bool
     components: tuple[ComponentStatus, ...]
 
@@ -192,7 +192,7 @@ _COMPARABLE = (
 class FileStat(Struct, frozen=True):
     """A changed file: lines added and removed; `kind` "add", "delete", "modify" or "rename"."""
 
-    path: str
+    path: str  # from the checkout's top folder
     kind: Kind
     added: int
     removed: int
@@ -205,10 +205,10 @@ class ComponentDiff(Struct, frozen=True):
     `diff` is in git's form, with paths from the checkout's top folder.
     """
 
-    component: str
+    component: str  # its name
     state: CheckoutState
     diff: bytes = b""
-    files: tuple[FileStat, ...] = ()
+    files: tuple[FileStat, ...] = ()  # by path
     problems: tuple[Problem, ...] = ()
     exit_code: ExitCode = ExitCode.OK
 
@@ -216,7 +216,7 @@ class ComponentDiff(Struct, frozen=True):
 class DiffReport(Struct, frozen=True):
     """The differences of the components asked for."""
 
-    manifest: str
+    manifest: str  # its name
     components: tuple[ComponentDiff, ...]
 
     @property

@@ -60,19 +60,19 @@ from patchkit.upstream.store import Store, home_of
 class TakenPatch(Struct, frozen=True):
     """A patch, its file in the project, and where it came from."""
 
-    name: str
+    name: str  # its file's name in the series
     file: str
-    origin: str
+    origin: str  # where it stood, as messages name it
 
 
 class TakeReport(Struct, frozen=True):
     """What was taken over into `series`; `files` were written (with a dry run: would be)."""
 
-    manifest: str
-    component: str
+    manifest: str  # its name
+    component: str  # its name
     series: str
     dry_run: bool
-    patches: tuple[TakenPatch, ...]
+    patches: tuple[TakenPatch, ...]  # in the order of the manifest
     files: tuple[str, ...]
 
     @property
@@ -262,14 +262,14 @@ class AdoptOptions(Struct, frozen=True):
     """How to import: `force` takes what does not apply."""
 
     force: bool = False
-    dry_run: bool = False
+    dry_run: bool = False  # write nothing
 
 
 class AdoptedPatch(Struct, frozen=True):
     """One patch: where it came from, its file in the project, and whether it applies there."""
 
-    name: str
-    source: str
+    name: str  # its file's name in the series
+    source: str  # a file, or a mail of a mailbox
     file: str
     status: Status
 
@@ -282,10 +282,10 @@ class AdoptReport(Struct, frozen=True):
     `notes` what of the source was left out.
     """
 
-    component: str
+    component: str  # its name
     kind: str
     series: str
-    patches: tuple[AdoptedPatch, ...]
+    patches: tuple[AdoptedPatch, ...]  # in the order of application
     written: bool
     exit_code: ExitCode = ExitCode.OK
     explanations: tuple[PatchExplanation, ...] = ()
@@ -461,7 +461,7 @@ class ExportReport(Struct, frozen=True):
     `unsendable` those in a mailbox whose own From: or Date: `git am` does not take.
     """
 
-    component: str
+    component: str  # its name
     form: Form
     target: Path
     base: CommitId

@@ -90,7 +90,7 @@ class Undo(Struct, frozen=True):
     moved.
     """
 
-    component: str
+    component: str  # its name
     files: Mapping[str, tuple[bytes | None, str | None]]
     before: StackPlace | None = None
     after: StackPlace | None = None
@@ -348,8 +348,8 @@ class UndoableChange(Struct, frozen=True):
     as things are: they were edited, or a later change, which is undone before it, wrote them.
     """
 
-    component: str
-    what: str
+    component: str  # its name
+    what: str  # the command and what it did, for a person
     when: str = ""
     changed: tuple[str, ...] = ()
 
@@ -367,7 +367,7 @@ class BackReport(Struct, frozen=True):
     can be, one after the other.
     """
 
-    manifest: str
+    manifest: str  # its name
     component: str
     files: tuple[str, ...] = ()
     at: str = ""

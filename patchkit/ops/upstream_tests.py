@@ -51,7 +51,7 @@ _HINT = "it is written by: patchkit test --learn"
 class Learnt(Struct, frozen=True, forbid_unknown_fields=True):
     """What one component's tests came to when they were learnt, by test."""
 
-    base: CommitId
+    base: CommitId  # the upstream commit on which they ran
     run: str  # the command
     unpatched: dict[str, str]  # test -> outcome without the patches
     patched: dict[str, str]  # test -> outcome with them
@@ -66,7 +66,7 @@ class TestTools(Struct, frozen=True):
     """What running tests needs; `when` names saved work, `shown_on` takes what commands write."""
 
     store: Store
-    workspace: Path
+    workspace: Path  # the folder that holds the checkouts
     when: int
     shown_on: int | None
     progress: Progress

@@ -38,15 +38,15 @@ class LoggedPatch(Struct, frozen=True):
     not apply. `added` and `removed` count lines.
     """
 
-    number: int
-    name: str
+    number: int  # its place in the series, from 1
+    name: str  # its file's name in the series
     where: str
-    subject: str
-    author: str
+    subject: str  # the first line of its message
+    author: str  # as the patch says
     status: Status
     checkout: str
     commit: CommitId | None
-    files: int
+    files: int  # how many it changes
     added: int
     removed: int
 
@@ -55,14 +55,14 @@ class OwnCommit(Struct, frozen=True):
     """A commit of the checkout that no patch file has."""
 
     commit: CommitId
-    subject: str
+    subject: str  # the first line of its message
 
 
 class ComponentLog(Struct, frozen=True):
     """A component: its base, its patches in order, commits on top, or what kept us from looking."""
 
     component: str
-    pin: str
+    pin: str  # as the manifest spells it
     base: CommitId | None = None
     patches: tuple[LoggedPatch, ...] = ()
     commits: tuple[OwnCommit, ...] = ()
@@ -73,7 +73,7 @@ class ComponentLog(Struct, frozen=True):
 class LogReport(Struct, frozen=True):
     """The stacks of the components asked for."""
 
-    manifest: str
+    manifest: str  # its name
     components: tuple[ComponentLog, ...]
 
     @property
@@ -177,7 +177,7 @@ def _presence(name: str, outcome: PatchResult, present: Mapping[str, str] | None
 class BlamedLines(Struct, frozen=True):
     """A file of a component's patched tree, and lines of it: first and last, both included."""
 
-    path: str
+    path: str  # from the tree's top folder
     first: int | None = None
     last: int | None = None
 
@@ -193,18 +193,18 @@ class BlamedLine(Struct, frozen=True):
 class BlamedPatch(Struct, frozen=True):
     """A patch that lines come from: its place in the stack from 1, subject and author."""
 
-    name: str
-    number: int
+    name: str  # its file's name in the series
+    number: int  # from 1
     subject: str
     author: str
-    where: str
+    where: str  # its file, from the project's root
 
 
 class BlameReport(Struct, frozen=True):
     """The lines asked for, and the patches that they come from."""
 
-    component: str
-    path: str
+    component: str  # its name
+    path: str  # from the tree's top folder
     lines: tuple[BlamedLine, ...]
     patches: tuple[BlamedPatch, ...]
 
@@ -314,14 +314,14 @@ class Dependency(Struct, frozen=True):
 
     on: str
     lines: int
-    paths: tuple[str, ...]
+    paths: tuple[str, ...]  # of the files that tie them
 
 
 class PatchNode(Struct, frozen=True):
     """A patch of the stack and what it needs; what it needs through others is left out."""
 
-    name: str
-    number: int
+    name: str  # its file's name in the series
+    number: int  # its place in the series, from 1
     needs: tuple[Dependency, ...]
 
 
@@ -337,7 +337,7 @@ class ComponentGraph(Struct, frozen=True):
 class GraphReport(Struct, frozen=True):
     """The graphs of the components asked for."""
 
-    manifest: str
+    manifest: str  # its name
     components: tuple[ComponentGraph, ...]
 
     @property
@@ -417,7 +417,7 @@ class ShownChange(Struct, frozen=True):
     Of a patch that a waiting bump has carried already it is what it was carried to.
     """
 
-    component: str
+    component: str  # its name
     name: str
     is_patch: bool
     text: bytes

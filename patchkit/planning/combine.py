@@ -58,7 +58,7 @@ class Combined(Struct, frozen=True):
     """One option for each component, and the work that they take together."""
 
     effort: Effort
-    age: int
+    age: int  # how much older than the tips the commits are, in seconds, summed
     options: Mapping[str, Option]
 
 

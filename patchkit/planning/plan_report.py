@@ -29,7 +29,7 @@ class Effort(Struct, frozen=True, order=True):
     """
 
     conflicts: int = 0
-    review: int = 0
+    review: int = 0  # files to look at
     changed: int = 0
 
     @property
@@ -59,7 +59,7 @@ class CommitRange(Struct, frozen=True):
     first: int
     last: int
     effort: Effort
-    patches: tuple[PatchForecast, ...] = ()
+    patches: tuple[PatchForecast, ...] = ()  # in the order of the series
     tried: bool = False
 
 
@@ -99,7 +99,7 @@ class MetadataRequirement(Struct, frozen=True):
     """A requirement of a component's metadata: `name` in normal form, and the file that says it."""
 
     name: str
-    specifier: str
+    specifier: str  # as PEP 440 writes it, such as >=2.1,<3
     file: str
 
 
@@ -111,7 +111,7 @@ class Declaration(Struct, frozen=True):
 
     distribution: str
     version: str
-    needs: tuple[MetadataRequirement, ...]
+    needs: tuple[MetadataRequirement, ...]  # requirements with a specifier
     by_tags: bool = False
 
 
@@ -123,8 +123,8 @@ class UnmetRequirement(Struct, frozen=True):
 
     component: str
     subject: str
-    specifier: str
-    file: str
+    specifier: str  # of the requirement
+    file: str  # that has the requirement
     other: str
     found: str
 
@@ -134,10 +134,10 @@ class ChosenCommit(Struct, frozen=True):
 
     component: str
     commit: Landed | None
-    version: str
+    version: str  # as its metadata has it; "" unknown
     effort: Effort
-    days: int
-    behind: int
+    days: int  # how much older than the tip it is
+    behind: int  # how many commits of the branch come after it
 
 
 class Combination(Struct, frozen=True):

@@ -34,10 +34,10 @@ from patchkit.python.resolve import (
 class Parameter(Struct, frozen=True):
     """A parameter that takes one argument; `by` is how it can be given."""
 
-    name: str
-    by_position: bool = True
-    by_name: bool = True
-    optional: bool = False
+    name: str  # as the function spells it
+    by_position: bool = True  # can be given without its name
+    by_name: bool = True  # can be given as NAME=...
+    optional: bool = False  # has a default
 
 
 class Signature(Struct, frozen=True):
@@ -112,9 +112,9 @@ class CallFault(str, Enum):
 class CallMismatch(Struct, frozen=True):
     """One reason why a call does not fit: the parameters or keywords that it is about, and how."""
 
-    misfit: CallFault
-    names: tuple[str, ...]
-    text: str
+    misfit: CallFault  # what kind of reason
+    names: tuple[str, ...]  # of parameters or keywords
+    text: str  # the reason in words
 
 
 def signature_from(arguments: ast.arguments) -> Signature:
@@ -227,7 +227,7 @@ class Called(Struct, frozen=True):
     name: str
     tree: str
     place: str
-    function: Code | None = None
+    function: Code | None = None  # the definition; None for what has none in the trees
     made: Code | None = None
 
 

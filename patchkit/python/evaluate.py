@@ -197,14 +197,14 @@ _SAME_ELEMENTS = ("list", "tuple", "set", "frozenset", "sorted", "reversed", "di
 class Texts(Struct, frozen=True):
     """What an expression can be; `complete`: nothing else."""
 
-    values: frozenset[str]
+    values: frozenset[str]  # in no order
     complete: bool
 
 
 class ScopedExpression(Struct, frozen=True, eq=False):
     """An expression and the definitions around it, innermost first."""
 
-    node: ast.expr
+    node: ast.expr  # its syntax
     module: Module
     around: tuple[FunctionNode | ast.ClassDef, ...]
 

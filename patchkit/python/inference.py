@@ -35,7 +35,7 @@ _MOST = 12
 class Instance(Struct, frozen=True):
     """An object of a class; `exact`: not of a class that inherits from it."""
 
-    owner: Code
+    owner: Code  # the class
     exact: bool = False
 
 
@@ -48,7 +48,7 @@ class Bound(Struct, frozen=True):
 class Above(Struct, frozen=True):
     """What `super()` is in a method of the class."""
 
-    owner: Code
+    owner: Code  # the class in which `super()` is called
 
 
 class Unknown(Struct, frozen=True):
@@ -70,7 +70,7 @@ class NameScope(Struct, frozen=True, eq=False):
     module: Module
     node: FunctionNode | ast.Lambda | None = None
     owner: Code | None = None
-    outer: NameScope | None = None
+    outer: NameScope | None = None  # the scope around it; None for a module
     hidden: frozenset[str] = frozenset()
 
 

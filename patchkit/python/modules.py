@@ -36,7 +36,7 @@ class Binding(Struct, frozen=True):
 
     meaning: Meaning
     certain: bool
-    line: int
+    line: int  # from 1
 
 
 class Namespace(Struct):
@@ -162,9 +162,9 @@ class Module(Struct, frozen=True, eq=False):
 
     name: str
     path: str
-    is_package: bool
+    is_package: bool  # it is an `__init__.py`
     namespace: Namespace
-    syntax: ast.Module
+    syntax: ast.Module  # without statements where `problem` says why
     problem: str = ""
     tree: str = ""
     rebinds: bool = False

@@ -34,9 +34,9 @@ class Code(Struct, frozen=True):
     """A definition or a value in the tree; `owner` is the class or "" around it."""
 
     module: Module
-    node: FunctionNode | ast.ClassDef | ast.expr | None
-    name: str
-    line: int
+    node: FunctionNode | ast.ClassDef | ast.expr | None  # None for a module
+    name: str  # dotted within its module
+    line: int  # from 1
     owner: str = ""
 
     @property
@@ -48,8 +48,8 @@ class Code(Struct, frozen=True):
 class Inherited(Struct, frozen=True):
     """What a class has by itself: a dataclass' `__init__`, or what `object` gives to all."""
 
-    owner: Code
-    name: str
+    owner: Code  # the class
+    name: str  # of the attribute
 
 
 class Outside(Struct, frozen=True):

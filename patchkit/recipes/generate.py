@@ -53,7 +53,7 @@ _REGULAR = (FILE_MODE, EXECUTABLE_MODE)
 class Rewritten(Struct, frozen=True):
     """The tree that a recipe makes of another; `objects` are its new blobs and trees."""
 
-    run: RecipeRun
+    run: RecipeRun  # which sites were found and edited
     tree: Tree
     tree_id: TreeId
     objects: tuple[GitObject, ...]

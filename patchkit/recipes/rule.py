@@ -87,7 +87,7 @@ class Expect(Struct, frozen=True):
     """How many sites a rule must find: `minimum`, or at least so many."""
 
     minimum: int
-    exact: bool
+    exact: bool  # no more than `minimum`
 
     def holds(self, count: int) -> bool:
         """Whether `count` sites are as expected."""
@@ -117,7 +117,7 @@ class Example(Struct, frozen=True):
     `after` is None where only `sites` is told.
     """
 
-    before: str
+    before: str  # the code
     after: str | None
     sites: int | None
     where: Location
@@ -130,8 +130,8 @@ class CodeRule(Struct, frozen=True):
     With `whole_lines` the match and the lines that it leaves blank are removed.
     """
 
-    id: str
-    language: str
+    id: str  # unique in the recipe
+    language: str  # as ast-grep calls it
     rule: Mapping[str, Any]
     constraints: Mapping[str, Any]
     utils: Mapping[str, Any]
@@ -139,9 +139,9 @@ class CodeRule(Struct, frozen=True):
     fix: str | None
     whole_lines: bool
     expect: Expect
-    allow: tuple[Allowance, ...]
+    allow: tuple[Allowance, ...]  # sites that may stay as they are
     examples: tuple[Example, ...]
-    where: Location
+    where: Location  # the entry in the recipe's file
 
     @property
     def edits(self) -> bool:
@@ -155,15 +155,15 @@ class TextRule(Struct, frozen=True):
     In a regular expression `^` and `$` match at every line, and `replace` may name groups.
     """
 
-    id: str
+    id: str  # unique in the recipe
     find: str
     is_regex: bool
     replace: str
     scope: Scope
     expect: Expect
-    allow: tuple[Allowance, ...]
+    allow: tuple[Allowance, ...]  # sites that may stay as they are
     examples: tuple[Example, ...]
-    where: Location
+    where: Location  # the entry in the recipe's file
 
     @property
     def edits(self) -> bool:
@@ -179,8 +179,8 @@ class Recipe(Struct, frozen=True):
 
     path: Path
     description: str
-    rules: tuple[CodeRule, ...]
-    texts: tuple[TextRule, ...]
+    rules: tuple[CodeRule, ...]  # on syntax, in the order of the file
+    texts: tuple[TextRule, ...]  # on text, in the order of the file
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:

@@ -115,7 +115,7 @@ class CapturedText(Struct, frozen=True):
     counted from 0, that begin within a string.
     """
 
-    text: str = ""
+    text: str = ""  # as it stands in the file
     column: int = 0
     literal: frozenset[int] = frozenset()
 
@@ -190,7 +190,7 @@ class Site(Struct, frozen=True):
     """
 
     rule: str
-    path: str
+    path: str  # of the file
     line: int
     column: int
     start: int
@@ -210,12 +210,12 @@ class Site(Struct, frozen=True):
 class Source(Struct, frozen=True):
     """A file's text; trees are parsed once per language."""
 
-    path: str
+    path: str  # of the file
     text: str
-    roots: dict[str, SgNode]
-    depths: dict[str, int]
-    starts: list[int]
-    literals: dict[str, list[int]]
+    roots: dict[str, SgNode]  # language -> tree
+    depths: dict[str, int]  # language -> how many levels its tree has
+    starts: list[int]  # index in the text of each line's first character
+    literals: dict[str, list[int]]  # language -> lines that begin within a string
 
     @classmethod
     def of(cls, path: str, text: str) -> Source:

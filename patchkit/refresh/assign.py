@@ -64,9 +64,9 @@ class FileStep(Struct, frozen=True):
     """
 
     number: int
-    old_path: str
+    old_path: str  # before the commit
     old: TreeEntry | None
-    path: str
+    path: str  # after it
     new: TreeEntry | None
     edits: tuple[VersionEdit, ...] | None
 
@@ -77,9 +77,9 @@ class FileHistory(Struct, frozen=True):
     `weave` holds its versions as lines, None where one of them is not made of lines.
     """
 
-    path: str
-    entry: TreeEntry | None
-    steps: tuple[FileStep, ...]
+    path: str  # at the tip
+    entry: TreeEntry | None  # at the tip; None where the stack removed it
+    steps: tuple[FileStep, ...]  # of the commits that change it, oldest first
     weave: Weave | None
 
     @property
@@ -117,7 +117,7 @@ class StackTrees(Struct, frozen=True):
     """The stack that histories are read from: `trees[0]` is the base's, `trees[n]` after n."""
 
     repository: Repository
-    reader: ObjectCache
+    reader: ObjectCache  # reads their objects, and keeps what it read
     trees: tuple[TreeId, ...]
 
     @property
@@ -222,14 +222,14 @@ class EditedPiece(Struct, frozen=True):
     those it has to do with. `floor` is the earliest commit that could take it.
     """
 
-    history: FileHistory
+    history: FileHistory  # of the file that it is in
     owner: int | None
-    reason: str
+    reason: str  # why it goes to `owner`, or to no one for certain
     candidates: tuple[int, ...] = ()
     floor: int = 0
     edit: VersionEdit | None = None
     mode: int | None = None
-    entry: TreeEntry | None = None
+    entry: TreeEntry | None = None  # the edited file; None where it was removed
 
     @property
     def path(self) -> str:

@@ -43,10 +43,10 @@ from patchkit.stack.series import LoadedPatch
 class KnownPatch(Struct, frozen=True):
     """A patch of the series as it was applied: its diff in canonical form, "" unless it applied."""
 
-    name: str
-    subject: str
+    name: str  # its file's name in the series
+    subject: str  # the first line of its message
     diff: bytes
-    files: frozenset[str]
+    files: frozenset[str]  # paths that it changes
 
 
 class CommitMatching(Struct, frozen=True):
@@ -60,8 +60,8 @@ class CommitMatching(Struct, frozen=True):
 class CommitContents(Struct, frozen=True):
     """What a commit without a name does."""
 
-    diff: bytes
-    files: frozenset[str]
+    diff: bytes  # in canonical form
+    files: frozenset[str]  # paths that it changes
 
 
 def match_commits(
@@ -236,12 +236,12 @@ class RoutedEdit(Struct, frozen=True):
     the piece has to do with.
     """
 
-    path: str
+    path: str  # in the checkout
     line: int
     removed: int
     added: int
     patch: str
-    reason: str
+    reason: str  # why it goes there, or to no one for certain
     candidates: tuple[str, ...] = ()
 
 
@@ -249,13 +249,13 @@ class RefreshStart(Struct, frozen=True):
     """What a draft starts from: the series as it is, and the checkout's commits and files."""
 
     repository: Repository
-    reader: ObjectReader
+    reader: ObjectReader  # reads the checkout's objects
     base: Base
-    patches: tuple[LoadedPatch, ...]
+    patches: tuple[LoadedPatch, ...]  # in the order of the series
     stack: Stack
     commits: tuple[StackCommit, ...]
-    worktree: TreeId
-    taken: frozenset[str] = frozenset()
+    worktree: TreeId  # tree of the checkout's files
+    taken: frozenset[str] = frozenset()  # file names that a new patch must not get
 
 
 class Draft(Struct, frozen=True):

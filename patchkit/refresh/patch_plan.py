@@ -32,15 +32,15 @@ from patchkit.stack.series import LoadedPatch
 class StackSlot(Struct, frozen=True):
     """A place in the new stack: what its commit does, and the patch that it comes from, if any."""
 
-    name: str
-    change: CommitChange
-    loaded: LoadedPatch | None
+    name: str  # of the patch file
+    change: CommitChange  # what the commit does
+    loaded: LoadedPatch | None  # the patch as it is now; None for a new one
 
 
 class Revised(Struct, frozen=True):
     """One patch before and after; `old` or `new` is None where there is none."""
 
-    name: str
+    name: str  # of the patch file
     revision: Revision
     old: LoadedPatch | None
     new: LoadedPatch | None
@@ -68,8 +68,8 @@ class NotReproducedError(PatchkitError):
 class SeriesFolder(Struct, frozen=True):
     """Where new patches go: the series' folder, and how their paths are to be read."""
 
-    root: Path
-    entry: LocalSeries
+    root: Path  # of the project
+    entry: LocalSeries  # of the manifest, which names the series
     component: Component
 
     @property
@@ -93,7 +93,7 @@ class PlanContext(Struct, frozen=True):
     repository: Repository
     source: ObjectSource
     base: Base
-    home: SeriesFolder
+    home: SeriesFolder  # where new patches go
     old: Sequence[LoadedPatch]
     changes: Mapping[str, CommitChange]
     anew: bool = False

@@ -132,19 +132,19 @@ def replaced(page: str, manifest: str, table: str, where: str) -> tuple[str, Con
 class ComponentRow(Struct, frozen=True):
     """A line of the table, each cell as Markdown."""
 
-    name: str
-    pin: str
-    source: str
-    patches: str
-    description: str
+    name: str  # of the component
+    pin: str  # with a link to the commit's page, where there is one
+    source: str  # URL or index
+    patches: str  # how many, or "none"
+    description: str  # the manifest's
 
 
 class VersionTable(Struct, frozen=True):
     """The components in order, what they run in, and what does not work; cells as Markdown."""
 
-    rows: tuple[ComponentRow, ...]
-    environment: Mapping[str, str]
-    unsupported: Mapping[str, str]
+    rows: tuple[ComponentRow, ...]  # in the manifest's order
+    environment: Mapping[str, str]  # name -> version
+    unsupported: Mapping[str, str]  # feature -> why
 
 
 def version_table(manifest: Manifest, environment: Environment) -> VersionTable:
@@ -217,11 +217,11 @@ _NEEDS = {
 class Document(Struct, frozen=True):
     """One file to be made: its name, its template's, the site values it needs, the context."""
 
-    kind: DocumentKind
+    kind: DocumentKind  # which of the kinds of file
     name: str
     template: str
     needs: tuple[str, ...] = ()
-    executable: bool = False
+    executable: bool = False  # the file's mode has x
     context: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 class Part(Struct, frozen=True):
     """A piece of a line; `differs` from what stands on the other side."""
 
-    text: str
+    text: str  # some of the line's characters
     differs: bool
 
 
@@ -57,8 +57,8 @@ class Row(Struct, frozen=True):
 class HunkClash(Struct, frozen=True):
     """A hunk without a place; `left_out` rows are too many to show."""
 
-    title: str
-    says: str
+    title: str  # its number, and its place in the file
+    says: str  # why it has no place
     rows: tuple[Row, ...]
     left_out: int = 0
 
@@ -68,14 +68,14 @@ class FileClash(Struct, frozen=True):
 
     path: str
     says: str
-    notes: tuple[str, ...]
-    hunks: tuple[HunkClash, ...]
+    notes: tuple[str, ...]  # further sentences, in order
+    hunks: tuple[HunkClash, ...]  # those without a place, in the order of the patch
 
 
 class ClashView(Struct, frozen=True):
     """Why a patch does not apply: `reasons` hold for all of it."""
 
-    files: tuple[FileClash, ...]
+    files: tuple[FileClash, ...]  # in the order of the patch
     reasons: tuple[str, ...]
 
 

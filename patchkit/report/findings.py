@@ -48,11 +48,11 @@ class Notice(Struct, frozen=True):
 
     level: Level
     rule: str
-    title: str
-    message: str
+    title: str  # in a few words
+    message: str  # in full, one paragraph
     subject: str
     path: str = ""
-    line: int = 1
+    line: int = 1  # from 1; 0 for the file as a whole
     of: str = ""
     cause: str = ""
     by: str = ""
@@ -65,9 +65,9 @@ class RootCause(Struct, frozen=True):
     """
 
     id: str
-    rule: str
+    rule: str  # of its gravest notice
     level: Level
-    title: str
+    title: str  # of its gravest notice
     of: tuple[str, ...]
     notices: tuple[Notice, ...]
 
@@ -107,10 +107,10 @@ class Case(Struct, frozen=True):
     """One patch, or a component as a whole, below its `suite`."""
 
     suite: str
-    name: str
-    verdict: CaseVerdict
-    message: str = ""
-    details: str = ""
+    name: str  # of the patch or component
+    verdict: CaseVerdict  # passed, failed, error or skipped
+    message: str = ""  # in one line
+    details: str = ""  # in full, as lines
 
 
 def landed_words(commit: Landed) -> str:

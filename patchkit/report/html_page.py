@@ -38,7 +38,7 @@ _DRAWN = 60
 class Band(Struct, frozen=True):
     """One state: `counts` for each report, `shape` as path data, `word` and `sample` its legend."""
 
-    key: str
+    key: str  # of the state: names its colour
     word: str
     counts: tuple[int, ...]
     shape: str
@@ -51,10 +51,10 @@ class Trend(Struct, frozen=True):
     Bands are of different widths, so that they are told apart without their colours.
     """
 
-    points: tuple[TrendPoint, ...]
+    points: tuple[TrendPoint, ...]  # oldest report first
     height: int
     bands: tuple[Band, ...]
-    words: str
+    words: str  # what the picture shows, for those who cannot see it
 
 
 def trend_of(points: Sequence[TrendPoint]) -> Trend | None:
@@ -111,10 +111,10 @@ class StateStyle(Struct, frozen=True):
     """`key` names the colour in the style sheet; `bands` are the filled parts of a row's height."""
 
     key: str
-    word: str
-    sign: str
+    word: str  # in the legend and in texts
+    sign: str  # one character
     bands: tuple[tuple[int, int], ...]
-    means: str
+    means: str  # a sentence for the legend
 
 
 _APPLIES = StateStyle("applies", "unchanged", "✓", ((14, ROW),), "every hunk at its line")
@@ -171,7 +171,7 @@ _LISTED = 3000
 class Run(Struct, frozen=True):
     """Cells `first` to `last` in one state; `since` brought it, `files` are those that clash."""
 
-    look: StateStyle
+    look: StateStyle  # of the state
     first: int
     last: int
     since: Landed | None
@@ -186,9 +186,9 @@ class Run(Struct, frozen=True):
 class Track(Struct, frozen=True):
     """A patch's row: `shapes` is path data by the key of a state, `words` says the same."""
 
-    name: str
-    look: StateStyle
-    attention: bool
+    name: str  # of the patch
+    look: StateStyle  # of the state at the tip
+    attention: bool  # somebody has to do something
     runs: tuple[Run, ...]
     shapes: tuple[tuple[str, str], ...]
     words: str
@@ -414,19 +414,19 @@ _BETWEEN = {
 class PatchView(Struct, frozen=True):
     """A patch along a branch: `ahead` says what a bump would do, `since` what put it as it is."""
 
-    drift: PatchDrift
-    look: StateStyle
+    drift: PatchDrift  # what the report says of it
+    look: StateStyle  # of the state at the tip
     since: Landed | None
     ahead: str
-    clash: ClashView | None
-    attention: bool
+    clash: ClashView | None  # None where it applies
+    attention: bool  # somebody has to do something
 
 
 class ComponentView(Struct, frozen=True):
     """A component along its branch; no `timeline`: there are no patches to draw."""
 
-    drift: ComponentDrift
-    anchor: str
+    drift: ComponentDrift  # what the report says of it
+    anchor: str  # of its heading on the page
     timeline: Timeline | None
     patches: tuple[PatchView, ...]
     trend: Trend | None
@@ -440,9 +440,9 @@ class ComponentView(Struct, frozen=True):
 class CheckView(Struct, frozen=True):
     """A patch that does not apply to its pin."""
 
-    component: str
+    component: str  # its name
     patch: PatchCheck
-    clash: ClashView
+    clash: ClashView  # why it does not apply
 
 
 def drift_page(report: DriftReport, notices: Iterable[Notice], written: str) -> str:

@@ -505,10 +505,10 @@ class Issue(Struct, frozen=True):
     """
 
     id: str
-    change: IssueChange
-    is_open: bool
+    change: IssueChange  # what is to be done with it since the last run
+    is_open: bool  # the cause is there still
     title: str
-    rule: str
+    rule: str  # the stable word of its findings
     level: str
     look: str
     of: tuple[str, ...]

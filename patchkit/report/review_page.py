@@ -48,48 +48,48 @@ class LineView(Struct, frozen=True):
     """A line of a diff: `kind` is "come", "gone", "same" or "place"."""
 
     kind: str
-    text: str
+    text: str  # without marker and newline
 
 
 class UpstreamView(Struct, frozen=True):
     """What upstream did to a file, as lines of a diff."""
 
-    change: UpstreamChange
+    change: UpstreamChange  # the file, and the commits that changed it
     lines: tuple[LineView, ...]
 
 
 class ReviewedPatch(Struct, frozen=True):
     """A patch: `rows` are the old patch beside the new one, `left_out` how many are not shown."""
 
-    review: PatchReview
-    anchor: str
-    key: str
-    sign: str
-    word: str
+    review: PatchReview  # what the page says of it
+    anchor: str  # of its heading on the page
+    key: str  # of its state: names the colour
+    sign: str  # one character for its state
+    word: str  # for its state
     rows: tuple[Row, ...]
     left_out: int
-    upstream: tuple[UpstreamView, ...]
+    upstream: tuple[UpstreamView, ...]  # what upstream did to its files
 
 
 class ReviewedGroup(Struct, frozen=True):
     """The patches of which a reviewer is asked the same."""
 
-    heading: str
-    folded: bool
-    open: bool
+    heading: str  # what is asked
+    folded: bool  # its patches are shown on demand
+    open: bool  # the group itself is unfolded at first
     patches: tuple[ReviewedPatch, ...]
 
 
 class ReviewedComponent(Struct, frozen=True):
     """A component of a bump; `left` is what is still to do, `checked` what a check found."""
 
-    review: ComponentReview
-    anchor: str
-    title: str
-    groups: tuple[ReviewedGroup, ...]
+    review: ComponentReview  # what the page says of it
+    anchor: str  # of its heading on the page
+    title: str  # what moved, from where to where
+    groups: tuple[ReviewedGroup, ...]  # most to do first
     left: tuple[str, ...]
     checked: str
-    findings: tuple[tuple[str, str], ...]
+    findings: tuple[tuple[str, str], ...]  # (severity, where and what)
 
 
 def review_page(review: BumpReview, written: str) -> str:

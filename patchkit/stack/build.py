@@ -47,7 +47,7 @@ class SeriesPatch(Struct, frozen=True):
     """
 
     name: str
-    file: PatchFile
+    file: PatchFile  # parsed
     strip: int = 1
     subdirectory: str = ""
 
@@ -60,7 +60,7 @@ class Stack(Struct, frozen=True):
     outcomes: tuple[PatchResult, ...]
     #: After the last patch that applies.
     commit: CommitId
-    tree: TreeId
+    tree: TreeId  # after the last patch that applied
     #: All that the base's repository does not have yet, blobs and trees before their commits.
     objects: tuple[GitObject, ...]
 
@@ -73,10 +73,10 @@ class Stack(Struct, frozen=True):
 class StackCommit(Struct, frozen=True):
     """A commit of a stack; `message` is without our trailer, which gave `patch` (or None)."""
 
-    id: CommitId
-    tree: TreeId
-    parent: CommitId
-    author: Identity
+    id: CommitId  # in full
+    tree: TreeId  # after the commit
+    parent: CommitId  # the commit before it
+    author: Identity  # as the patch has it
     message: str
     patch: str | None
 

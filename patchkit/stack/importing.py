@@ -44,9 +44,9 @@ class ImportedPatch(Struct, frozen=True):
     """
 
     name: str
-    data: bytes
+    data: bytes  # of the patch file to be
     where: str
-    strip: int | None = None
+    strip: int | None = None  # folders to take off its paths; None: as usual
     listed: bool = False
 
 
@@ -54,7 +54,7 @@ class ImportSource(Struct, frozen=True):
     """What a source holds; `kind` is a word for it, `notes` say what was left out."""
 
     kind: str
-    patches: tuple[ImportedPatch, ...]
+    patches: tuple[ImportedPatch, ...]  # in the order of application
     notes: tuple[Problem, ...] = ()
 
 

@@ -46,7 +46,7 @@ class LockedPatch(Struct, frozen=True):
     """A patch: its name, the SHA-256 of its bytes, the tree after it."""
 
     name: str
-    sha256: str
+    sha256: str  # of the patch file
     tree: str
 
 
@@ -66,9 +66,9 @@ class ReviewedTarget(Struct, frozen=True):
     """
 
     commit: str
-    kind: str
-    signature: str
-    body: str
+    kind: str  # see TargetKind
+    signature: str  # how it is called; "" for what cannot be
+    body: str  # a hash of its code
 
 
 #: Dotted name -> what was reviewed.

@@ -30,7 +30,7 @@ class ListedPatch(Struct, frozen=True):
     """A patch of a list: its file's name, how many folders go from its paths, where it stands."""
 
     name: str
-    strip: int
+    strip: int  # as -pN
     where: str
 
 
@@ -40,8 +40,8 @@ class PatchList(Struct, frozen=True):
     `folders` are where the files may be, in this order, relative to the list's own folder.
     """
 
-    kind: str
-    patches: tuple[ListedPatch, ...]
+    kind: str  # a word for it, such as "RPM spec"
+    patches: tuple[ListedPatch, ...]  # in the order of application
     folders: tuple[str, ...]
     notes: tuple[Problem, ...] = ()
 

@@ -56,9 +56,9 @@ class Layout(Struct, frozen=True):
 class CommitChange(Struct, frozen=True):
     """What a commit does: from one tree to another, with these words, by this author."""
 
-    before: str
-    after: str
-    message: str
+    before: str  # tree
+    after: str  # tree
+    message: str  # without our trailer
     author: Identity
 
 
@@ -69,13 +69,13 @@ class OriginalFile(Struct, frozen=True):
     """
 
     file: PatchFile
-    change: CommitChange
+    change: CommitChange  # what its commit does
 
 
 class PatchToWrite(Struct, frozen=True):
     """A patch file to write; `original` is None for a new patch, `anew`: its diff is not kept."""
 
-    change: CommitChange
+    change: CommitChange  # what its commit does
     original: OriginalFile | None = None
     layout: Layout = Layout()
     anew: bool = False

@@ -47,7 +47,7 @@ class LoadedPatch(Struct, frozen=True):
     name: str
     #: The bytes of the file, and what they say.
     data: bytes
-    file: PatchFile
+    file: PatchFile  # parsed
     #: The manifest's entry that brought it.
     origin: PatchEntry
     #: The file in the project; None for a patch of another repository.

@@ -49,13 +49,13 @@ class Limits(Struct, frozen=True):
     """What no source tree reaches; an archive that does is refused before it fills the memory."""
 
     size: int = 2 << 30  # bytes, unpacked
-    members: int = 200_000
+    members: int = 200_000  # how many files, links and folders
 
 
 class Member(Struct, frozen=True):
     """A file or a symbolic link (then `data` is its target) in an archive; `mode` is git's."""
 
-    path: str
+    path: str  # in the archive
     mode: int
     data: bytes
 

@@ -28,8 +28,8 @@ from patchkit.model.progress import Progress, Stop
 class Fetching(Struct, frozen=True):
     """What every way of fetching needs: where to put things, whom to tell, when to give up."""
 
-    name: str
-    cache: Path
+    name: str  # of the component, for progress
+    cache: Path  # patchkit's cache folder
     progress: Progress
     stop: Stop
 

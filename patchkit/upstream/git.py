@@ -279,7 +279,7 @@ class Server(Struct, frozen=True):
     """A URL to fetch from, into a throw-away repository."""
 
     url: str
-    stage: Repository
+    stage: Repository  # the throw-away repository
     listener: Listener | None = None
     stop: Stop | None = None
 

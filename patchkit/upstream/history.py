@@ -133,7 +133,7 @@ class History(Struct, frozen=True):
     """
 
     repository: Repository
-    source: GitSource
+    source: GitSource  # the component's, of the manifest
     ref: str
     pin: CommitId
     tip: CommitId
@@ -160,7 +160,7 @@ class ResolvedName(Struct, frozen=True):
     """
 
     wanted: str
-    named: NamedCommit
+    named: NamedCommit  # the commit, and the ref that it came by
     refs: Refs | None = None
 
 
@@ -320,7 +320,7 @@ class HistoryReader(Struct, frozen=True):
     """A history, what reads its objects, and what brings files that are not here."""
 
     history: History
-    reader: ObjectReader
+    reader: ObjectReader  # reads the objects that are here
     bring: Bring
 
     def entries(self, commit: CommitId, paths: Collection[str]) -> dict[str, TreeEntry | None]:

@@ -64,19 +64,19 @@ class Access(Struct, frozen=True):
     key; hosts in `trusted` are not asked for a certificate, with or without ":port".
     """
 
-    proxy: str = ""
+    proxy: str = ""  # a URL
     certificates: str = ""
     client_certificate: str = ""
     trusted: frozenset[str] = frozenset()
-    timeout: float = 30.0
+    timeout: float = 30.0  # seconds without a byte
 
 
 class Page(Struct, frozen=True):
     """A document; `url` is where it was found after all redirects."""
 
     url: str
-    kind: str
-    body: bytes
+    kind: str  # its media type
+    body: bytes  # the bytes as they came
 
 
 class Http:

@@ -52,10 +52,10 @@ from patchkit.upstream.http import Access, Http, HttpError, Page, WrongHashError
 class UvOptions(Struct, frozen=True):
     """The main index ("" if none is set), further ones, places of files, hosts trusted as is."""
 
-    first: str = ""
-    extra: tuple[str, ...] = ()
-    find_links: tuple[str, ...] = ()
-    insecure: tuple[str, ...] = ()
+    first: str = ""  # URL of the main index
+    extra: tuple[str, ...] = ()  # URLs of further ones
+    find_links: tuple[str, ...] = ()  # URLs or folders of plain files
+    insecure: tuple[str, ...] = ()  # hosts trusted without a certificate
 
 
 def uv_options(environment: Mapping[str, str], files: Iterable[Mapping[str, Any]]) -> UvOptions:
@@ -151,7 +151,7 @@ _LOCK = Lock()
 class IndexConfiguration(Struct, frozen=True):
     """Index URLs (PEP 503), places of plain files (`--find-links`), and the way to them."""
 
-    indexes: tuple[str, ...]
+    indexes: tuple[str, ...]  # URLs, the main one first
     find_links: tuple[str, ...] = ()
     access: Access = field(default_factory=Access)
 
@@ -289,8 +289,8 @@ _SDIST = re.compile(r"(?P<stem>.+)\.(?:tar\.gz|tgz|tar\.bz2|tar\.xz|tar|zip)", r
 class ListedFile(Struct, frozen=True):
     """A file of a project; `sha256` is "" where the index does not tell it."""
 
-    name: str
-    url: str
+    name: str  # of the file, without folders
+    url: str  # from which it is downloaded
     sha256: str = ""
 
     @property

@@ -42,8 +42,8 @@ class TreeChange(Struct, frozen=True):
     """A path that differs between two trees; None where it is not in that tree."""
 
     path: str
-    old: TreeEntry | None
-    new: TreeEntry | None
+    old: TreeEntry | None  # in the first tree
+    new: TreeEntry | None  # in the second one
 
     @property
     def old_file(self) -> TreeEntry | None:

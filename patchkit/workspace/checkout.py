@@ -87,9 +87,9 @@ class Checkout(Struct, frozen=True):
     `purpose` is what it is to be, None if anything will do.
     """
 
-    workspace: Path
+    workspace: Path  # the folder that holds it
     path: Path
-    name: str
+    name: str  # of the folder in it: the component's
     purpose: Purpose | None = None
 
     @property

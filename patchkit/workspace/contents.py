@@ -39,7 +39,7 @@ class Contents(Struct, frozen=True):
     """The kind of thing at a path, and the blob id of its bytes ("" but for files and links)."""
 
     kind: str
-    oid: str = ""
+    oid: str = ""  # 40 hex digits, or ""
 
     @property
     def is_regular(self) -> bool:

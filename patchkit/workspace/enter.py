@@ -228,7 +228,7 @@ class Refusal(Struct, frozen=True):
     """Why a checkout was left alone: the cause, and the paths or words that say more."""
 
     cause: RefusalCause
-    detail: str = ""
+    detail: str = ""  # paths or words; "" for none
     paths: tuple[str, ...] = ()
 
 
@@ -255,10 +255,10 @@ class Entered(Struct, frozen=True):
 class Stacked(Struct, frozen=True):
     """A stack to enter: its commits, the objects that are new with them, where the rest is."""
 
-    base: CommitId
-    tip: CommitId
+    base: CommitId  # the upstream commit
+    tip: CommitId  # the last patch's commit
     objects: tuple[GitObject, ...]
-    source: Repository
+    source: Repository  # has upstream's objects
 
     @property
     def target(self) -> MoveTarget:

@@ -36,8 +36,8 @@ class MoveStep(Struct, frozen=True):
     """One path of a move, relative to the checkout: what stands there and what shall stand."""
 
     path: str
-    old: Contents | None
-    new: Contents | None
+    old: Contents | None  # None for nothing
+    new: Contents | None  # None for nothing
 
 
 class Journal(Struct, frozen=True):
@@ -56,7 +56,7 @@ class Journal(Struct, frozen=True):
     index: str | None
     base: CommitId
     tip: CommitId
-    steps: tuple[MoveStep, ...]
+    steps: tuple[MoveStep, ...]  # one for each path that differs, by path
     folders: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     halt: str | None = None

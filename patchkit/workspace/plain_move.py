@@ -77,8 +77,8 @@ class StagedFile(Struct, frozen=True):
     contents: Contents
     #: Where its row starts in the index.
     row: int
-    inode: int
-    size: int
+    inode: int  # of the file as written
+    size: int  # in bytes
     #: When it was written, in nanoseconds, by the file system's clock.
     time: int
 

@@ -72,7 +72,7 @@ class Saved(Struct, frozen=True):
     """Saved work: the ref that holds it, and the shell command that brings it back."""
 
     ref: str
-    restore: str
+    restore: str  # to be typed as it is
 
 
 class Worktree(Struct, frozen=True):

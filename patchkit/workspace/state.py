@@ -88,8 +88,8 @@ class Snapshot(Struct, frozen=True):
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"applied_tree", "halt", "ours", "index"})
 
-    state: CheckoutState
-    detail: str = ""
+    state: CheckoutState  # in one word
+    detail: str = ""  # more words to `state`; "" for none
     head: CommitId | None = None
     branch: str | None = None
     base: CommitId | None = None
@@ -98,8 +98,8 @@ class Snapshot(Struct, frozen=True):
     untracked: tuple[str, ...] = ()
     ahead: int = 0
     dropped: int = 0
-    operation: str = ""
-    saved: tuple[str, ...] = ()
+    operation: str = ""  # of git or patchkit that waits there, such as "rebase"; "" for none
+    saved: tuple[str, ...] = ()  # refs of work that was set aside, by name
     manifest: str | None = None
     # the tree of `applied`
     applied_tree: TreeId | None = None

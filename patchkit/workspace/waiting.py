@@ -58,8 +58,8 @@ class CheckoutSnapshot(Struct, frozen=True):
     `index` has those rows that are other ones than the worktree's tree has.
     """
 
-    base: CommitId
-    tip: CommitId
+    base: CommitId  # the upstream commit
+    tip: CommitId  # the last patch's commit
     worktree: TreeId
     index: Rows = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class Halt(Struct, frozen=True):
     data: Mapping[str, Any]
     previous: CommitId | None = None
     left: CheckoutSnapshot | None = None
-    commit: CommitId = CommitId("")
+    commit: CommitId = CommitId("")  # in which this is recorded; "" before it is
     refs: Mapping[str, str] = field(default_factory=dict)  # upstream's commits to look at
 
 

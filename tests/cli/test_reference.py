@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from patchkit.cli.catalog import COMMANDS
 from patchkit.cli.command import about, load_command
 from tools.help_pages import command_page, overview, parameters, summary
+from tools.json_reference import json_reference
 from tools.reference import stale_files
 
 
@@ -54,3 +56,11 @@ def test_examples_name_options_that_exist(name: str) -> None:
 def test_the_reference_names_every_command() -> None:
     text = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f"## patchkit {name}\n" not in text] == []
+
+
+def test_a_field_in_the_json_reference_has_its_own_comment() -> None:
+    page = json_reference({"bisect": "patchkit.ops.bisect:BisectReport"})
+    rows = dict(re.findall(r"^\| `(\w+)` \|(?: [^|]* \|)? ?(.*?) ?\|$", page, re.MULTILINE))
+    assert rows["command"] == "what was run"
+    assert rows["known"] == ""
+    assert rows["among"] == "one of some: those between cannot be judged"

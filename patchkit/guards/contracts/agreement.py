@@ -337,9 +337,9 @@ _FORM = 1
 class Partner(Struct, frozen=True):
     """A component that takes part: its tree as patched, and what the manifest says of it."""
 
-    name: str
+    name: str  # the component's
     tree: TreeView
-    declared: Contracts
+    declared: Contracts  # what the manifest says of its calls
 
 
 class Agreement(Struct, frozen=True):
@@ -363,7 +363,7 @@ class ComponentAgreement(Struct, frozen=True):
     """
 
     found: Examined
-    modules: int
+    modules: int  # how many were looked at
     explained: tuple[Explained, ...] = ()
     unused: tuple[AbsentTarget, ...] = ()
     unmatched: tuple[DeclaredCall, ...] = ()

@@ -48,10 +48,10 @@ class BrokenCall(Struct, frozen=True):
 class OpenCall(Struct, frozen=True):
     """A place of which nobody can tell whether it fits, and why."""
 
-    path: str
-    line: int
+    path: str  # of the file in the calling component
+    line: int  # from 1
     within: str  # the function or class of the call
-    text: str
+    text: str  # the call as it is written, shortened
     why: str  # what keeps it from being judged
 
     @property

@@ -103,7 +103,7 @@ class UseSpot(Struct, frozen=True, eq=False):
     or of what a function takes, decides whether it runs.
     """
 
-    scope: NameScope
+    scope: NameScope  # where its names are looked up
     within: str = ""
     caught: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
@@ -114,8 +114,8 @@ class UseSpot(Struct, frozen=True, eq=False):
 class CodeUse(Struct, frozen=True, eq=False):
     """An import, a call, or a dotted name that is not what a call calls."""
 
-    node: ast.Import | ast.ImportFrom | ast.Call | ast.Attribute
-    spot: UseSpot
+    node: ast.Import | ast.ImportFrom | ast.Call | ast.Attribute  # its syntax
+    spot: UseSpot  # where it stands
 
 
 class Traversal(Struct, frozen=True):

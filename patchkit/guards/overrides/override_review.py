@@ -60,7 +60,7 @@ class OverrideTarget(Struct, frozen=True):
     """
 
     name: str
-    verdict: TargetVerdict
+    verdict: TargetVerdict  # how it is now, beside what was reviewed
     calls: tuple[CallSite, ...]
     now: Definition
     reviewed: ReviewedTarget | None = None
@@ -163,7 +163,7 @@ def _reason(name: str, absent: Sequence[AbsentTarget]) -> str:
 class TreeAt(Struct, frozen=True):
     """A tree and where its objects are read; `commit` is the base commit it belongs to."""
 
-    source: ObjectSource
+    source: ObjectSource  # reads its objects
     tree: TreeId
     commit: CommitId
 

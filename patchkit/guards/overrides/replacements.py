@@ -179,7 +179,7 @@ class Definition(Struct, frozen=True):
     unclear name ends. Of something outside `signature` is its name there.
     """
 
-    kind: TargetKind
+    kind: TargetKind  # what it is, or that it is not there
     place: str = ""
     signature: str = ""
     body: str = ""
@@ -280,8 +280,8 @@ VARIABLE = "TARGET"
 class CallSite(Struct, frozen=True):
     """A call that replaces something; `within` is the function around it, `text` the argument."""
 
-    path: str
-    line: int
+    path: str  # the file in the component
+    line: int  # from 1
     within: str
     text: str
 

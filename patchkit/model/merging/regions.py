@@ -49,9 +49,9 @@ class Region(Struct, frozen=True):
 class ThreeWay(Struct, frozen=True):
     """Three texts as lines, the edits of both sides, and their regions in order."""
 
-    base: Lines
-    upstream: Lines
-    patch: Lines
+    base: Lines  # the file for which the patch was made
+    upstream: Lines  # the new base's
+    patch: Lines  # the file as the patch makes it
     upstream_edits: tuple[Edit, ...]  # from base to upstream
     patch_edits: tuple[Edit, ...]  # from base to the patch's side
     regions: tuple[Region, ...]  # in the order of the file
@@ -194,7 +194,7 @@ class RegionResolution(Struct, frozen=True):
     """
 
     rule: Rule
-    edits: tuple[MergeEdit, ...]
+    edits: tuple[MergeEdit, ...]  # in the order of upstream's lines
     detail: str = ""
     doubts: tuple[Doubt, ...] = ()
 
@@ -210,9 +210,9 @@ _SEPARATOR = b"======="
 class Labels(Struct, frozen=True):
     """What the three sides are called behind the markers."""
 
-    upstream: str = "upstream"
-    base: str = "base"
-    patch: str = "patch"
+    upstream: str = "upstream"  # behind <<<<<<<
+    base: str = "base"  # behind |||||||
+    patch: str = "patch"  # behind >>>>>>>
 
 
 def conflict_text(three: ThreeWay, labels: Labels | None = None) -> bytes:
@@ -317,7 +317,7 @@ class Order(Struct, frozen=True):
     `whole`: no side's lines go into the other's, not even where those leave a block.
     """
 
-    patch_first: bool = False
+    patch_first: bool = False  # else upstream's lines come first
     whole: bool = False
 
 
