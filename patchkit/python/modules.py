@@ -108,7 +108,7 @@ def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name, statement
         case ast.Import() | ast.ImportFrom():
-            yield from _imported(statement)
+            yield from imported_names(statement)
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 yield from _assigned(target, value)
@@ -121,7 +121,8 @@ def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:
                 yield from _assigned(each, None)
 
 
-def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]:
+def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]:
+    """The names that an import binds, and what each is."""
     for alias in statement.names:
         if isinstance(statement, ast.ImportFrom):
             whole = Imported(statement.module or "", alias.name, statement.level)

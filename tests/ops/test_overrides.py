@@ -353,3 +353,44 @@ def test_what_two_components_replace_is_told(pair: Project, tmp_path: Path) -> N
     said = "replaced by plugin, too: core.ops.norm; what is loaded last wins"
     assert (found["severity"], found["what"]) == ("note", said)
     assert found["hint"].endswith("and speed/x.py:1")
+
+
+PLUGIN = {
+    "speed/plugin.py": (
+        "import os\n\nimport core\nimport core.ops as ops\nfrom core.layer import Layer\n\n"
+        "from . import own\n\n\n"
+        "def shift(x):\n    return x << 1\n\n\n"
+        "core.ops.scale = shift\nops.shift = shift\nops.gone = shift\nLayer.forward = shift\n"
+        "own.shift = shift\nos.sep = ':'\nlocal = shift\n\n\n"
+        "def late(self):\n    from core import ops as inner\n"
+        "    inner.norm = norm_wrapper(inner.norm)\n"
+        "    self.norm = 1\n"
+    ),
+    "speed/__init__.py": "",
+    "speed/own.py": "",
+}
+
+
+def test_what_a_plugin_assigns_is_replaced(
+    pair: Project, upstream: Upstream, core: Upstream
+) -> None:
+    """`module.name = ours`, by whatever import the module came; nothing of the plugin's own."""
+    rule = {"id": "put", "language": "python", "files": ["speed/**"]}
+    rules = {**RULES, "rules": [{**rule, "rule": {"pattern": "$TARGET = $_"}}]}
+    pair.write({"patches/calls.rules.yml": yaml.safe_dump(rules)})
+    pin = upstream.commit(PLUGIN, "plugin")
+    pair.component("speed", upstream, pin, overrides=[overriding()])
+    ran = pair.run("overrides", "--json")
+    assert verdicts(ran) == {
+        "core.layer.Layer.forward": "new",
+        "core.ops.gone": "not there",
+        "core.ops.norm": "new",
+        "core.ops.scale": "new",
+        "core.ops.shift": "new",
+    }
+    assert ran.json["overrides"][0]["uncertain"] == []
+    _patched_core(pair, core, "return x + 1", "return x + 2")
+    (found,) = [each for each in _findings(pair) if each["code"] == "override-patched"]
+    assert found["what"].startswith("core.ops.shift is changed by ops.patch and replaced by speed")
+    _patched_core(pair, core, "return x\n", "return x, 1\n")
+    assert "override-wrapped" in [each["code"] for each in _findings(pair)]

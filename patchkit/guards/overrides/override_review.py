@@ -300,7 +300,8 @@ class LayeredTarget(Struct, frozen=True):
 #: What a replacement is called that calls the function that it stands for.
 _WRAPS = re.compile(r"(?i)(?:wrapper|decorator|wrap|decorate)\b")
 #: What a call puts in the place, behind the target's name.
-_PUT = re.compile(r"\s*,\s*([A-Za-z_]\w*)\s*(?:,|\Z)")
+_PUT = re.compile(r"\s*[,=]\s*([A-Za-z_]\w*)\s*(?:,|#.*|\Z)")
+_ASSIGNED = re.compile(r"\s*=(?!=)")
 
 
 def layered_targets(
@@ -417,13 +418,16 @@ def _wraps(source: TreeView, site: CallSite) -> bool:
 
 
 def _call(source: TreeView, site: CallSite) -> str:
-    """The arguments of a call behind the target's name, up to its end or five lines."""
+    """What follows the target's name: the arguments of a call up to its end, or what an assignment
+    gives, in five lines at most.
+    """
     text = b"".join(source.lines(site.path)[site.line - 1 : site.line + 4])
     call = text.decode("utf-8", "replace").partition(site.text)[2]
+    assigned = _ASSIGNED.match(call) is not None
     depth, end = 0, len(call)
     for at, character in enumerate(call):
         depth += (character == "(") - (character == ")")
-        if depth < 0:
+        if depth < 0 or (assigned and depth == 0 and character == "\n"):
             end = at
             break
     return call[:end]

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from patchkit.errors import BadInputError, Problem
 from patchkit.python.evaluate import Evaluator
-from patchkit.python.modules import FunctionNode, Module, Modules
+from patchkit.python.modules import FunctionNode, Module, Modules, imported_names
 from patchkit.python.resolve import (
     Absent,
     Code,
@@ -270,7 +270,8 @@ def _bodies(resolver: Resolver, things: Iterable[Thing]) -> Iterator[str]:
             yield body_hash(ast.Constant(f"{_kind_of(thing).value} {_signature(resolver, thing)}"))
 
 
-# The calls by which one upstream replaces things of another, and the names that they give.
+# The calls and assignments by which one upstream replaces things of another, and the names that
+# they give.
 
 
 #: The variable of a rule that stands for the name of what is replaced.
@@ -365,6 +366,7 @@ def _read(
 ) -> Iterator[tuple[CallSite, Collection[str], bool]]:
     nodes: Mapping[tuple[int, int], ast.expr] = {}
     module: Module | None = None
+    brought: Mapping[str, Sequence[str]] = {}
     for capture in captures:
         text = source.text[capture.start : capture.end]
         site = CallSite(source.path, capture.site.line, capture.site.within, text)
@@ -375,11 +377,41 @@ def _read(
         module = module or modules.at(source.path)
         nodes = nodes or ({} if module is None else _by_place(module, source.text))
         node = nodes.get((capture.start, capture.end))
-        if module is None or node is None:
+        if module is not None and isinstance(getattr(node, "ctx", None), ast.Store):
+            # `package.module.name = ours`; of anything else it is no replacement
+            brought = brought or _brought(module, reader.resolver)
+            yield site, sorted(set(_given_to(node, brought))), True
+        elif module is None or node is None:
             yield site, (), False
         else:
             texts = reader.texts(reader.spot(module, node))
             yield site, sorted(texts.values), texts.complete
+
+
+def _given_to(node: ast.expr | None, brought: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The dotted names that an assignment to an attribute gives a thing of another package; nothing
+    for what is the module's own, or is no attribute of what an import brought.
+    """
+    if not isinstance(node, ast.Attribute):
+        return
+    name, owner = node.attr, node.value
+    while isinstance(owner, ast.Attribute):
+        name, owner = f"{owner.attr}.{name}", owner.value
+    if isinstance(owner, ast.Name):
+        yield from (f"{each}.{name}" for each in brought.get(owner.id, ()))
+
+
+def _brought(module: Module, resolver: Resolver) -> dict[str, list[str]]:
+    """What imports of other packages bind in a module or in a function of it: name -> what."""
+    found: dict[str, list[str]] = {}
+    for node in ast.walk(module.syntax):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name, imported in imported_names(node):
+                things = resolver.imported(module, imported)
+                found.setdefault(name, []).extend(
+                    thing.name for thing in things if isinstance(thing, Outside)
+                )
+    return found
 
 
 def _literal(text: str) -> str | None:
