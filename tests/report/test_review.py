@@ -235,3 +235,25 @@ def test_it_fits_every_width(bumping: tuple[Project, str, str], tmp_path: Path, 
     dom = open_page((project.root / "page.html").read_text(), tmp_path, width=width)
     assert dom["scroll"] <= dom["inner"] + 1, dom
     assert dom["wide"] == []
+
+
+def test_of_a_file_that_upstream_emptied_only_what_is_near_is_shown(
+    project: Project, upstream: Upstream
+) -> None:
+    text = "".join(f"line {number}\n" for number in range(1, 301))
+    start = upstream.commit({"a": text})
+    patched = text.replace("line 150\n", "ours 150\n")
+    patches = {"mine.patch": make_patch({"a": text}, {"a": patched}, subject="Ours")}
+    project.component("demo", upstream, start, patches)
+    late = "".join(f"line {number}\n" for number in range(1, 261))
+    far = upstream.commit({"a": late}, "Drop the end")
+    new = upstream.commit({"a": "line 1\n" + "new\n" * 200}, "Empty it")
+    ran = project.run(
+        *("bump", "demo", "--to", new, "--dry-run", "--review", "-", "--format", "markdown")
+    )
+    assert "-line 150\n" in ran.out
+    assert "-line 120\n" not in ran.out
+    assert "-line 180\n" not in ran.out
+    assert (new[:10] in ran.out, far[:10] in ran.out) == (True, False)
+    page = project.run("bump", "demo", "--to", new, "--dry-run", "--review", "-").out
+    assert "more lines of these hunks are far from the patch" in page
