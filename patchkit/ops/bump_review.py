@@ -200,9 +200,7 @@ class _Reviewing(Struct, frozen=True):
         cut = sum(len(each.lines) for each in near[:_HUNKS]) - sum(len(e.lines) for e in shown)
         commits = self._commits(file.path, shown, past)
         left_out = max(0, len(near) - _HUNKS)
-        return UpstreamChange(
-            file.path, "" if gone else now, tuple(shown), left_out, cut, commits
-        )
+        return UpstreamChange(file.path, "" if gone else now, tuple(shown), left_out, cut, commits)
 
     def _commits(
         self, path: str, hunks: Sequence[Hunk], past: UpstreamPast

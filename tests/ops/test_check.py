@@ -242,6 +242,23 @@ def test_pinned_patch_of_another_repository(
     golden("check-pinned", project.run("check", "--jobs", "1"))
 
 
+def test_patches_of_one_other_base_are_one_message(project: Project, upstream: Upstream) -> None:
+    files = {f"{name}.py": edited() for name in "abc"}
+    pin = upstream.commit(files)
+    patches = {
+        f"{name}.patch": make_patch({f"{name}.py": edited()}, {f"{name}.py": FAST}, subject=name)
+        for name in "abc"
+    }
+    later = upstream.commit({name: f"# first\n{text}" for name, text in files.items()})
+    project.component("demo", upstream, pin, patches=patches)
+    project.run("check").ok()
+    project.component("demo", upstream, later, patches=patches)
+    said = project.run("check").ok().out
+    assert said.count("made for another base") == 1
+    assert "  ! warning  3 patches:\n      patches/demo/a.patch  1 of 1 file\n" in said
+    assert said.count("nearest known: ") == 1
+
+
 def test_unknown_component(demo: Project) -> None:
     ran = demo.run("check", "-c", "nobody")
     assert ran.code == 2

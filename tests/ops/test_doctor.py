@@ -280,6 +280,18 @@ def test_a_stack_that_does_not_apply_is_uncertain(
         assert why in ran.json["diagnoses"][-1]["found"]
 
 
+def test_a_manifest_that_asks_for_nothing(
+    project: Project, upstream: Upstream, blank: Host
+) -> None:
+    project.component("demo", upstream, upstream.commit({"a": "a\n"}))
+    project.run("fetch").ok()
+    ran = doctor(project, blank)
+    assert (ran.code, ran.out.strip()) == (
+        0,
+        "✓ ok: demo asks for nothing of a machine: nothing was compared",
+    )
+
+
 def test_words_that_are_no_topic(demo: Project) -> None:
     ran = demo.run("doctor", "--only", "everything")
     assert ran.code == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +22,7 @@ from patchkit.model.text import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from patchkit.explain.explanation import Origin
     from patchkit.model.lint import Finding
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
@@ -99,6 +100,7 @@ def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:
 
 #: So many places of one cause are named in a terminal; --json has all.
 _PLACES = 6
+_ANOTHER_BASE = "another-base"
 
 
 def print_check(terminal: Terminal, report: CheckReport, brief: bool = False) -> None:
@@ -193,20 +195,50 @@ def _print_findings(terminal: Terminal, report: CheckReport) -> None:
         if chosen:
             terminal.product()
             terminal.product(Painted(f"{component.manifest}: {component.name}", Paint.STRONG))
-        for group in _of_one_cause(chosen):
-            _print_findings_of_one_cause(terminal, group, shown[group[0].severity])
-            for finding in group:
-                _print_origin(terminal, component, finding)
+        origins = {each.where: each.origin for each in component.patches if each.origin is not None}
+        for group in _of_one_cause(chosen, origins):
+            status = shown[group[0].severity]
+            of = [origins[each.where] for each in group if each.code == _ANOTHER_BASE]
+            if len(of) > 1:
+                _print_origins(terminal, [each.where for each in group], of, status)
+                continue
+            _print_findings_of_one_cause(terminal, group, status)
+            for origin in of:
+                for line in origin_lines(origin):
+                    terminal.product(line)
 
 
-def _of_one_cause(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Findings that say the same of different places, together."""
+def _of_one_cause(
+    findings: Iterable[Finding], origins: Mapping[str, Origin]
+) -> list[list[Finding]]:
+    """Findings that say the same of different places, or of patches made for one base, together."""
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for each in findings:
-        alone = each.where if each.code == "another-base" else ""
-        key = (each.severity.value, each.code, each.what, each.hint, alone)
-        groups.setdefault(key, []).append(each)
+        said = (each.what, each.hint)
+        if each.code == _ANOTHER_BASE:
+            origin = origins[each.where]
+            # one whose file an unapplied patch makes has a cause of its own
+            said = (each.where if origin.made_by else origin.commit or "", "")
+        groups.setdefault((each.severity.value, each.code, *said), []).append(each)
     return list(groups.values())
+
+
+def _print_origins(
+    terminal: Terminal, places: Sequence[str], origins: Sequence[Origin], status: str
+) -> None:
+    """Several patches that were made for one other base, in one message."""
+    first = origins[0]
+    terminal.product(["  ", word(status), f"  {len(places)} patches:"])
+    counts = [f"{len(each.others)} of {counted(each.known, 'file')}" for each in origins]
+    terminal.table(list(zip(places, counts, strict=True))[:_PLACES], indent=6)
+    if len(places) > _PLACES:
+        terminal.product(f"      and {len(places) - _PLACES} more")
+    what = "apply, but were made for another base, where so many of the files differ"
+    for line in wrap(what, 74):
+        terminal.product(["    ", line])
+    if first.commit is not None:
+        subject = Painted(first.commit_subject, Paint.FAINT)
+        terminal.product([f"    nearest known: {short_id(first.commit)}  ", subject])
 
 
 def _print_findings_of_one_cause(
@@ -225,14 +257,6 @@ def _print_findings_of_one_cause(
         terminal.product(["    ", line])
     if first.hint:
         terminal.product(["    ", Painted("hint:", Paint.PLACE), f" {first.hint}"])
-
-
-def _print_origin(terminal: Terminal, component: ComponentCheck, finding: Finding) -> None:
-    if finding.code == "another-base":
-        patch = next(each for each in component.patches if each.where == finding.where)
-        assert patch.origin is not None
-        for line in origin_lines(patch.origin):
-            terminal.product(line)
 
 
 def _print_shared(terminal: Terminal, shared: Sequence[SharedPatch]) -> None:

@@ -115,9 +115,13 @@ def _render(terminal: Terminal, report: DoctorReport) -> None:
             terminal.product(line)
             for more in _more(each):
                 terminal.product(f"      {more}")
+    if not report.diagnoses:
+        what = f"{report.manifest} asks for nothing of a machine: nothing was compared"
+        terminal.product([word("ok"), f": {what}"])
+        return
     wrong = sum(each.verdict in FINDINGS for each in report.diagnoses)
     unknown = sum(each.verdict == "uncertain" for each in report.diagnoses)
-    looked = f"{len(report.diagnoses)} looked at"
+    looked = f"{len(report.diagnoses)} compared"
     terminal.product()
     verdict = word("failed", "wrong") if wrong else word("ok")
     terminal.product([verdict, f": {looked}, {wrong} wrong or missing, {unknown} uncertain"])
