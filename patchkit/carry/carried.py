@@ -64,7 +64,7 @@ SURE = Confidence(1.0, 1.0)
 _CLEAN = Confidence(0.99, 0.99)
 _BY_RULE = {
     Rule.CLEAN: _CLEAN,
-    Rule.CONTAINED: Confidence(0.58, 0.5),  # some of it: what is left was mostly made anew, too
+    Rule.CONTAINED: Confidence(0.58, 0.5),  # some of it: what is left was mostly rewritten, too
     Rule.MOVED: Confidence(0.6, 0.35),
     Rule.BESIDE: Confidence(0.67, 0.54),
     Rule.BOTH_INSERT: Confidence(0.82, 0.53),

@@ -466,7 +466,7 @@ def _who(region: Region, past: Past, path: str) -> str:
     """The commit that forced this: what took the patch's lines away, or brought upstream's here.
 
     Where upstream has only some of the lines that the patch changes, the most telling of its new
-    lines says more: it is what stands there instead.
+    lines says more: it is what is there instead.
     """
     new = [line for line in region.upstream if line not in region.base and _TELLING.search(line)]
     if new and len(region.base) <= _SMALL * max(1, len(region.upstream)):

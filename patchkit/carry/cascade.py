@@ -4,7 +4,7 @@ Beside the stack as it can be built, which leaves failing patches out, runs a se
 as it would be once they are resolved: with each of their files that could be carried, and where
 lines conflict with those of the patch. A file that fails on the first and is carried on the second
 *waits* for those patches; so does one that applies as it is on the second only, and one whose path
-they leave open, since nobody can say what will be there. What fails on both fails by itself.
+they leave open, since it is not known what will be there. What fails on both fails by itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Names: TypeAlias = tuple[str, ...]
 class ResolvedStack(Struct):
     """The stack as it would be once every patch that failed is resolved.
 
-    `open` are paths that such a patch changes in a way that nobody knows yet, each with the patches
+    `open` are paths that such a patch changes in a way that is not known yet, each with the patches
     to resolve; `failed` are the patches that failed, each with its paths.
     """
 

@@ -1,4 +1,4 @@
-"""An explanation as a person reads it: which hunk, what it expects, what stands there, and why."""
+"""An explanation as a person reads it: which hunk, what it expects, what is there, and why."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def wrapped(text: str, indent: int) -> list[tuple[str, str]]:
 # What bump and continue print: each component, by what a reviewer must look at, and conflicts.
 
 
-#: Patches of which each file is told, with the reasons.
+#: Patches of which each file is listed, with the reasons.
 _EXPLAINED = (
     Attention.RESOLVED,
     Attention.FLAGGED,

@@ -98,9 +98,9 @@ class _CallSearch(Struct, frozen=True):
 
     def broken(self, commit: CommitId) -> Iterator[BrokenCall]:
         """The calls that touch the component and do not fit, and that nothing explains."""
-        terrain = self._tree(commit)
-        self.along.contents(e for path, e in terrain.files().items() if self._is_inside(path))
-        found = agreement_of(self.cache, self._with(terrain), self.given, self.known)
+        view = self._tree(commit)
+        self.along.contents(e for path, e in view.files().items() if self._is_inside(path))
+        found = agreement_of(self.cache, self._with(view), self.given, self.known)
         for partner in self.partners:
             for place in found.found[partner.name].broken:
                 reasons = (absent.name for absent in partner.declared.absent)
@@ -142,19 +142,19 @@ class _CallSearch(Struct, frozen=True):
         looked = examine_module(partners, self.given, place.component, caller, self.known)
         return frozenset(map(_known_by, looked.broken))
 
-    def _with(self, terrain: TreeView) -> tuple[Partner, ...]:
+    def _with(self, view: TreeView) -> tuple[Partner, ...]:
         return tuple(
-            replace(each, tree=terrain) if each.name == self.component else each
+            replace(each, tree=view) if each.name == self.component else each
             for each in self.partners
         )
 
-    def _modules(self, partner: Partner, terrain: TreeView) -> Modules:
-        return Modules(terrain.files(), terrain.data, partner.declared.root, partner.name)
+    def _modules(self, partner: Partner, view: TreeView) -> Modules:
+        return Modules(view.files(), view.data, partner.declared.root, partner.name)
 
-    def _caller(self, place: BrokenCall, terrain: TreeView) -> str:
+    def _caller(self, place: BrokenCall, view: TreeView) -> str:
         """The dotted name of the module that a place is in."""
         partner = next(each for each in self.partners if each.name == place.component)
-        tree = terrain if place.component == self.component else partner.tree
+        tree = view if place.component == self.component else partner.tree
         return self._modules(partner, tree).name_of(place.path)
 
     def _path(self, place: BrokenCall, pinned: TreeView) -> str:

@@ -67,8 +67,8 @@ def explain_clash(
     if outcome.status is not Status.CONFLICTED:
         return None
     _bring_renamed(history, commit, outcome, bring)
-    terrain = TreeView(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
-    explained = explain_patch(terrain, patch, outcome, base=commit)
+    view = TreeView(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
+    explained = explain_patch(view, patch, outcome, base=commit)
     # which files were others when the patch was made is no news: the branch moves on
     return replace(explained, origin=Origin(0, ()))
 

@@ -74,7 +74,7 @@ class FileForecast(Struct, frozen=True):
 class PatchForecast(Struct, frozen=True):
     """What carrying would make of a patch: files left in conflict, files to look at.
 
-    A WAITING one fails only because those in `waits_for` do. `files` are told of a commit that the
+    A WAITING one fails only because those in `waits_for` do. `files` are known of a commit that the
     stack was carried to.
     """
 
@@ -135,7 +135,7 @@ class Break(Struct, frozen=True):
     """A time in which a patch did not fit: `by` broke it (None: from the start of the line).
 
     `mended` is the commit after which it fits again, None if it never does; `reverted` says that
-    this commit calls itself a revert. `faults` are the hunks that `by` left without a place.
+    this commit calls itself a revert. `faults` are the hunks that `by` made fail.
     """
 
     by: Landed | None

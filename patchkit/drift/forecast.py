@@ -3,7 +3,7 @@
 What becomes of a change follows from what stands at its paths, and from what earlier patches leave
 there. So its verdict is remembered by the ids of these blobs, and a branch of thousands of commits
 costs as many merges as its files have versions. Rules there are none here: `carry_file` decides of
-a file, `joined` of a patch, and what waits for an earlier patch is told as in `carry.cascade`.
+a file, `joined` of a patch, and what waits for an earlier patch is said as in `carry.cascade`.
 
 A quick forecaster takes a change that applies as it is for that, and stops at the first conflict of
 a patch: enough to say how a patch fares on each commit. What is said of one commit in full is
@@ -312,7 +312,7 @@ class Forecaster:
             if not layer.changes:
                 return PatchVerdict(Status.EMPTY)
             return self._whole(number, layer) if layer.is_whole else self._by_file(number, layer)
-        except MissingObjectError:  # a file that no server gives: nobody knows
+        except MissingObjectError:  # a file that no server gives: not known
             path = layer.changes[0].path if layer.changes else layer.name
             return PatchVerdict(Status.CONFLICTED, (path,))
 

@@ -24,7 +24,7 @@ State: TypeAlias = Mapping[str, TreeEntry | None]
 
 
 class HunkFault(Struct, frozen=True):
-    """A hunk without a place, or a file change that does not fit as a whole (hunk 0).
+    """A hunk that fails, or a file change that does not fit as a whole (hunk 0).
 
     `line` is where it stands in the patch file. `absorbed`: what it makes stands in the file.
     """
@@ -39,7 +39,7 @@ class HunkFault(Struct, frozen=True):
 class ExactVerdict(Struct, frozen=True):
     """What applying some changes as they are comes to: UNCHANGED, SHIFTED or CONFLICTED.
 
-    `offsets` are those of all hunks in order. `contained`: what they make stands there already, in
+    `offsets` are those of all hunks in order. `contained`: what they make is there already, in
     its place.
     """
 
@@ -121,7 +121,7 @@ def _faults(
 
 
 def _is_absorbed(tree: Tree, blobs: Blobs, change: FileChange, clash: Clash) -> bool:
-    """Whether the result of one clashing hunk, or of a whole change, stands there."""
+    """Whether the result of one clashing hunk, or of a whole change, is there."""
     if change.new_path is None:
         return tree.entry(change.path) is None
     if not clash.hunk:

@@ -466,7 +466,7 @@ def find_new_sites(
 
 
 def made_by(site: Site, recipes: Iterable[Recipe]) -> bool:
-    """Whether a recipe would edit the site when its patch is made anew."""
+    """Whether a recipe would edit the site when its patch is regenerated."""
     return any(
         rule.edits
         and rule.scope.covers(site.path)

@@ -335,7 +335,7 @@ def _walk(walker: Walker, changes: Sequence[Sequence[Transition]]) -> Walk:
 
 
 def _opened(walker: Walker, patch: int, changes: Sequence[Transition]) -> Iterator[Transition]:
-    """The changes, each with the commit inside the merge that brought it, where it is told."""
+    """The changes, each with the commit inside the merge that brought it, where it is known."""
     known: Transition | None = None
     for change in changes:
         inside = None

@@ -1,4 +1,4 @@
-"""Say why a patch does not apply: what it expects, what stands there, where its lines are now.
+"""Say why a patch does not apply: what it expects, what is there, where its lines are now.
 
 `git apply` says "patch does not apply". What a person does next depends on the reason, so we look
 for it: lines changed, lines moved, file renamed, change made already, line ends, a renaming that

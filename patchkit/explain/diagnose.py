@@ -64,7 +64,7 @@ _SHORTEST_ID = 7  # hex digits; of fewer, ids of different blobs begin alike too
 
 
 def find_origin(
-    terrain: TreeView,
+    view: TreeView,
     changes: Iterable[FileChange],
     *,
     base: CommitId,
@@ -80,7 +80,7 @@ def find_origin(
     others = tuple(
         OtherBlob(path, blob, found)
         for path, blob in wanted.items()
-        if not (found := _blob_at(terrain, path)).startswith(blob)
+        if not (found := _blob_at(view, path)).startswith(blob)
     )
     origin = Origin(len(wanted), others)
     if not others:
@@ -112,8 +112,8 @@ def _wanted(changes: Iterable[FileChange]) -> dict[str, str]:
     }
 
 
-def _blob_at(terrain: TreeView, path: str) -> str:
-    entry = terrain.tree.entry(path)
+def _blob_at(view: TreeView, path: str) -> str:
+    entry = view.tree.entry(path)
     return "" if entry is None else entry.oid
 
 
@@ -188,7 +188,7 @@ _WORD = re.compile(rb"\w")
 
 
 def explain_hunk(
-    terrain: TreeView,
+    view: TreeView,
     path: str,
     hunk: Hunk,
     number: int,
@@ -200,15 +200,15 @@ def explain_hunk(
 
     `clash` knows what stands at the recorded place, for want of a better one.
     """
-    lines = terrain.lines(path)
-    place_path, place = path, find_hunk(terrain, path, hunk)
+    lines = view.lines(path)
+    place_path, place = path, find_hunk(view, path, hunk)
     if place is None:
-        place_path, place = _find_elsewhere(terrain, hunk, elsewhere(), path)
+        place_path, place = _find_elsewhere(view, hunk, elsewhere(), path)
     if place is not None:
-        differ = differences(hunk.preimage, terrain.lines(place_path), place)
+        differ = differences(hunk.preimage, view.lines(place_path), place)
     else:
         differ = _at_recorded_place(hunk, clash)
-    added, present = count_present(hunk, terrain, place_path)
+    added, present = count_present(hunk, view, place_path)
     return HunkExplanation(
         number=number,
         line=hunk.line,
@@ -222,10 +222,10 @@ def explain_hunk(
     )
 
 
-def find_hunk(terrain: TreeView, path: str, hunk: Hunk) -> SimilarLines | None:
+def find_hunk(view: TreeView, path: str, hunk: Hunk) -> SimilarLines | None:
     """The stretch of a file that is most like what the hunk expects."""
-    lines = terrain.lines(path)
-    return find_place(hunk.preimage, lines, near=hunk.old_start, index=terrain.index(path))
+    lines = view.lines(path)
+    return find_place(hunk.preimage, lines, near=hunk.old_start, index=view.index(path))
 
 
 def is_contained(hunk: Hunk, lines: Sequence[bytes]) -> bool:
@@ -234,12 +234,12 @@ def is_contained(hunk: Hunk, lines: Sequence[bytes]) -> bool:
     return at is not None and hunk.preimage != hunk.postimage
 
 
-def count_present(hunk: Hunk, terrain: TreeView, path: str) -> tuple[int, int]:
+def count_present(hunk: Hunk, view: TreeView, path: str) -> tuple[int, int]:
     """(added lines with words in them, how many of these the file has already)."""
     added = {line[1:].strip() for line in hunk.lines if line[:1] == b"+" and _WORD.search(line)}
     kept = {line.strip() for line in hunk.preimage}
     added -= kept
-    have = {line.strip() for line in terrain.lines(path)} if added else set()
+    have = {line.strip() for line in view.lines(path)} if added else set()
     return len(added), len(added & have)
 
 
@@ -267,9 +267,9 @@ def apply_rewordings(
 
 
 def _find_elsewhere(
-    terrain: TreeView, hunk: Hunk, paths: Sequence[str], default: str
+    view: TreeView, hunk: Hunk, paths: Sequence[str], default: str
 ) -> tuple[str, SimilarLines | None]:
-    found = [(path, place) for path in paths if (place := find_hunk(terrain, path, hunk))]
+    found = [(path, place) for path in paths if (place := find_hunk(view, path, hunk))]
     # half of a hunk's lines in a file of another name is a coincidence too often
     good = [(path, place) for path, place in found if place.similarity >= 0.7]
     return max(good, key=lambda each: each[1].similarity, default=(default, None))
@@ -341,7 +341,7 @@ LIKELY = 0.5
 
 
 def find_moves(
-    terrain: TreeView, change: FileChange, *, base: CommitId, history: Repository | None
+    view: TreeView, change: FileChange, *, base: CommitId, history: Repository | None
 ) -> tuple[MovedPath, ...]:
     """Paths where the file `change.old_path` may be now, the likeliest first.
 
@@ -350,13 +350,13 @@ def find_moves(
     path = change.old_path
     if path is None:
         return ()
-    moves = [_compare(terrain, change, each) for each in candidates(terrain, change)]
+    moves = [_compare(view, change, each) for each in candidates(view, change)]
     likely = sorted(
         (move for move in moves if move.likeness >= LIKELY), key=lambda m: (-m.likeness, m.path)
     )
     renamed = find_rename(history, base, path) if history is not None else None
-    if renamed is not None and terrain.tree.entry(renamed.path) is not None:
-        move = _compare(terrain, change, renamed.path)
+    if renamed is not None and view.tree.entry(renamed.path) is not None:
+        move = _compare(view, change, renamed.path)
         likely = [
             MovedPath(move.path, move.likeness, f"renamed by {renamed.commit}"),
             *(each for each in likely if each.path != renamed.path),
@@ -364,12 +364,12 @@ def find_moves(
     return tuple(likely[:_SHOWN])
 
 
-def candidates(terrain: TreeView, change: FileChange) -> list[str]:
+def candidates(view: TreeView, change: FileChange) -> list[str]:
     """Paths worth a look: the same blob, then the same name, then neighbours of the same kind."""
     path = change.old_path or change.path
     folder, _, name = path.rpartition("/")
     stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
-    files = terrain.files()
+    files = view.files()
     same_blob = [each for each, entry in files.items() if _is_blob(change, entry.oid)]
     namesakes = _nearest(path, (f for f in files if _name(f) == name), _NAMESAKES)
     telling = len(stem) > _SHORT
@@ -383,12 +383,12 @@ def candidates(terrain: TreeView, change: FileChange) -> list[str]:
     return [each for each in dict.fromkeys(found) if each != path]
 
 
-def _compare(terrain: TreeView, change: FileChange, path: str) -> MovedPath:
-    entry = terrain.tree.entry(path)
+def _compare(view: TreeView, change: FileChange, path: str) -> MovedPath:
+    entry = view.tree.entry(path)
     if entry is not None and _is_blob(change, entry.oid):
         return MovedPath(path, 1.0, "same contents")
     hunks = change.hunks[:_HUNKS_COMPARED]
-    places = [find_hunk(terrain, path, hunk) for hunk in hunks]
+    places = [find_hunk(view, path, hunk) for hunk in hunks]
     likeness = sum(place.similarity for place in places if place) / max(1, len(hunks))
     same = _name(path) == _name(change.path)
     return MovedPath(path, round(likeness, 3), "same name" if same else "similar contents")
@@ -417,17 +417,15 @@ def _nearest(path: str, others: Iterable[str], limit: int) -> list[str]:
 
 
 def renamed_names(
-    terrain: TreeView, files: Sequence[FileExplanation], rewordings: Sequence[Rewording]
+    view: TreeView, files: Sequence[FileExplanation], rewordings: Sequence[Rewording]
 ) -> tuple[RenamedName, ...]:
     """The renamings that explain hunks, those that explain most first."""
     reworded = [h for file in files for h in file.hunks if h.cause is Cause.REWORDED]
-    names = [_renamed(terrain, each, reworded) for each in rewordings]
+    names = [_renamed(view, each, reworded) for each in rewordings]
     return tuple(sorted((n for n in names if n.hunks), key=lambda n: (-n.hunks, -n.lines)))
 
 
-def _renamed(
-    terrain: TreeView, rewording: Rewording, hunks: Sequence[HunkExplanation]
-) -> RenamedName:
+def _renamed(view: TreeView, rewording: Rewording, hunks: Sequence[HunkExplanation]) -> RenamedName:
     change = (rewording.expected, rewording.found)
     explained = [h for h in hunks if any(change in changed_names(p) for p in line_pairs(h))]
     return RenamedName(
@@ -436,17 +434,17 @@ def _renamed(
         lines=rewording.lines,
         hunks=len(explained),
         files=rewording.files,
-        expected_exists=_exists(terrain, rewording.expected),
-        found_exists=_exists(terrain, rewording.found),
+        expected_exists=_exists(view, rewording.expected),
+        found_exists=_exists(view, rewording.found),
     )
 
 
-def _exists(terrain: TreeView, name: str) -> bool | None:
+def _exists(view: TreeView, name: str) -> bool | None:
     """Whether the tree has a module or folder of that name, at its top or in a source folder."""
     path = "/" + name.replace(".", "/")
     if "/" not in path[1:]:
         return None
-    return any(f"/{file}".find(f"{path}{end}") >= 0 for file in terrain.files() for end in "/.")
+    return any(f"/{file}".find(f"{path}{end}") >= 0 for file in view.files() for end in "/.")
 
 
 def explain_stack(
@@ -464,10 +462,10 @@ def explain_stack(
     """
     if stack.clean:
         return ()
-    terrain = TreeView(Overlay(source, stack.objects), stack.tree)
+    view = TreeView(Overlay(source, stack.objects), stack.tree)
     return tuple(
         explain_patch(
-            terrain, patch, outcome, base=stack.base.commit, history=history, results=results
+            view, patch, outcome, base=stack.base.commit, history=history, results=results
         )
         for patch, outcome in zip(patches, stack.outcomes, strict=True)
         if outcome.status is Status.CONFLICTED
@@ -475,7 +473,7 @@ def explain_stack(
 
 
 def explain_patch(
-    terrain: TreeView,
+    view: TreeView,
     patch: SeriesPatch,
     outcome: PatchResult,
     *,
@@ -483,10 +481,10 @@ def explain_patch(
     history: Repository | None = None,
     results: Results | None = None,
 ) -> PatchExplanation:
-    """Why `patch`, with `outcome` on the tree of `terrain`, does not apply."""
+    """Why `patch`, with `outcome` on the tree of `view`, does not apply."""
     changes = patch_changes(patch)
     files = [
-        _explain_file(terrain, change, file, base, history)
+        _explain_file(view, change, file, base, history)
         for change, file in zip(changes, outcome.files, strict=True)
         if file.clashes
     ]
@@ -498,16 +496,16 @@ def explain_patch(
     ]
     return PatchExplanation(
         name=patch.name,
-        contained=_undoes(terrain, changes),
+        contained=_undoes(view, changes),
         files_total=len(changes),
         files=tuple(files),
-        renamed=renamed_names(terrain, files, rewordings),
-        origin=find_origin(terrain, changes, base=base, history=history, results=results),
+        renamed=renamed_names(view, files, rewordings),
+        origin=find_origin(view, changes, base=base, history=history, results=results),
     )
 
 
 def _explain_file(
-    terrain: TreeView,
+    view: TreeView,
     change: FileChange,
     outcome: FileResult,
     base: CommitId,
@@ -515,7 +513,7 @@ def _explain_file(
 ) -> FileExplanation:
     first = outcome.clashes[0]
     moves = (
-        find_moves(terrain, change, base=base, history=history)
+        find_moves(view, change, base=base, history=history)
         if first.reason is Reason.MISSING
         else ()
     )
@@ -525,30 +523,30 @@ def _explain_file(
         preimage=outcome.preimage,
         line=first.line,
         detail=first.detail,
-        contained=_undoes(terrain, [change]),
+        contained=_undoes(view, [change]),
         hunks_total=len(change.hunks),
-        hunks=_explain_hunks(terrain, change, outcome.clashes, moves),
+        hunks=_explain_hunks(view, change, outcome.clashes, moves),
         moves=moves,
     )
 
 
 def _explain_hunks(
-    terrain: TreeView, change: FileChange, clashes: Sequence[Clash], moves: Sequence[MovedPath]
+    view: TreeView, change: FileChange, clashes: Sequence[Clash], moves: Sequence[MovedPath]
 ) -> tuple[HunkExplanation, ...]:
     if clashes[0].reason is Reason.MISSING:
         # the file is gone: how its hunks fit the likeliest place where it may be now
         path = moves[0].path if moves else None
         chosen = list(enumerate(change.hunks, 1)) if path else []
-        return tuple(explain_hunk(terrain, path or "", h, n) for n, h in chosen)
+        return tuple(explain_hunk(view, path or "", h, n) for n, h in chosen)
     path = change.old_path or change.path
 
     @cache
     def elsewhere() -> Sequence[str]:
-        return candidates(terrain, change)
+        return candidates(view, change)
 
     return tuple(
         explain_hunk(
-            terrain,
+            view,
             path,
             change.hunks[clash.hunk - 1],
             clash.hunk,
@@ -560,10 +558,10 @@ def _explain_hunks(
     )
 
 
-def _undoes(terrain: TreeView, changes: Sequence[FileChange]) -> bool:
+def _undoes(view: TreeView, changes: Sequence[FileChange]) -> bool:
     """Whether the tree is as the changes leave it: all of them can be undone exactly."""
     undo = reverse_changes(changes)
     try:
-        return apply_changes(terrain.tree, Blobs(terrain.source), undo).tree is not None
+        return apply_changes(view.tree, Blobs(view.source), undo).tree is not None
     except MissingObjectError:
         return False

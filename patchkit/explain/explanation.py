@@ -174,7 +174,7 @@ class PatchExplanation(Struct, frozen=True):
 
     @property
     def hunks(self) -> tuple[HunkExplanation, ...]:
-        """Every hunk without a place."""
+        """Every hunk that fails."""
         return tuple(hunk for file in self.files for hunk in file.hunks)
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from patchkit.gitcmd.repository import ZERO, Repository
 from patchkit.model.objects import CommitId, TreeEntry, decode_path, lines_of
 
-#: Path -> what stands there; a path that is not in it holds nothing.
+#: Path -> what is there; a path that is not in it holds nothing.
 Entries = Mapping[str, TreeEntry]
 
 # 9999-12-31T23:59:59Z, the last moment that a date has a form for
@@ -42,7 +42,7 @@ class Landing(Struct, frozen=True):
     """A commit that changes watched paths.
 
     `parent` is the commit of the line before it; `touches` maps each path that it changes to what
-    stands there afterwards, None for nothing. `merges`: it has other parents, too.
+    is there afterwards, None for nothing. `merges`: it has other parents, too.
     """
 
     commit: Commit
@@ -123,7 +123,7 @@ def landings_inside(
 ) -> tuple[Landing, ...]:
     """The commits that a merge brought to the line and that change any of `paths`, oldest first.
 
-    Merges among them are left out: what they bring is told by the commits inside them.
+    Merges among them are left out: what they bring is said by the commits inside them.
     """
     if not merge.merges or not paths:
         return ()

@@ -46,7 +46,7 @@ class TreeView:
         self._files: dict[str, TreeEntry] | None = None
 
     def data(self, path: str) -> bytes | None:
-        """A file's contents; None if no file stands there, or its blob can't be had."""
+        """A file's contents; None if no file is there, or its blob can't be had."""
         entry = self.tree.entry(path)
         if entry is None or entry.mode & ~0o777 not in (FILE_MODE & ~0o777, SYMLINK_MODE):
             return None
@@ -56,7 +56,7 @@ class TreeView:
             return None
 
     def lines(self, path: str) -> list[bytes]:
-        """A file's lines with their newlines; none if no file stands there."""
+        """A file's lines with their newlines; none if no file is there."""
         if path not in self._lines:
             self._lines[path] = split_lines(self.data(path) or b"")
         return self._lines[path]
@@ -243,7 +243,7 @@ def add_paths(
 def unfiltered(repository: Repository, folder: Path) -> Repository:
     """A view of a repository in which no attribute holds: what is added are the bytes on disk.
 
-    On disk: a git directory in `folder`, anew; what is written by it goes to the repository.
+    On disk: a new git directory in `folder`; what is written by it goes to the repository.
     """
     if folder.exists():
         shutil.rmtree(folder)

@@ -123,17 +123,17 @@ def _files(
     source: Overlay, tree: TreeId, rules: Sequence[Rule]
 ) -> Iterator[tuple[str, bytes | None]]:
     """Path and contents of the ordinary files that a rule looks at, in order."""
-    terrain = TreeView(source, tree)
+    view = TreeView(source, tree)
     wanted = {
         path: entry.oid
-        for path, entry in terrain.files().items()
+        for path, entry in view.files().items()
         if entry.mode in (FILE_MODE, EXECUTABLE_MODE)
         and any(rule.scope.covers(path) for rule in rules)
     }
     try:
         blobs = dict(source.read_many(sorted(set(wanted.values())), "blob"))
     except MissingObjectError:  # some that no server has
-        yield from ((path, terrain.data(path)) for path in sorted(wanted))
+        yield from ((path, view.data(path)) for path in sorted(wanted))
     else:
         yield from ((path, blobs[oid]) for path, oid in sorted(wanted.items()))
 
@@ -172,7 +172,7 @@ def scan_once(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule])
 # A site is known by its rule, path, the function around it and its text, not by its line, so that
 # edits elsewhere in the file do not bring it back. `count` says how many alike there are (1 where
 # it is absent). An entry whose `until` is past counts no more. What is `known` was there when it
-# was recorded, and nobody has looked at it. patchkit writes the file anew when it adds to it:
+# was recorded, and nobody has looked at it. patchkit rewrites the file when it adds to it:
 # comments are lost, reasons are not.
 
 
@@ -183,7 +183,7 @@ _TEXT = 100
 
 _HEAD = """\
 # Sites that somebody has looked at, and below `known` those that nobody has. `patchkit scan
-# --accept --reason ...` writes this file anew: comments are lost, reasons are not.
+# --accept --reason ...` rewrites this file: comments are lost, reasons are not.
 """
 
 
@@ -507,7 +507,7 @@ def _known_by(site: ResidualSite) -> Fingerprint:
 # What `patchkit check` says about residual sites: one finding for each rule.
 
 
-#: So many places are told, the rest is counted.
+#: So many places are named, the rest is counted.
 _NAMED = 3
 
 _TOLD = {

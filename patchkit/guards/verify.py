@@ -59,9 +59,9 @@ def parse_findings(
             yield Finding(Severity.ERROR, "verify-parse", what, patch.where, hint)
 
 
-def _problem(terrain: TreeView, path: str, known: ResultCache) -> str:
+def _problem(view: TreeView, path: str, known: ResultCache) -> str:
     """Why the file at a path is not what its name says; "" also where there is no file."""
-    entry = terrain.tree.entry(path)
+    entry = view.tree.entry(path)
     if entry is None:
         return ""
     blob = f"{path[path.rfind('.') :]} {entry.oid}"
@@ -69,7 +69,7 @@ def _problem(terrain: TreeView, path: str, known: ResultCache) -> str:
         return ""
     from patchkit.model.syntax import language_of  # noqa: PLC0415
 
-    data = terrain.data(path) if language_of(path) is not None else b""
+    data = view.data(path) if language_of(path) is not None else b""
     problem = "" if data is None else parse_problem(path, data)
     # a problem is looked at again: memory or depth may have been short
     if data is not None and not problem:
@@ -99,7 +99,7 @@ def _yaml_reader() -> int:
 # The steps of `verify`.
 
 
-#: So many places are told, the rest is counted.
+#: So many places are named, the rest is counted.
 _NAMED = 3
 
 

@@ -1,6 +1,6 @@
 """Ascend's software on this machine: CANN, NNAL and the driver, by the files that say its version.
 
-Nothing here is run but npu-smi; where a file is there and says no version, that is told as such.
+Nothing here is run but npu-smi; a file that says no version is reported as such.
 """
 
 from __future__ import annotations

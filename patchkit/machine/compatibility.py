@@ -47,7 +47,7 @@ class MachineVerdict(str, Enum):
     NOTE = "note"  # worth knowing, and known to be harmless
 
 
-#: These are findings; an uncertainty is told, and fails nothing.
+#: These are findings; an uncertainty is reported, and fails nothing.
 FINDINGS = (MachineVerdict.WRONG, MachineVerdict.MISSING)
 
 
@@ -375,7 +375,7 @@ def _wish(
 
 
 def _settled(wanted: tuple[str, str, str], wish: DeclaredRequirement, found: str) -> Diagnosis:
-    """A contradiction, unless no step lets pip follow the metadata, or nobody knows yet."""
+    """A contradiction, unless no step lets pip follow the metadata, or that is not known yet."""
     if not wish.enforced:
         return _of(wanted, MachineVerdict.NOTE, f"{found}; --no-deps keeps pip from it", wish.file)
     if not wish.certain:

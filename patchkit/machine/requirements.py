@@ -1,6 +1,6 @@
 """What a component's own metadata asks for: pyproject.toml, setup.cfg, setup.py, PKG-INFO.
 
-Read, never run. Where a file leaves its requirements to code, that is told: `unread` says why.
+Read, never run. Where a file leaves its requirements to code, that is reported: `unread` says why.
 """
 
 from __future__ import annotations

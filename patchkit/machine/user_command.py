@@ -23,7 +23,7 @@ from patchkit.gitcmd.process import signals_held
 from patchkit.model.objects import lines_of
 from patchkit.model.progress import Stop
 
-#: So many of a command's last lines are told.
+#: So many of a command's last lines are shown.
 _LINES = 5
 _TAIL = 1 << 16  # bytes in which these are looked for
 _BLOCK = 512  # bytes: the unit of `ulimit -f`

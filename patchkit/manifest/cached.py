@@ -35,7 +35,7 @@ _CODE = ("values", "load", "format", "rules", "scalars", "validate", "yaml_nodes
 def read_manifest(path: Path, cache: Path) -> Manifest:
     """The manifest at `path`; raises BadInputError with every problem, each with its file:line.
 
-    Read anew only if a file changed since; `cache` is patchkit's cache folder.
+    Read again only if a file changed since; `cache` is patchkit's cache folder.
     """
     kept = memory_path(cache, "manifests", [str(path), str(absolute(path)), *_code_state()])
     manifest = _recalled(recall(kept), project_root(path))

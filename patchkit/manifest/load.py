@@ -76,7 +76,7 @@ from patchkit.model.objects import CommitId
 #
 # Mappings with keys of their own (environments, the components by name, a component) are merged
 # key by key; every other value (a text, a list, a source, a pin) is taken whole from the file
-# that says it last. Nodes keep their places, so a problem is told where it was written.
+# that says it last. Nodes keep their places, so a problem is reported where it was written.
 
 
 #: What a file says of itself, not of those who share it.
@@ -475,7 +475,7 @@ class _Reader:
         self._parts: dict[Path, Table | None] = {}
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Note problems; one that a part and the whole both have is told once."""
+        """Note problems; one that a part and the whole both have is reported once."""
         for problem in problems:
             self.problems.setdefault((problem.where, problem.what), problem)
 

@@ -205,7 +205,7 @@ LAUNCH = Record(
 # Site values: what a manifest leaves open, from a values file and from the command line.
 #
 # A values file is YAML, `name: value` a line. Nothing is guessed: a name that the manifest does
-# not declare, a value that is a placeholder and a value that is missing are told, all at once.
+# not declare, a value that is a placeholder and a value that is missing are reported, all at once.
 
 
 _FILE = MapOf(Text("a value's name"), Text("text", r"[^\n\r]*", empty=True, written=True))

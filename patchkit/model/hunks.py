@@ -7,7 +7,7 @@ put in place, context included, are not matched again. All places are looked up 
 bytes: git's image is the original with some ranges replaced, and only original lines may match.
 
 The source is git's apply.c (find_pos, match_fragment, update_image). Invariant: the ranges do not
-overlap, each has the lines that its hunk expected there, and a hunk without a place changes none.
+overlap, each has the lines that its hunk expected there, and a hunk that fails changes none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Placement(Struct, frozen=True):
     data: bytes | None
     #: Of each hunk that fits, how many lines from its recorded place.
     offsets: tuple[int, ...] = ()
-    misfits: tuple[HunkMismatch, ...] = ()  # hunks without a place, in order
+    misfits: tuple[HunkMismatch, ...] = ()  # hunks that fail, in order
 
 
 def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> Placement:

@@ -196,7 +196,7 @@ Piece: TypeAlias = str | Reference
 def split_references(text: str) -> tuple[Piece, ...]:
     """Literal texts and references in turn, none of the texts empty.
 
-    A reference that is malformed (`${}`, `${A}`, an open `${a`) comes with what stands there as its
+    A reference that is malformed (`${}`, `${A}`, an open `${a`) comes with what is there as its
     name, which is then the name of no value.
     """
     pieces: list[Piece] = []

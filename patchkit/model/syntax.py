@@ -138,7 +138,7 @@ _EVERYTHING = re.compile(rb"(?m)^[ \t]*from[ \t]+\S+[ \t]+import[ \t]*\*")
 
 @kept
 def unbound_names(data: bytes) -> frozenset[str] | None:
-    """The names that have no binding in their scopes; None if nobody can say.
+    """The names that have no binding in their scopes; None if that is not known.
 
     That is a file that does not parse, or that imports everything of another module.
     """

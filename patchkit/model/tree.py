@@ -45,7 +45,7 @@ class ObjectSource(Protocol):
 
 
 class ObstructedError(Exception):
-    """A path that cannot be put: `by` is the file in the way, or the folder that stands there."""
+    """A path that cannot be put: `by` is the file in the way, or the folder that is there."""
 
     def __init__(self, path: str, by: str) -> None:
         super().__init__(f"{by} is in the way of {path}")

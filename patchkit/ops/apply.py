@@ -68,7 +68,7 @@ class ApplyResult(str, Enum):
         return self in (ApplyResult.CREATED, ApplyResult.MOVED, ApplyResult.UNCHANGED)
 
 
-#: How often a checkout may be moved by another patchkit before that is told.
+#: How often a checkout may be moved by another patchkit before that is reported.
 _ATTEMPTS = 3
 
 

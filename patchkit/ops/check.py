@@ -395,8 +395,8 @@ def _check_patches(
     for patch, outcome in zip(series.patches, stack.outcomes, strict=True):
         origin = None
         if outcome.made_for_another_base:
-            terrain = TreeView(overlay, tree)
-            origin = _origin(terrain, patch, stack.base.commit, history, tools.results)
+            view = TreeView(overlay, tree)
+            origin = _origin(view, patch, stack.base.commit, history, tools.results)
             origin = tools.missing(origin, earlier)
         check = PatchCheck(
             patch.name,
@@ -482,7 +482,7 @@ def _is_repinned(task: _Task, base: CommitId) -> bool:
 
 
 def _origin(
-    terrain: TreeView,
+    view: TreeView,
     patch: LoadedPatch,
     base: CommitId,
     history: Repository,
@@ -490,7 +490,7 @@ def _origin(
 ) -> Origin:
     """For which base a patch was made that was not made for this one."""
     changes = patch_changes(patch.series_patch)
-    return find_origin(terrain, changes, base=base, history=history, results=results)
+    return find_origin(view, changes, base=base, history=history, results=results)
 
 
 def _lint(patch: LoadedPatch) -> tuple[Finding, ...]:

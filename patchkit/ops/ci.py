@@ -30,7 +30,7 @@ from patchkit.ops.drift import DriftReport
 class CiReport(Struct, frozen=True):
     """A check and a drift of the same manifests.
 
-    With `drift_allowed` what the tracked branches did is told, and fails nothing.
+    With `drift_allowed` what the tracked branches did is reported, and fails nothing.
     """
 
     check: CheckReport

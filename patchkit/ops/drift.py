@@ -437,7 +437,7 @@ def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:
 
 
 def needs_attention(patch: PatchDrift) -> bool:
-    """Whether the series must be touched to follow: not where a recipe gives the patch anew."""
+    """Whether the series must be touched to follow: not where a recipe regenerates the patch."""
     review = patch.forecast is not None and bool(patch.forecast.review)
     return review or patch.status in (
         Status.CONFLICTED,

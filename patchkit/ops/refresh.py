@@ -303,8 +303,8 @@ class _Refreshing:
             stack = build_stack(reader, found.base, found.series.series_patches)
             tree = _edited_tree(found, trial, head, staged=self._options.request.staged)
             verdict = compared(found, stack, tree)
-            anew = verdict is RefreshResult.UNCHANGED and self._options.request.canonical
-            if verdict is not None and not anew:
+            rewrites = verdict is RefreshResult.UNCHANGED and self._options.request.canonical
+            if verdict is not None and not rewrites:
                 return self._plain(verdict, found, stack, blank)
             write_objects(trial, stack.objects)
             start = RefreshStart(

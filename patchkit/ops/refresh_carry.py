@@ -87,7 +87,7 @@ from patchkit.workspace.waiting import read_halt
 
 # Upstream's history between two pins. The upstream's repository in the store has the two pins and
 # nothing in between. The history is brought when it is first asked for, and where it cannot be had
-# that is told: it is a help, no more.
+# that is reported: it is a help, no more.
 
 
 _SHOWN = 5

@@ -301,7 +301,7 @@ class ComponentContracts(Struct, frozen=True):
 
     `modules` were looked at, `bound` calls into other components fit, `broken` places do not;
     `explained` would be broken if the manifest did not say why they need not fit, `open` are calls
-    of which it cannot be told. `unused` and `unmatched` are entries of the manifest for nothing.
+    of which that is not known. `unused` and `unmatched` are entries of the manifest for nothing.
     """
 
     component: str

@@ -110,7 +110,7 @@ def any_version_meets(one: str, other: str) -> bool:
 def _meets(text: str, wanted: SpecifierSet) -> bool:
     try:
         return wanted.contains(Version(text), prereleases=True)
-    except InvalidVersion:  # `===` may name anything: nobody knows
+    except InvalidVersion:  # `===` may name anything: not known
         return True
 
 

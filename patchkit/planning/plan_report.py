@@ -17,7 +17,7 @@ class Grade(str, Enum):
     """How much a person has to do for a stack on a commit, from nothing to conflicts."""
 
     UNCHANGED = "unchanged"  # every patch applies as it is
-    MERGED = "merged"  # some are merged, absorbed or generated anew, and nobody needs to look
+    MERGED = "merged"  # some are merged, absorbed or regenerated, and nobody needs to look
     FLAGGED = "flagged"  # merged files are flagged for review
     CONFLICTED = "conflicted"  # files are left in conflict
 
@@ -25,7 +25,7 @@ class Grade(str, Enum):
 class Effort(Struct, frozen=True, order=True):
     """The hand work that a stack takes on a commit: files in conflict, files to look at.
 
-    `changed` counts the patches that would be written anew.
+    `changed` counts the patches that would be rewritten.
     """
 
     conflicts: int = 0

@@ -232,7 +232,7 @@ class Called(Struct, frozen=True):
 
 
 class Opaque(Struct, frozen=True):
-    """It cannot be told how it is called: `why`."""
+    """It is not known how it is called: `why`."""
 
     why: str
 
@@ -263,7 +263,7 @@ def how_called(values: Values, value: Value) -> Called | Opaque:  # noqa: PLR091
 def accepts(values: Values, called: Called, keyword: str, depth: int = 0) -> bool:
     """Whether a function that takes any keyword passes this one on to somebody who takes it.
 
-    True also where that cannot be told.
+    True also where that is not known.
     """
     function = called.function
     if called.signature.named(keyword) is not None or not called.signature.more:

@@ -191,7 +191,7 @@ class Values(Struct):
             # what a function does to its own parameter is of the same kind, as a rule
             yield from self._parameter(place, name)
             return
-        for binding in bindings[: _MOST + 1]:  # of more, nothing can be told
+        for binding in bindings[: _MOST + 1]:  # of more, nothing is known
             match binding.meaning:
                 case Imported() as imported:
                     for thing in self.resolver.imported(place.module, imported):

@@ -1,8 +1,8 @@
 """From a dotted name to what stands behind it in a tree: through re-exports, classes and bases.
 
 The rules are Python's own for import and attribute access, as far as syntax shows them. A name that
-is bound in several branches leads to all of them. What syntax does not show is told as uncertain,
-never guessed.
+is bound in several branches leads to all of them. What syntax does not show is reported as
+uncertain, never guessed.
 """
 
 from __future__ import annotations

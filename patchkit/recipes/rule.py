@@ -114,7 +114,7 @@ class Allowance(Struct, frozen=True):
 class Example(Struct, frozen=True):
     """A piece of code and what the rule makes of it; `sites`: how many it finds, None: any number.
 
-    `after` is None where only `sites` is told.
+    `after` is None where only `sites` is said.
     """
 
     before: str  # the code

@@ -361,7 +361,7 @@ def _mode(history: FileHistory, mode: int) -> EditedPiece:
 
 T = TypeVar("T")
 
-#: Path -> what stands there now (None: nothing), for one commit of the stack.
+#: Path -> what is there now (None: nothing), for one commit of the stack.
 _Puts = dict[str, TreeEntry | None]
 
 

@@ -1,4 +1,4 @@
-"""The patch files of a stack whose pin was changed: made anew for the base that it names now."""
+"""The patch files of a stack whose pin was changed: rewritten for the base that it names now."""
 
 from __future__ import annotations
 

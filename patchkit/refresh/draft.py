@@ -35,7 +35,7 @@ from patchkit.stack.series import LoadedPatch
 # follows.
 #
 # The trailer that `apply` put into the message says it. Where a commit has lost it (a message
-# typed anew), the patch is found again if one that is missing does the same, has the same
+# typed again), the patch is found again if one that is missing does the same, has the same
 # subject, or stood at the same place and touches the same files. What is left is a new patch,
 # named for its subject.
 
@@ -232,8 +232,8 @@ class RoutedEdit(Struct, frozen=True):
     """One piece of what was edited, and the patch that it goes to.
 
     `line` is the first line concerned in the stack's last tree, 0 for a file as a whole; `removed`
-    and `added` count lines. `patch` is empty where nobody knows; `candidates` are the patches that
-    the piece has to do with.
+    and `added` count lines. `patch` is empty if that is not known; `candidates` are the patches
+    that the piece has to do with.
     """
 
     path: str  # in the checkout
@@ -296,7 +296,9 @@ def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> 
     write_objects(start.repository, objects)
     if after[-1] != start.worktree:
         raise NotReproducedError("the edits do not fit into the patches exactly")
-    draft = finish_draft(start, home, changes, _with_trees(slots, after), anew=request.canonical)
+    draft = finish_draft(
+        start, home, changes, _with_trees(slots, after), canonical=request.canonical
+    )
     return replace(draft, edits=rows, dropped=matching.dropped)
 
 
@@ -306,7 +308,7 @@ def finish_draft(
     changes: Mapping[str, CommitChange],
     slots: Sequence[StackSlot],
     *,
-    anew: bool = False,
+    canonical: bool = False,
     left: Sequence[LoadedPatch] | None = None,
     renamed: Mapping[str, str] | None = None,
 ) -> Draft:
@@ -319,7 +321,13 @@ def finish_draft(
     emptied = tuple(slot.name for slot in slots if slot not in full)
     series = arrange(home.component, listed, [slot.name for slot in full])
     context = PlanContext(
-        start.repository, start.reader, start.base, home, start.patches, changes, anew=anew
+        start.repository,
+        start.reader,
+        start.base,
+        home,
+        start.patches,
+        changes,
+        canonical=canonical,
     )
     plan = plan_patches(with_empty_patches(listed, full), context)
     return Draft((), plan, series, emptied, renamed=renamed or {})
@@ -399,7 +407,7 @@ def _route(
     request: Request,
     new: str,
 ) -> tuple[EditedPiece, int | None]:
-    """The piece and the number of the commit that it goes to, None if nobody knows."""
+    """The piece and the number of the commit that it goes to, None if that is not known."""
     last = len(matching.names) + 1
     if request.everything:
         return replace(piece, reason="as asked"), last

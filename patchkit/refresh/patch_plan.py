@@ -87,7 +87,8 @@ class PlanContext(Struct, frozen=True):
     """What a plan is made against.
 
     `repository` has all objects of the old and the new stack, `source` reads them. `old` are the
-    patches as they are now, `changes` what they do where they apply. `anew`: no diff is kept.
+    patches as they are now, `changes` what they do where they apply. `canonical`: as in
+    PatchToWrite.
     """
 
     repository: Repository
@@ -96,7 +97,7 @@ class PlanContext(Struct, frozen=True):
     home: SeriesFolder  # where new patches go
     old: Sequence[LoadedPatch]
     changes: Mapping[str, CommitChange]
-    anew: bool = False
+    canonical: bool = False
 
 
 def commit_changes(stack: Stack, patches: Sequence[LoadedPatch]) -> dict[str, CommitChange]:
@@ -143,7 +144,7 @@ def _wanted(slot: StackSlot, setting: PlanContext) -> PatchToWrite:
         # it did not apply: only its words can be compared
         change = CommitChange("", "", slot.change.message, slot.change.author)
     original = OriginalFile(file, change) if change is not None else None
-    return PatchToWrite(slot.change, original, layout, setting.anew)
+    return PatchToWrite(slot.change, original, layout, setting.canonical)
 
 
 def _layout(slot: StackSlot, setting: PlanContext) -> Layout:

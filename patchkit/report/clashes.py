@@ -47,15 +47,15 @@ class Side(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """What a hunk expects beside what stands there; `gap`: lines that agree lie before it."""
+    """What a hunk expects beside what is there; `gap`: lines that agree lie before it."""
 
     expects: Side
-    stands: Side
+    stands: Side  # what the file has there
     gap: bool = False
 
 
 class HunkClash(Struct, frozen=True):
-    """A hunk without a place; `left_out` rows are too many to show."""
+    """A hunk that fails; `left_out` rows are too many to show."""
 
     title: str  # its number, and its place in the file
     says: str  # why it has no place
@@ -69,7 +69,7 @@ class FileClash(Struct, frozen=True):
     path: str
     says: str
     notes: tuple[str, ...]  # further sentences, in order
-    hunks: tuple[HunkClash, ...]  # those without a place, in the order of the patch
+    hunks: tuple[HunkClash, ...]  # those that fail, in the order of the patch
 
 
 class ClashView(Struct, frozen=True):

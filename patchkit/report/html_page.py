@@ -533,7 +533,7 @@ def _failures(check: CheckReport) -> tuple[CheckView, ...]:
 
 
 def _broken(check: CheckReport | None, drift: DriftReport | None) -> tuple[BrokenManifest, ...]:
-    """A manifest that cannot be read is told by both, once is enough."""
+    """A manifest that cannot be read is reported by both, once is enough."""
     told = (*(check.broken if check is not None else ()), *(drift.broken if drift else ()))
     return tuple({each.manifest: each for each in told}.values())
 

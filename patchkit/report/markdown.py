@@ -216,7 +216,7 @@ _NAMED = (
     Attention.ABSORBED,
     Attention.LEFT_OUT,
 )
-#: Those that are told file by file, with a box to tick.
+#: Those that are listed file by file, with a box to tick.
 DETAILED = (Attention.CONFLICTED, Attention.RESOLVED, Attention.FLAGGED)
 #: Those of which nobody need read a line: folded away.
 FOLDED = (Attention.SHIFTED, Attention.UNCHANGED)

@@ -1,7 +1,7 @@
 """Patches from elsewhere: a folder, a quilt series, a recipe or spec, a mailbox, commits, edits.
 
 Each source gives patches with a wish for a name. A file that can be read as it is comes through to
-the byte; only a mail in a transfer encoding, and what has no file yet, is written anew.
+the byte; only a mail in a transfer encoding, and what has no file yet, is rewritten.
 """
 
 from __future__ import annotations

@@ -73,17 +73,20 @@ class OriginalFile(Struct, frozen=True):
 
 
 class PatchToWrite(Struct, frozen=True):
-    """A patch file to write; `original` is None for a new patch, `anew`: its diff is not kept."""
+    """A patch file to write; `original` is None for a new patch.
+
+    `canonical`: the diff is written, even if the original's says the same in another way.
+    """
 
     change: CommitChange  # what its commit does
     original: OriginalFile | None = None
     layout: Layout = Layout()
-    anew: bool = False
+    canonical: bool = False
 
     @property
     def same_trees(self) -> bool:
         """Whether the original's diff is right without a look at it."""
-        if self.original is None or self.anew:
+        if self.original is None or self.canonical:
             return False
         old = self.original.change
         return (old.before, old.after) == (self.change.before, self.change.after)
@@ -141,7 +144,7 @@ def _body(wanted: PatchToWrite, diffs: dict[tuple[Layout, str, str], bytes]) -> 
     if wanted.same_trees:
         return old.file.diff + old.file.signature
     diff = diffs[wanted.layout, wanted.change.before, wanted.change.after]
-    if wanted.anew:
+    if wanted.canonical:
         return diff + old.file.signature
     if diff == diffs.get((wanted.layout, old.change.before, old.change.after)):
         return old.file.diff + old.file.signature

@@ -117,8 +117,8 @@ def find_ref(
 ) -> NamedCommit:
     """What `wanted` names: a branch, a tag, a commit id, or the newest ref that a pattern matches.
 
-    A pattern without a place (`v*`) is one of tags. `known` gives the commit whose id begins so, if
-    it is at hand. UsageError if there is none, with the names that come near; or if there are
+    A pattern without a folder (`v*`) is one of tags. `known` gives the commit whose id begins so,
+    if it is at hand. UsageError if there is none, with the names that come near; or if there are
     several at different commits (a branch and a tag, a tag that looks like a short id), with all.
     """
     if COMMIT_ID.fullmatch(wanted):

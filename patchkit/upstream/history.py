@@ -171,7 +171,7 @@ def find_commit(
 
     LATEST is what `track` names. Asks the network unless it is a full commit id; with the store
     offline it is what it was when last asked. UsageError if there is no such thing, or several;
-    BadInputError where it is `track` that says so, or there is none. `doing` is told as progress.
+    BadInputError where it is `track` that says so, or there is none. `doing` is shown as progress.
     """
     name, source = wanted, component.source
     assert isinstance(source, GitSource)

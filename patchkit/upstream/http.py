@@ -222,7 +222,7 @@ def _words(reason: object) -> str:
 # Download a file whose SHA-256 is known, to a place where an interrupted download goes on.
 #
 # What arrives is called whole only when its hash is right. A hash that is wrong after a resumed
-# download says nothing: the two halves may be of different files, so that one starts anew.
+# download says nothing: the two halves may be of different files, so that one starts again.
 
 
 _CHUNK = 1 << 16
@@ -306,7 +306,7 @@ class _Download(Struct, frozen=True):
         raise HttpError(self.url, "what arrives is another file at each attempt")
 
     def _attempt(self) -> None:
-        """Go on where the file ends, or start anew where the server does not resume."""
+        """Go on where the file ends, or start again where the server does not resume."""
         have = self._have()
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         try:

@@ -203,7 +203,7 @@ class Store:
             fetching = self.fetching(component.name, progress)
             with about(component.name):
                 files = fetch_files(source, commit, {each.path for each in entries}, fetching)
-            for each in entries:  # a wrong one among them is told when its own turn comes
+            for each in entries:  # a wrong one among them is reported when its own turn comes
                 if each.path in files and _fits(each, files[each.path]):
                     self._keep(manifest, each, files[each.path])
             return _found(entry, files.get(entry.path))

@@ -316,8 +316,8 @@ def foresee(checkout: Checkout, stack: Stacked, *, force: bool = False) -> Enter
         refusal, changed = _foreseen(checkout, stack, before.head)
     if refusal is not None and (not force or refusal.cause is RefusalCause.UNSAVABLE):
         return Entered(Action.REFUSED, before, refusal=refusal)
-    anew = before.state is CheckoutState.OTHER_BRANCH and not before.ours
-    return Entered(Action.CREATED if anew else Action.MOVED, before, changed)
+    created = before.state is CheckoutState.OTHER_BRANCH and not before.ours
+    return Entered(Action.CREATED if created else Action.MOVED, before, changed)
 
 
 def _foreseen(checkout: Checkout, stack: Stacked, head: CommitId) -> tuple[Refusal | None, int]:

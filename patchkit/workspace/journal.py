@@ -33,7 +33,7 @@ _VERSION = 1
 
 
 class MoveStep(Struct, frozen=True):
-    """One path of a move, relative to the checkout: what stands there and what shall stand."""
+    """One path of a move, relative to the checkout: what is there and what is to be."""
 
     path: str
     old: Contents | None  # None for nothing

@@ -47,8 +47,8 @@ def attribute(
     assert stack.clean
     needs: list[PatchDependency] = []
     with ObjectReader(Repository(upstream.path)) as reader:
-        terrain = TreeView(Overlay(reader, stack.objects), stack.base.tree)
-        attribution = Attribution(terrain.data)
+        view = TreeView(Overlay(reader, stack.objects), stack.base.tree)
+        attribution = Attribution(view.data)
         for number, (patch, outcome) in enumerate(zip(patches, stack.outcomes, strict=True), 1):
             needs += attribution.add(number, patch_changes(patch), outcome.files)
         for path in files:

@@ -311,7 +311,7 @@ def test_a_patch_in_another_form_and_with_another_strip_keeps_its_bytes(
     assert data == b"--- a/x/a\n+++ b/x/a\n" + _HUNK
 
 
-def test_only_the_diff_is_written_anew_when_the_change_is_another(upstream: Upstream) -> None:
+def test_only_the_diff_is_written_again_when_the_change_is_another(upstream: Upstream) -> None:
     base = upstream.commit({"a": "1\n2\n3\n"})
     diff = b"--- a/a\n+++ b/a\n" + _HUNK
     head, tail = (
@@ -326,12 +326,12 @@ def test_only_the_diff_is_written_anew_when_the_change_is_another(upstream: Upst
     assert data.endswith(b"+2 2\n 3\n" + tail)
 
 
-def test_written_anew_it_keeps_its_header_and_signature(upstream: Upstream) -> None:
+def test_written_again_it_keeps_its_header_and_signature(upstream: Upstream) -> None:
     base = upstream.commit({"a": "1\n2\n3\n"})
     odd = b"Words.\n\n--- a/a\n+++ b/a\n" + _HUNK + b"-- \n2.39\n\n"
     wanted = _wanted(upstream, base, odd)
-    anew = PatchToWrite(wanted.change, wanted.original, anew=True)
-    (data,) = export_patches(Repository(upstream.path), [anew])
+    canonical = PatchToWrite(wanted.change, wanted.original, canonical=True)
+    (data,) = export_patches(Repository(upstream.path), [canonical])
     assert data.startswith(b"Words.\n\ndiff --git a/a b/a\nindex ")
     assert data.endswith(_HUNK + b"-- \n2.39\n\n")
 

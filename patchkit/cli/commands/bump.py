@@ -225,7 +225,7 @@ class Reviewing:
         self._form = form or (ReviewForm.MARKDOWN if as_markdown else ReviewForm.HTML)
 
     def write(self, report: BumpReport) -> BumpReport:
-        """Write what was asked for; problems of a report that is not printed are told."""
+        """Write what was asked for; problems of a report that is not printed are reported."""
         if self._review is None and self._summary is None:
             return report
         from patchkit.cli.session import load

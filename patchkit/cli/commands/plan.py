@@ -77,7 +77,7 @@ def plan(
 
 
 _NARROW = 40
-# Amounts of work that are told in full: the first ones, and what the tip takes.
+# Amounts of work that are shown in full: the first ones, and what the tip takes.
 _SHOWN = 6
 
 

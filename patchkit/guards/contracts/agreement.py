@@ -48,8 +48,8 @@ from patchkit.recipes.rule import Scope as Files
 
 # One module's uses of other components, each bound to what it finds there.
 #
-# A place is told as broken only if everything that it can mean does not fit; where one of the
-# meanings cannot be told, so is the place.
+# A place is reported as broken only if everything that it can mean does not fit; where one of the
+# meanings is not known, neither is the place.
 
 
 _NO_IMPORT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})

@@ -1,4 +1,4 @@
-"""What is wrong between components, what could not be told, and what of it `check` says.
+"""What is wrong between components, what is not known, and what of it `check` says.
 
 Values only, apart from `agreement`: what prints them loads no resolver of Python names.
 """

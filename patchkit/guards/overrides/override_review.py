@@ -104,7 +104,7 @@ def accepted(
     """What the lock has to say once the targets that the globs name were looked at; () for all.
 
     What is not there cannot be accepted, only declared in the manifest, with the reason: until then
-    it stays in the record, and so is told as gone.
+    it stays in the record, and so is reported as gone.
     """
     found: dict[str, ReviewedTarget] = {}
     for target in targets:
@@ -191,14 +191,14 @@ def read_replacements(declared: Overrides, root: Path, own: TreeAt) -> Replaceme
             *(Problem(f"{rule.id} would edit", str(rule.where), hint) for rule in editing)
         )
     files = read_scope(own.source, own.tree, recipe)
-    terrain = TreeView(own.source, own.tree)
-    return find_replacements(recipe, Modules(terrain.files(), terrain.data), files)
+    view = TreeView(own.source, own.tree)
+    return find_replacements(recipe, Modules(view.files(), view.data), files)
 
 
 def resolver_of(declared: Overrides, target: TreeAt) -> Resolver:
     """What resolves names in the target's tree."""
-    terrain = TreeView(target.source, target.tree)
-    return Resolver(Modules(terrain.files(), terrain.data, declared.root))
+    view = TreeView(target.source, target.tree)
+    return Resolver(Modules(view.files(), view.data, declared.root))
 
 
 def survey(
@@ -231,7 +231,7 @@ def standings(resolver: Resolver, names: Mapping[str, object]) -> dict[str, Defi
 # What `patchkit check` says about overrides: one finding for all targets of a kind.
 
 
-#: So many names are told, the rest is counted.
+#: So many names are named, the rest is counted.
 _NAMED = 3
 
 _TOLD = {

@@ -106,7 +106,7 @@ _STATEMENT = 12
 def resolve(
     region: Region, three: ThreeWay, *, python: bool, order: Order = _UPSTREAM_FIRST
 ) -> RegionResolution | None:
-    """What the patch does in a region where both sides changed; None if nobody can say.
+    """What the patch does in a region where both sides changed; None if that is not known.
 
     `order` counts where both sides insert at one point and nothing in the text speaks for one.
     """

@@ -43,7 +43,7 @@ def merge_imports(
     """Upstream's imports with those that the patch adds; None if that cannot be said in lines.
 
     What the patch takes away must still be imported upstream by a line of its own, or be gone; a
-    name that both sides import anew from different places is a conflict.
+    name that both sides newly import from different places is a conflict.
     """
     sides = [imported_by(lines) for lines in (base, upstream, patch)]
     before, theirs, ours = sides
@@ -66,7 +66,7 @@ def both_rebind(
     theirs: Set[tuple[AnyStr, AnyStr, AnyStr]],
     ours: Set[tuple[AnyStr, AnyStr, AnyStr]],
 ) -> bool:
-    """Whether a name that the patch imports anew is imported anew, or no more, by upstream, too.
+    """Whether a name that the patch newly imports is newly imported, or no more, by upstream, too.
 
     With both lines in the file the last would win, or one would be left that nobody needs.
     """
