@@ -210,6 +210,20 @@ def _one_edit(box: Sandbox) -> None:
     (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
 
 
+def _overlapping(box: Sandbox) -> None:
+    """Two patches on lines next to each other, the second of which is staged to be split."""
+    base: dict[str, Content] = {"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}
+    one, two = (
+        base | {"a.txt": lines({5: "five\n"})},
+        base | {"a.txt": lines({5: "five\n", 6: "6\n"})},
+    )
+    two["b.txt"] = lines({9: "nine\n"})
+    patches = {"one.patch": make_patch(base, one), "two.patch": make_patch(one, two)}
+    stack = Stacked.of(box.project, box.upstream("stacked"), patches)
+    (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
+    stack.git("reset", "-q", "HEAD~1", "--", "b.txt")
+
+
 def _with_notes(box: Sandbox) -> None:
     stack = _stacked(box)
     (stack.checkout / "notes.txt").write_bytes(_NOTES["notes.txt"])
@@ -327,6 +341,11 @@ SCENES = (
     Scene("move", ("move", "three", "--to", "1"), _one_edit, _NOTES),
     Scene("fold", ("fold", "two", "--into", "one"), _one_edit, _NOTES, done=frozenset({2})),
     Scene("split", ("split", "three", "--new", "four", "--file", "added.txt"), _one_edit, _NOTES,
+          done=frozenset({2})),
+    Scene("split --staged", ("split", "two", "--new", "three", "--staged"), _overlapping, _NOTES,
+          done=frozenset({2})),
+    Scene("move, merged", ("move", "two", "--to", "1"), _overlapping, _NOTES),
+    Scene("fold, merged", ("fold", "one", "--into", "two"), _overlapping, _NOTES,
           done=frozenset({2})),
     Scene("undo, drop", ("undo",), _dropped, _NOTES, done=frozenset({1})),
     Scene("saved restore", ("saved", "restore", "2"), _set_aside, merges=True),

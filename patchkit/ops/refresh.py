@@ -337,16 +337,7 @@ class _Refreshing:
             if problem := no_series_edit(found, stack, moves_files=False):
                 return PlannedRefresh(refused(blank, problem))
             write_objects(trial, stack.objects)
-            start = RefreshStart(
-                repository=trial,
-                reader=reader,
-                base=found.base,
-                patches=found.series.patches,
-                stack=stack,
-                commits=(),
-                worktree=stack.tree,
-                taken=patch_names_in(found.project.home.folder),
-            )
+            start = _edit_start(found, trial, reader, stack, edit)
             draft = draft_series_edit(start, found.project.home, edit)
         assert draft.plan is not None
         if draft.plan.stack.commit == stack.commit and not draft.renamed:
@@ -367,6 +358,7 @@ class _Refreshing:
             detail=draft.detail,
             emptied=draft.emptied,
             dropped=draft.dropped,
+            notes=draft.notes,
         )
         planned = self._planned(found, draft, report, move)
         if planned.report.result is not RefreshResult.REFRESHED:
@@ -492,6 +484,29 @@ def _edited_tree(found: RefreshInput, trial: Repository, head: CommitId, *, stag
     tree = tracked_tree(repository, trial) if found.snapshot.edited else repository.tree(head)
     assert tree is not None
     return tree
+
+
+def _edit_start(
+    found: RefreshInput, trial: Repository, reader: ObjectReader, stack: Stack, edit: SeriesEdit
+) -> RefreshStart:
+    """What a verb on the series starts from; `split --staged` asks the index, too."""
+    from patchkit.refresh.series_edits import SplitPatch  # noqa: PLC0415
+
+    staged = isinstance(edit, SplitPatch) and edit.staged
+    if staged and found.snapshot.state is not CheckoutState.ABSENT:
+        worktree = _edited_tree(found, trial, stack.commit, staged=True)
+    else:
+        worktree = stack.tree
+    return RefreshStart(
+        repository=trial,
+        reader=reader,
+        base=found.base,
+        patches=found.series.patches,
+        stack=stack,
+        commits=(),
+        worktree=worktree,
+        taken=patch_names_in(found.project.home.folder),
+    )
 
 
 def _edited_recipes(reader: ObjectReader, found: RefreshInput, draft: Draft) -> tuple[str, ...]:

@@ -268,6 +268,7 @@ class Draft(Struct, frozen=True):
     dropped: tuple[str, ...] = ()  # patches whose commits are gone
     renamed: Mapping[str, str] = field(default_factory=dict)  # old name -> new one, in the series
     detail: str = ""  # what was done, of a verb on the series
+    notes: tuple[Problem, ...] = ()  # what of it a person should look at
 
 
 def draft_refresh(start: RefreshStart, home: SeriesFolder, request: Request) -> Draft:

@@ -1,13 +1,14 @@
 """Verbs on a series (edit, rename, drop, move, fold, split): the new stack that each leads to.
 
-A verb gives places in a new stack, from trees that the patches themselves make; nothing is merged
-and nothing guessed. All but `drop` leave the last tree as it is, so a checkout's files stay as
+A verb gives places in a new stack. Where the patches do not apply there as they are, they are
+carried there (`carry/`). All but `drop` leave the last tree as it is, so a checkout's files stay as
 they are. Whether the patch files give these trees is proved as for every refresh (`patch_plan`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
 from msgspec import Struct
@@ -16,12 +17,16 @@ from msgspec.structs import replace
 from patchkit.errors import ExitCode, PatchkitError, Problem, UsageError
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.manifest.values import LocalSeries
+from patchkit.model.diff_parse import parse_diff
+from patchkit.model.mail import parse_patch
 from patchkit.model.names import is_patch_name, pick_patch, slug
+from patchkit.model.objects import Base, TreeId
+from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import FileChange
 from patchkit.refresh.draft import Draft, RefreshStart, finish_draft, full_name
 from patchkit.refresh.patch_plan import SeriesFolder, StackSlot, commit_changes
-from patchkit.stack.build import Stack, build_stack, patch_changes
-from patchkit.stack.patch_files import CommitChange
+from patchkit.stack.build import SeriesPatch, Stack, build_stack, patch_changes
+from patchkit.stack.patch_files import CommitChange, canonical_diffs
 from patchkit.stack.series import LoadedPatch
 
 
@@ -82,6 +87,7 @@ class SplitPatch(Struct, frozen=True):
     message: str  # the new patch's; "" makes one from its name
     files: tuple[str, ...] = ()  # paths whose changes go there
     hunks: tuple[tuple[str, int], ...] = ()  # (path, number of the hunk in its file, from 1)
+    staged: bool = False  # or: what the index takes out of the last tree
 
 
 SeriesEdit: TypeAlias = (
@@ -159,12 +165,18 @@ def _renamed(start: RefreshStart, folder: SeriesFolder, edit: RenamePatch) -> Dr
 def _dropped(start: RefreshStart, folder: SeriesFolder, edit: DropPatches) -> Draft:
     gone = [_own(start, each, listed=True).name for each in edit.patches]
     left = [each for each in start.patches if each.name not in gone]
-    stack = _rebuilt(start, left, "drop the later ones, too")
-    changes = commit_changes(stack, left)
-    before = commit_changes(start.stack, start.patches)
-    draft = finish_draft(start, folder, before, _slots(left, changes), left=left)
-    names = ", ".join(gone)
-    return replace(draft, dropped=tuple(gone), detail=f"{names} {_is(gone)} off the series")
+    before, merging = commit_changes(start.stack, start.patches), _Merging(start)
+    stack = merging.exact(start.base, [each.series_patch for each in left])
+    if stack is not None:
+        slots = _slots(left, commit_changes(stack, left))
+    else:
+        slots = _slots(start.patches, before)
+        for name in reversed([each.name for each in slots if each.name in gone]):
+            slots = merging.without(slots, name)
+    draft = finish_draft(start, folder, before, slots, left=left)
+    names, notes = ", ".join(gone), tuple(merging.notes)
+    detail = f"{names} {_is(gone)} off the series"
+    return replace(draft, dropped=tuple(gone), detail=detail, notes=notes)
 
 
 def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
@@ -181,10 +193,11 @@ def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
             raise UsageError(f"there is no place {edit.place}", hint=hint)
         place = edit.place - 1
     order = [*others[:place], patch, *others[place:]]
-    _, slots = _reordered(start, order)
+    slots, notes = _reordered(start, order)
     changes = commit_changes(start.stack, start.patches)
     draft = finish_draft(start, folder, changes, slots)
-    return replace(draft, detail=f"{patch.name} is number {place + 1} of {len(order)}")
+    detail = f"{patch.name} is number {place + 1} of {len(order)}"
+    return replace(draft, detail=detail, notes=notes)
 
 
 def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Draft:
@@ -201,7 +214,7 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
         at = sum(each not in members for each in order[: order.index(into)])
         # what came before it comes directly before it, so that it keeps its own base
         order = [*rest[:at], *members, *rest[at:]]
-    _, slots = _reordered(start, order)
+    slots, notes = _reordered(start, order)
     changes = commit_changes(start.stack, start.patches)
     _require_change(into, changes)
     inside = [slot for slot in slots if slot.name == into.name or slot.name in gone]
@@ -218,7 +231,7 @@ def _folded(start: RefreshStart, folder: SeriesFolder, edit: FoldPatches) -> Dra
     left = [each for each in start.patches if each.name not in gone]
     draft = finish_draft(start, folder, changes, merged, left=left)
     names = ", ".join(each.name for each in folded)
-    return replace(draft, detail=f"{names} {_is(folded)} part of {into.name}")
+    return replace(draft, detail=f"{names} {_is(folded)} part of {into.name}", notes=notes)
 
 
 def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft:
@@ -226,11 +239,14 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
     name = _new_name(start, edit.name)
     changes = commit_changes(start.stack, start.patches)
     _require_change(patch, changes)
-    kept = _kept_changes(patch, edit)
-    before = start.patches[: start.patches.index(patch)]
-    part = replace(patch, file=replace(patch.file, changes=kept))
-    stack = _rebuilt(start, [*before, part], "choose other hunks")
-    middle, change = stack.tree, changes[patch.name]
+    change = changes[patch.name]
+    if edit.staged:
+        middle = _without_staged(start, patch, change)
+    else:
+        kept = _kept_changes(patch, edit)
+        before = start.patches[: start.patches.index(patch)]
+        part = replace(patch, file=replace(patch.file, changes=kept))
+        middle = _rebuilt(start, [*before, part], "choose other hunks").tree
     if middle in (change.before, change.after):
         which = "all" if middle == change.before else "none"
         raise UsageError(f"{which} of {patch.name} would be in {name}", hint="choose a part of it")
@@ -246,6 +262,43 @@ def _split(start: RefreshStart, folder: SeriesFolder, edit: SplitPatch) -> Draft
         slots.append(StackSlot(name, rest, None))
     draft = finish_draft(start, folder, changes, slots)
     return replace(draft, detail=f"{name} has a part of {patch.name}")
+
+
+def _without_staged(start: RefreshStart, patch: LoadedPatch, change: CommitChange) -> TreeId:
+    """The tree of the patch without what is staged, which takes a part of it out of the last tree.
+
+    UsageError unless every line that is staged is one that the patch added, or took away.
+    """
+    last, hint = (
+        start.stack.tree,
+        "git reset -p HEAD~1  takes hunks of the last patch out of the index",
+    )
+    if start.worktree == last:
+        raise UsageError("nothing is staged", hint=hint)
+    (diff,) = canonical_diffs(start.repository, [(last, start.worktree)])
+    staged = SeriesPatch("what is staged", parse_patch(diff, name="what is staged"))
+    stack = _Merging(start).carry(last, change.after, [staged])
+    middle = stack.tree if stack.clean else TreeId(change.after)
+    ours, theirs = canonical_diffs(
+        start.repository, [(change.before, change.after), (middle, change.after)]
+    )
+    beyond = _lines_of(theirs) - _lines_of(ours)
+    if not stack.clean or beyond:
+        paths = sorted(
+            {path for path, _ in beyond} or {f.path for o in stack.outcomes for f in o.files}
+        )
+        what = f"what is staged is no part of {patch.name}: {', '.join(paths)}"
+        raise UsageError(what, hint=hint)
+    return middle
+
+
+def _lines_of(diff: bytes) -> Counter[tuple[str, bytes]]:
+    """The lines that a diff adds and removes, with their signs; b"" for a change without lines."""
+    changes = parse_diff(diff)
+    rows = [(each.path, row) for each in changes for hunk in each.hunks for row in hunk.lines]
+    found = Counter(row for row in rows if row[1][:1] in b"+-")
+    found.update((each.path, b"") for each in changes if not each.hunks)
+    return found
 
 
 def _kept_changes(patch: LoadedPatch, edit: SplitPatch) -> tuple[FileChange, ...]:
@@ -272,17 +325,157 @@ def _kept_changes(patch: LoadedPatch, edit: SplitPatch) -> tuple[FileChange, ...
     return tuple(kept)
 
 
-def _reordered(start: RefreshStart, order: Sequence[LoadedPatch]) -> tuple[Stack, list[StackSlot]]:
-    """The stack of the same patches in another order; it must end in the same tree."""
-    if list(order) == list(start.patches):
-        return start.stack, _slots(order, commit_changes(start.stack, order))
-    stack = _rebuilt(start, order, "move them together, or resolve it: git rebase -i, then refresh")
-    if stack.tree != start.stack.tree:
-        what = "in that order the patches would give other files"
-        raise CannotEditSeriesError(
-            Problem(what, hint="git rebase -i in the checkout, then refresh")
-        )
-    return stack, _slots(order, commit_changes(stack, order))
+# Patches in another order, or without one of them. Where they apply there as they are, that is all.
+# Else they are carried, one past the other.
+
+
+_BY_HAND = "git rebase -i in the checkout, then refresh"
+
+
+def _reordered(
+    start: RefreshStart, order: Sequence[LoadedPatch]
+) -> tuple[list[StackSlot], tuple[Problem, ...]]:
+    """The places of the same patches in another order, which end in the same tree; and notes.
+
+    An insertion sort that swaps neighbours, so that each pair that changes its order is swapped
+    once. Invariant: after every swap the slots are a stack from the base to the very last tree.
+    """
+    changes = commit_changes(start.stack, start.patches)
+    slots, merging = _slots(start.patches, changes), _Merging(start)
+    wanted = [each.name for each in order if each.name in changes]
+    if wanted == [slot.name for slot in slots]:
+        return slots, ()
+    stack = merging.exact(start.base, [each.series_patch for each in order])
+    if stack is not None and stack.tree == start.stack.tree:
+        return _slots(order, commit_changes(stack, order)), ()
+    for place, name in enumerate(wanted):
+        at = next(index for index, slot in enumerate(slots) if slot.name == name)
+        for low in range(at - 1, place - 1, -1):
+            slots[low : low + 2] = merging.swapped(slots[low], slots[low + 1])
+    return slots, tuple(merging.notes)
+
+
+class _Merging:
+    """Patches put on other trees than they were made for, by the engine that carries a bump.
+
+    `notes` say which of them a person should look at.
+    """
+
+    def __init__(self, start: RefreshStart) -> None:
+        self._start = start
+        self._as_is = commit_changes(start.stack, start.patches)
+        self.notes: list[Problem] = []
+
+    def exact(self, base: Base, patches: Sequence[SeriesPatch]) -> Stack | None:
+        """The stack of the patches as they are; None where one does not apply."""
+        stack = build_stack(self._start.reader, base, patches)
+        if not stack.clean:
+            return None
+        write_objects(self._start.repository, stack.objects)
+        return stack
+
+    def swapped(self, first: StackSlot, second: StackSlot) -> list[StackSlot]:
+        """Two neighbours in the other order: the second is carried to where the first one was, and
+        what is missing then is the first one's.
+        """
+        below, above = first.change.before, second.change.after
+        series = [self._series(second), self._series(first)]
+        stack = self.exact(self._base(below), series)
+        middle = stack.outcomes[0].tree if stack is not None and stack.tree == above else None
+        if middle is None:
+            _require_ours(first, second)
+            middle = self._carried(first.change.after, below, [second], first.name)[0]
+        if middle in (below, above):
+            empty, other = (second, first) if middle == below else (first, second)
+            what = f"{empty.name} would change nothing on the other side of {other.name}"
+            raise CannotEditSeriesError(Problem(what, hint="fold them, or drop one of them"))
+        return [_between(second, below, middle), _between(first, middle, above)]
+
+    def without(self, slots: Sequence[StackSlot], name: str) -> list[StackSlot]:
+        """The places without one patch: those behind it are carried to where it was."""
+        at = next(index for index, slot in enumerate(slots) if slot.name == name)
+        gone, later = slots[at], slots[at + 1 :]
+        trees = self._carried(gone.change.after, gone.change.before, later, name)
+        befores = (gone.change.before, *trees)
+        return [*slots[:at], *map(_between, later, befores, trees)]
+
+    def _carried(
+        self, old: TreeId | str, new: TreeId | str, slots: Sequence[StackSlot], other: str
+    ) -> list[TreeId]:
+        """The trees of patches on `new`, that are made for `old`, each on the one before.
+
+        CannotEditSeriesError, with the hunks that do not fit there without `other`.
+        """
+        series = [self._series(slot) for slot in slots]
+        outcomes = self.carry(old, new, series).outcomes
+        rows = zip(slots, series, outcomes, strict=True)
+        failed = [problem for row in rows for problem in _unfit(*row, other)]
+        if failed:
+            hint = f"take them together, or resolve it: {_BY_HAND}"
+            raise CannotEditSeriesError(*failed[:-1], replace(failed[-1], hint=hint))
+        for slot, outcome in zip(slots, outcomes, strict=True):
+            if outcome.status is Status.MERGED:
+                _require_ours(slot)
+            if outcome.review:
+                sure = min((each.certainty for each in outcome.files if each.review), default="")
+                what = f"{slot.name} was merged without {other}: {sure}"
+                self.notes.append(Problem(what, hint="look at it; patchkit undo takes it back"))
+        return [TreeId(str(each.tree)) for each in outcomes]
+
+    def carry(self, old: TreeId | str, new: TreeId | str, series: Sequence[SeriesPatch]) -> Stack:
+        """Patches for one tree on another one, as far as they can be carried there."""
+        from patchkit.carry import carry_stack  # noqa: PLC0415  most verbs carry nothing
+
+        report = carry_stack(self._start.reader, self._base(old), self._base(new), series)
+        write_objects(self._start.repository, report.stack.objects)
+        return report.stack
+
+    def _series(self, slot: StackSlot) -> SeriesPatch:
+        """The patch as it is at its place now."""
+        change, loaded = slot.change, slot.loaded
+        assert loaded is not None
+        known = self._as_is[slot.name]
+        if (change.before, change.after) == (known.before, known.after):
+            return loaded.series_patch
+        (diff,) = canonical_diffs(self._start.repository, [(change.before, change.after)])
+        return SeriesPatch(slot.name, parse_patch(diff, name=slot.name))
+
+    def _base(self, tree: TreeId | str) -> Base:
+        return replace(self._start.base, tree=TreeId(tree))
+
+
+def _between(slot: StackSlot, before: TreeId | str, after: TreeId | str) -> StackSlot:
+    return replace(slot, change=replace(slot.change, before=before, after=after))
+
+
+def _unfit(
+    slot: StackSlot, patch: SeriesPatch, outcome: PatchResult, other: str
+) -> Iterator[Problem]:
+    """What is in the way of a patch where `other` is not below it: its hunks that do not fit."""
+    loaded = slot.loaded
+    assert loaded is not None
+    if outcome.status is Status.ABSORBED:
+        yield Problem(f"{outcome.name} would change nothing without {other}", loaded.where)
+    if outcome.status is not Status.CONFLICTED:
+        return
+    for file in outcome.files:
+        if file.status is Status.CONFLICTED:
+            numbers = ", ".join(str(each.hunk) for each in file.clashes if each.hunk)
+            which = f", hunk {numbers}" if numbers else ""
+            first = next((each.line for each in file.clashes if patch.file is loaded.file), 0)
+            place = f"{loaded.where}:{first}" if first else loaded.where
+            yield Problem(f"{outcome.name} needs {other}: {file.path}{which}", place)
+
+
+def _require_ours(*slots: StackSlot) -> None:
+    """CannotEditSeriesError for a patch that would have to be rewritten, and must not be."""
+    for slot in slots:
+        patch = slot.loaded
+        assert patch is not None
+        if patch.path is None or patch.has_recipe:
+            why = "is made from a recipe" if patch.has_recipe else "belongs to another repository"
+            what = f"{patch.name} {why}, and would have to be another one there"
+            raise CannotEditSeriesError(Problem(what, patch.where, _BY_HAND))
 
 
 def _rebuilt(start: RefreshStart, patches: Sequence[LoadedPatch], hint: str) -> Stack:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.ops.shouting import ONE, TWO, shouted
 from tests.support.projects import Project
-from tests.support.repos import Upstream, git_in, make_patch
+from tests.support.repos import Files, Upstream, git_in, make_patch
 
 THREE = make_patch(
     shouted(3, 20),
@@ -17,6 +17,8 @@ THREE = make_patch(
     body="All of them.",
 )
 NEAR = make_patch(shouted(3), shouted(3, 4), subject="Shout line 4", body="Beside line 3.")
+_OVER: Files = {"a.py": str(shouted(3, 4)["a.py"]).replace("LINE 3\n", "Line 3!\n"), "b.py": "b\n"}
+OVER = make_patch(shouted(3, 4), _OVER, subject="Shout line 3 less", body="On line 3.")
 
 
 @pytest.fixture
@@ -159,19 +161,137 @@ def test_drop_keeps_the_stack_under_a_ref(demo: Project) -> None:
     assert worktree(demo)["a.py"] == str(shouted(20)["a.py"]).encode()
 
 
-def test_what_needs_a_patch_keeps_it_from_being_dropped_or_moved(
-    project: Project, upstream: Upstream
-) -> None:
-    project.component(
-        "demo", upstream, upstream.commit(shouted()), {"one.patch": ONE, "near.patch": NEAR}
-    )
+@pytest.fixture
+def overlapping(project: Project, upstream: Upstream) -> Project:
+    """near.patch changes the line next to that of one.patch, over.patch the very line."""
+    patches = {"one.patch": ONE, "near.patch": NEAR, "over.patch": OVER}
+    project.component("demo", upstream, upstream.commit(shouted()), patches)
+    project.run("apply").ok()
+    return project
+
+
+def test_what_needs_a_patch_keeps_it_from_being_dropped_or_moved(overlapping: Project) -> None:
+    before = everything(overlapping)
+    for command in (("drop", "one"), ("move", "over", "--to", "1"), ("move", "1", "--to", "3")):
+        ran = overlapping.run(*command)
+        assert ran.code == 1, ran
+        assert "over.patch needs one.patch: a.py, hunk 1\n" in ran.err
+        assert "git rebase -i in the checkout, then refresh" in ran.err
+    assert everything(overlapping) == before
+    assert "patches/demo/over.patch:11: over.patch" in overlapping.run("drop", "one").err
+
+
+def test_move_merges_hunks_that_are_next_to_each_other(overlapping: Project) -> None:
+    files, before = worktree(overlapping), everything(overlapping)
+    ran = overlapping.run("move", "near", "--to", "1").ok()
+    assert worktree(overlapping) == files
+    assert subjects(overlapping) == ["Shout line 4", "Shout line 3", "Shout line 3 less"]
+    assert "near.patch was merged without one.patch: confidence" in ran.err
+    near = (overlapping.root / "patches/demo/near.patch").read_text()
+    assert ("\n line 3\n-line 4\n+LINE 4\n" in near, "LINE 3" in near) == (True, False)
+    agrees(overlapping)
+    overlapping.run("move", "near", "--to", "2").ok()
+    agrees(overlapping)
+    overlapping.run("undo").ok()
+    overlapping.run("undo").ok()
+    assert (everything(overlapping), worktree(overlapping)) == (before, files)
+
+
+def test_move_past_several(overlapping: Project) -> None:
+    files = worktree(overlapping)
+    overlapping.run("move", "near", "--to", "3").ok()
+    assert subjects(overlapping)[2] == "Shout line 4"
+    overlapping.run("move", "near", "--to", "1").ok()
+    assert subjects(overlapping)[0] == "Shout line 4"
+    assert worktree(overlapping) == files
+    agrees(overlapping)
+
+
+def test_fold_passes_what_is_in_between(overlapping: Project) -> None:
+    files = worktree(overlapping)
+    overlapping.run("fold", "over", "--into", "one").ok()
+    assert subjects(overlapping) == ["Shout line 3", "Shout line 4"]
+    one = (overlapping.root / "patches/demo/one.patch").read_text()
+    assert "-line 3\n+Line 3!\n" in one
+    assert worktree(overlapping) == files
+    agrees(overlapping)
+
+
+def test_drop_carries_the_later_patches_over_the_hole(overlapping: Project) -> None:
+    before = everything(overlapping)
+    ran = overlapping.run("drop", "near").ok()
+    assert "over.patch was merged without near.patch: confidence" in ran.err
+    assert worktree(overlapping)["a.py"].startswith(b"line 1\nline 2\nLine 3!\nline 4\n")
+    agrees(overlapping)
+    overlapping.run("undo").ok()
+    assert everything(overlapping) == before
+    overlapping.run("drop", "one", "over").ok()
+    assert worktree(overlapping)["a.py"].startswith(b"line 1\nline 2\nline 3\nLINE 4\n")
+    agrees(overlapping)
+
+
+def test_what_takes_a_patch_back_is_dropped_with_it(project: Project, upstream: Upstream) -> None:
+    back = make_patch(shouted(3), shouted(), subject="Whisper line 3", body="After all.")
+    pin = upstream.commit(shouted())
+    project.component("demo", upstream, pin, {"one.patch": ONE, "back.patch": back})
     project.run("apply").ok()
     before = everything(project)
-    for command in (("drop", "one"), ("move", "near", "--before", "one")):
-        ran = project.run(*command)
-        assert ran.code == 1, ran
-        assert "near.patch does not apply then: a.py:" in ran.err
+    for argv in (("drop", "one"), ("move", "back", "--to", "1")):
+        ran = project.run(*argv)
+        assert (ran.code, "back.patch would change nothing" in ran.err) == (1, True), ran.err
     assert everything(project) == before
+    project.run("drop", "one", "back").ok()
+
+
+def test_split_by_what_is_staged(demo: Project) -> None:
+    """As `git reset -p` stages it: of three.patch the line in the middle is taken out."""
+    checkout, before, files = demo.checkout("demo"), everything(demo), worktree(demo)
+    text = str(shouted(3, 20, 35)["a.py"])
+    oid = git_in(checkout, "hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
+    git_in(checkout, "update-index", "--cacheinfo", f"100644,{oid},a.py")
+    argv = ("split", "three", "--new", "tenth", "--staged")
+    demo.run(*argv, "--dry-run").ok()
+    assert everything(demo) == before
+    demo.run(*argv, "--message", "Shout line 10").ok()
+    assert subjects(demo)[2:] == ["Shout three lines", "Shout line 10"]
+    three, tenth = ((demo.root / f"patches/demo/{n}.patch").read_text() for n in ("three", "tenth"))
+    assert ("+LINE 35" in three, "+LINE 10" in three, "+B" in three) == (True, False, True)
+    assert ("+LINE 35" in tenth, "+LINE 10" in tenth, "+B" in tenth) == (False, True, False)
+    assert worktree(demo) == files
+    agrees(demo)
+    demo.run("undo").ok()
+    assert everything(demo) == before
+
+
+def test_split_an_earlier_patch_by_what_is_staged(overlapping: Project) -> None:
+    checkout, files = overlapping.checkout("demo"), worktree(overlapping)
+    overlapping.run("fold", "near", "--into", "one").ok()
+    text = files["a.py"].decode().replace("LINE 4\n", "line 4\n")
+    (checkout / "a.py").write_text(text)
+    git_in(checkout, "add", "a.py")
+    overlapping.run("split", "one", "--new", "fourth", "--staged").ok()
+    assert subjects(overlapping) == ["Shout line 3", "Fourth", "Shout line 3 less"]
+    assert (checkout / "a.py").read_text() == text, "the edit is the user's"
+    git_in(checkout, "checkout", "-q", "a.py")
+    assert worktree(overlapping) == files
+    agrees(overlapping)
+
+
+def test_only_a_part_of_the_patch_is_split_off_by_what_is_staged(demo: Project) -> None:
+    checkout, before = demo.checkout("demo"), everything(demo)
+    argv = ("split", "three", "--new", "part", "--staged")
+    ran = demo.run(*argv)
+    assert (ran.code, "nothing is staged" in ran.err) == (2, True)
+    for text in (shouted(3, 20, 35, 10, 11), shouted(20, 35, 10)):  # another line; one.patch's
+        (checkout / "a.py").write_text(str(text["a.py"]))
+        git_in(checkout, "add", "a.py")
+        ran = demo.run(*argv)
+        assert (ran.code, "is no part of three.patch: a.py" in ran.err) == (2, True), ran.err
+    assert everything(demo) == before
+    both = demo.run(*argv, "--file", "b.py")
+    assert (both.code, "goes without" in both.err) == (2, True)
+    away = demo.run(*argv, "--workspace", "none")
+    assert (away.code, "nothing is staged" in away.err) == (2, True)
 
 
 def test_move_takes_the_comment_along(demo: Project) -> None:

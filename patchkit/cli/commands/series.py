@@ -106,8 +106,9 @@ def drop(
 ) -> ExitCode:
     """Remove patches from the series.
 
-    The others must apply without them. The old stack is kept under a ref in the checkout, and
-    `undo` restores the patches.
+    Those behind them are merged onto the files without them, where they do not apply as they are;
+    hunks that need them stop it, and are named. The old stack is kept under a ref in the checkout,
+    and `undo` restores the patches.
     """
     from patchkit.refresh.series_edits import DropPatches
 
@@ -139,9 +140,9 @@ def move(
 ) -> ExitCode:
     """Move a patch to another position in the series.
 
-    Every patch must apply at its new position, and together they must give the same files as
-    before: nothing in the checkout changes. Where they do not, reorder the commits with
-    `git rebase -i` in the checkout, and refresh.
+    Where patches overlap they are merged into their new order, as a bump merges them. Together they
+    give the same files as before: nothing in the checkout changes. Hunks that need each other stop
+    it, and are named: reorder the commits with `git rebase -i` in the checkout, and refresh.
     """
     from patchkit.refresh.series_edits import MovePatch
 
@@ -175,7 +176,8 @@ def fold(
 ) -> ExitCode:
     """Combine patches into another one.
 
-    It keeps its name and its message; theirs are dropped. No file in the checkout changes.
+    It keeps its name and its message; theirs are dropped. Patches in between are passed as `move`
+    does it. No file in the checkout changes.
     """
     from patchkit.refresh.series_edits import FoldPatches
 
@@ -188,6 +190,7 @@ def fold(
     examples=[
         ("patchkit split fix-rope --new rope-tests --file tests/test_rope.py", "whole files"),
         ("patchkit split fix-rope --new rope-cache --hunk rope.py:2", "the second hunk of a file"),
+        ("patchkit split fix-rope --new rope-cache --staged", "what `git reset -p` took out"),
     ],
     exits=_EXITS,
     result=_RESULT,
@@ -207,6 +210,10 @@ def split(
             "--hunk", metavar="PATH:N", help="A hunk that moves there, counted from 1; repeatable."
         ),
     ] = None,
+    staged: Annotated[
+        bool,
+        OptionSpec("--staged", help="What the index takes out of the stack moves there."),
+    ] = False,
     message: Annotated[
         str,
         OptionSpec(
@@ -218,18 +225,21 @@ def split(
 ) -> ExitCode:
     """Move a part of a patch into a new one, directly after it.
 
-    No file in the checkout changes. To split along other lines, edit the checkout back to what the
-    first part should be, `refresh`, bring the rest back and record it with `new --staged`.
+    No file in the checkout changes. With --staged the part is chosen in the checkout, line by line
+    if need be: `git reset -p HEAD~1` takes hunks of the last patch out of the index (`git reset -p
+    COMMIT~1 -- FILE` those of an earlier one), and what was taken out goes into the new patch.
     """
     from patchkit.refresh.series_edits import SplitPatch
 
-    if not file and not hunk:
+    if not file and not hunk and not staged:
         raise UsageError(
-            "split: --file PATH or --hunk PATH:N is missing: what goes into the new patch",
+            "split: --file PATH, --hunk PATH:N or --staged is missing: what goes there",
             hint="`patchkit split PATCH --new NAME --file src/a.py --hunk src/b.py:2`",
         )
+    if staged and (file or hunk):
+        raise UsageError("split: --staged goes without --file and --hunk")
     hunks = tuple(_hunk(each) for each in hunk or ())
-    wanted = SplitPatch(patch, new, message, tuple(file or ()), hunks)
+    wanted = SplitPatch(patch, new, message, tuple(file or ()), hunks, staged)
     return _change(session, "split", wanted, fork=fork, dry_run=dry_run)
 
 

@@ -1,0 +1,131 @@
+"""Laws of the verbs on a series, over random patches that overlap and random verbs in a row."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.ops.test_series_edits import agrees, everything, subjects, worktree
+from tests.support.projects import Project
+from tests.support.repos import Files, Upstream, git_in, make_patch
+
+pytestmark = pytest.mark.slow
+
+#: Where each patch edits a file of so few lines that patches meet often.
+_EDIT = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 7), st.sampled_from("=+-"))
+_PATCHES = st.lists(st.lists(_EDIT, min_size=1, max_size=3), min_size=3, max_size=5)
+_LEFT_THE_FILES = ("edit", "rename", "move", "fold", "split")
+
+
+def _states(patches: list[list[tuple[str, int, str]]]) -> list[Files]:
+    """The files before the first patch and after each."""
+    now = {name: [f"{name} {number}\n" for number in range(8)] for name in "ab"}
+    states: list[Files] = [{name: "".join(rows) for name, rows in now.items()}]
+    for number, edits in enumerate(patches):
+        for name, line, how in edits:
+            rows = now[name]
+            at = min(line, len(rows) - 1)
+            text = f"patch {number} at {line}\n"
+            if how == "=" or len(rows) < 3:
+                rows[at] = text
+            elif how == "+":
+                rows.insert(at, text)
+            else:
+                del rows[at]
+        states.append({name: "".join(rows) for name, rows in now.items()})
+    return states
+
+
+def _series(names: list[str]) -> str:
+    rows = [f"# above {name}\n{name} # beside {name}\n\n" for name in names]
+    return "# the first line\n\n" + "".join(rows) + "# the last line\n"
+
+
+def _verb(project: Project, chance: random.Random, number: int) -> tuple[str, ...]:
+    """A verb that the project's series may take, with what it needs."""
+    text = (project.root / "patches/demo/series").read_text()
+    names = [row.split()[0] for row in text.splitlines() if row and row[0] != "#"]
+    one, other = chance.choice(names), chance.choice(names)
+    verb = chance.choice(
+        ["edit", "rename", "drop", "move", "move", "fold", "fold", "split", "staged"]
+    )
+    if verb != "staged":
+        return {
+            "edit": ("edit", one, "--message", f"Words {number}\n\nA reason."),
+            "rename": ("rename", one, f"name-{number}"),
+            "drop": ("drop", one),
+            "move": ("move", one, "--to", str(chance.randint(1, len(names)))),
+            "fold": ("fold", one, "--into", other),
+            "split": (
+                "split",
+                one,
+                "--new",
+                f"part-{number}",
+                "--hunk",
+                f"{chance.choice('ab')}:1",
+            ),
+        }[verb]
+    checkout = project.checkout("demo")
+    tips = git_in(checkout, "rev-list", "--reverse", "refs/patchkit/base..HEAD").decode().split()
+    git_in(checkout, "reset", "-q", f"{tips[-1]}~1", "--", chance.choice("ab"))
+    return ("split", names[-1], "--new", f"part-{number}", "--staged")
+
+
+def _comments(project: Project) -> list[str]:
+    text = (project.root / "patches/demo/series").read_text()
+    return sorted(re.findall(r"# .*", text))
+
+
+@settings(max_examples=6, phases=[Phase.explicit, Phase.generate])
+@given(patches=_PATCHES, seed=st.integers(0, 2**16))
+def test_every_verb_keeps_files_and_comments_and_is_undone(
+    patches: list[list[tuple[str, int, str]]], seed: int
+) -> None:
+    """All but drop leave the last tree as it is; a refusal changes nothing; all can be undone."""
+    states = _states(patches)
+    pairs = [(n, b, a) for n, (b, a) in enumerate(itertools.pairwise(states)) if a != b]
+    if not pairs:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        upstream = Upstream.create(Path(folder) / "upstream.git")
+        project = Project(Path(folder) / "project")
+        made = {
+            f"p{n}.patch": make_patch(before, after, subject=f"Patch {n}", body="For a law.")
+            for n, before, after in pairs
+        }
+        project.component("demo", upstream, upstream.commit(states[0]), made)
+        (project.root / "patches/demo/series").write_text(_series([*made]))
+        project.run("apply").ok()
+        chance = random.Random(seed)
+        for number in range(6):
+            _one_verb(project, chance, number)
+            if not subjects(project):
+                return
+
+
+def _one_verb(project: Project, chance: random.Random, number: int) -> None:
+    argv = _verb(project, chance, number)
+    before, files, tip = everything(project), worktree(project), subjects(project)
+    comments = _comments(project)
+    ran = project.run(*argv)
+    assert ran.code in (0, 1, 2), ran
+    if ran.code != 0:
+        assert (everything(project), worktree(project), subjects(project)) == (before, files, tip)
+        git_in(project.checkout("demo"), "reset", "-q")
+        return
+    if argv[0] in _LEFT_THE_FILES:
+        assert worktree(project) == files, argv
+    gone = {argv[1]} if argv[0] in ("drop", "fold") else set()
+    lost = {each for each in comments if each not in _comments(project)}
+    assert lost <= {f"# beside {name}" for name in gone}, argv
+    agrees(project)
+    if everything(project) != before and chance.random() < 0.4:
+        project.run("undo").ok()
+        assert (everything(project), worktree(project), subjects(project)) == (before, files, tip)
