@@ -115,6 +115,7 @@ def test_a_folder_and_a_file_of_one_name_are_a_conflict(
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n"]), max_size=12).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(LINES, LINES)
 def test_law_onto_the_same_base_and_onto_the_result(old: str, new: str) -> None:

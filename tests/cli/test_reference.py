@@ -14,6 +14,7 @@ from tools.json_reference import json_reference
 from tools.reference import stale_files
 
 
+@pytest.mark.slow
 def test_nothing_generated_is_stale() -> None:
     assert stale_files() == [], "run `python -m tools.reference`"
 

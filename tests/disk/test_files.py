@@ -126,6 +126,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_old_or_new(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"a" * 100_000)

@@ -74,6 +74,7 @@ def test_a_set_is_written_and_leaves_nothing_behind(root: Path) -> None:
     assert not list(root.rglob("*.patchkit-tmp"))
 
 
+@pytest.mark.slow
 def test_killed_anywhere_the_set_is_old_or_new(tmp_path: Path) -> None:
     outcomes = set()
     for point in range(1, 200):
@@ -96,6 +97,7 @@ def test_killed_anywhere_the_set_is_old_or_new(tmp_path: Path) -> None:
     assert outcomes == {(False, False), (True, True), (True, False)}
 
 
+@pytest.mark.slow
 def test_a_kill_while_recovering_is_recovered_from(tmp_path: Path) -> None:
     for first in range(1, 200):
         root = tmp_path / str(first)
@@ -334,6 +336,7 @@ def test_a_planted_journal_cannot_touch_what_the_user_wrote(root: Path) -> None:
         assert (root / "patches/a/one.patch").read_bytes() == b"mine\n"
 
 
+@pytest.mark.slow
 def test_what_was_written_after_a_kill_is_not_overwritten(tmp_path: Path) -> None:
     """The journal stands, the user edits a file that it names: the rest is not done without it."""
     seen = 0

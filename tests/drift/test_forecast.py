@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 from tests.drift.lines import edit, look, numbered
@@ -59,6 +61,7 @@ def test_a_patch_that_its_recipe_makes_anew_is_no_finding(
     assert drifted.forecast.status is Status.REGENERATED
 
 
+@pytest.mark.slow
 def test_a_forecast_is_kept_and_a_damaged_one_is_made_anew(
     project: Project, upstream: Upstream
 ) -> None:

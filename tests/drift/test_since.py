@@ -28,6 +28,7 @@ def _since(project: Project, *options: str) -> Ran:
     return project.run("drift", "--since-last", *options)
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_told(drifting: Project, upstream: Upstream) -> None:
     first = _since(drifting)
     assert (first.code, first.out) == (0, "✓ ok: 1 component as the last report saw it\n")

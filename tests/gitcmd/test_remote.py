@@ -228,6 +228,7 @@ def test_which_servers_give_single_objects(
         speaks_v2(target, f"file://{tmp_path}/nothing.git")
 
 
+@pytest.mark.slow
 def test_a_gitpython_that_cannot_start_is_no_bug(upstream: Upstream, tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     project.component("demo", upstream, upstream.commit({"a": "1\n"}))

@@ -404,6 +404,7 @@ def test_a_wild_value_is_shown_on_one_short_line() -> None:
     assert len(str(problem)) < 150
 
 
+@pytest.mark.slow
 def test_a_file_full_of_mistakes_is_told_in_good_time() -> None:
     text = "version: 1\n" + "".join(f"verson{n}: x\n" for n in range(20_000))
     start = time.process_time()
@@ -435,6 +436,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return data
 
 
+@pytest.mark.slow
 @given(damaged())
 @settings(max_examples=150)
 def test_a_damaged_file_is_loaded_or_refused(data: bytes) -> None:

@@ -38,6 +38,7 @@ NOISE = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.randoms(use_true_random=False), st.sampled_from(OPTIONS), st.booleans())
 def test_law_any_change_on_any_base(
@@ -117,6 +118,7 @@ def hold_to_git(random: Random, options: tuple[str, ...], *, mutated: bool) -> N
     assert refused_on_purpose(patch) or our_verdict(base, patch) == git_verdict(base, patch)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.randoms(use_true_random=False), st.sampled_from(["-U1", "-U3", "-U0"]))
 def test_law_hunks_land_where_git_puts_them(random: Random, context: str) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def chain(payloads: list[bytes]) -> list[GitObject]:
     return list(made.values())
 
 
+@pytest.mark.slow
 def test_git_reads_back_what_was_written(tmp_path: Path) -> None:
     lines = [b"line %d\n" % number for number in range(4000)]
     payloads = [b"", b"x", bytes(range(256)) * 300]

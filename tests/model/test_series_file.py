@@ -209,6 +209,7 @@ def test_arranged_series_has_the_names_and_loses_nothing(data: bytes, names: lis
     assert sorted(line.text for line in arranged.lines if line.name is None) == comments
 
 
+@pytest.mark.slow
 @given(series_texts())
 def test_arranging_as_it_is_changes_nothing(data: bytes) -> None:
     series = parse(data)

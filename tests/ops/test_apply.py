@@ -256,6 +256,7 @@ def test_two_processes_at_once(demo: Project) -> None:
     assert demo.run("status", "--json").json["components"][0]["snapshot"]["state"] == "applied"
 
 
+@pytest.mark.slow
 def test_a_move_that_was_killed_is_finished_and_said(demo: Project) -> None:
     demo.run("apply").ok()
     demo.series("demo", {"one.patch": ONE})

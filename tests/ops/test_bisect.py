@@ -70,6 +70,7 @@ def test_nothing_that_can_be_judged() -> None:
     assert first_bad(9, lambda _: SKIPPED)[0] is BisectAnswer.UNKNOWN
 
 
+@pytest.mark.slow
 def test_a_stack_that_does_not_carry_to_the_newest_commit(
     project: Project, upstream: Upstream
 ) -> None:
@@ -136,6 +137,7 @@ def test_answers(project: Project, upstream: Upstream, bad: int, command: str, s
     assert (ran.code, said in ran.out) == (int(command != "true"), True), ran.out + ran.err
 
 
+@pytest.mark.slow
 def test_a_planted_commit_is_found_and_others_are_skipped(
     project: Project, upstream: Upstream, tmp_path: Path, golden: Golden
 ) -> None:
@@ -154,6 +156,7 @@ def test_a_planted_commit_is_found_and_others_are_skipped(
     assert ran.json["answer"] in ("found", "among")
 
 
+@pytest.mark.slow
 def test_a_search_that_was_stopped_goes_on(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ def test_no_checkout_is_needed(project: Project, upstream: Upstream) -> None:
 # -- where to ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_names_that_a_git_upstream_has(stack: Stacked, upstream: Upstream) -> None:
     commits = {}
     for tag in ("v1.9", "v1.10rc1", "v1.10", "nightly-2"):
@@ -247,6 +248,7 @@ def index(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpSer
         yield server
 
 
+@pytest.mark.slow
 def test_a_version_of_the_index(project: Project, index: HttpServer) -> None:
     path = project.root / MANIFEST
     before = path.read_text()
@@ -342,6 +344,7 @@ def test_a_stack_that_shares_the_series_is_asked(stack: Stacked, upstream: Upstr
     stack.run("check", "-m", "other").ok()
 
 
+@pytest.mark.slow
 def test_a_published_patch_is_never_rewritten(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ def test_git_shows_upstreams_commit_where_a_bump_waits(stack: Bumping, upstream:
     assert stack.git("show", full[:10]) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["abort", "skip", "undo", "apply --force"])
 def test_nothing_of_it_is_left_at_the_end(stack: Bumping, upstream: Upstream, end: str) -> None:
     before = stack.state
@@ -51,6 +52,7 @@ def test_the_users_own_remotes_stay(stack: Bumping) -> None:
     assert remotes(stack) == ["refs/remotes/origin/0123456789", "refs/remotes/origin/main"]
 
 
+@pytest.mark.slow
 def test_a_ref_of_the_users_stays_whatever_its_name(stack: Bumping, upstream: Upstream) -> None:
     """Ten digits, as ours have: made before the wait, while it lasts, and in place of one."""
     full = str(upstream.resolve("main~2"))
@@ -87,6 +89,7 @@ def test_show_knows_patches_and_commits(stack: Bumping, upstream: Upstream) -> N
     assert stack.run("show", full[:10], "--json").ok().json["name"] == full
 
 
+@pytest.mark.slow
 def test_show_prints_what_a_waiting_bump_has_carried(stack: Bumping) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream FIVE\nsix\n")

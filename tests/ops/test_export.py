@@ -68,6 +68,7 @@ def test_git_apply_takes_the_patch_files_in_order(
     assert _tree(clone) == nasty[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("quilt") is None, reason="quilt is not installed")
 def test_quilt_takes_the_series(project: Project, upstream: Upstream, tmp_path: Path) -> None:
     base, patches = nasty_stack(upstream)

@@ -163,6 +163,7 @@ def test_everything_works_without_the_upstream(project: Project, upstream: Upstr
     project.run("fetch").ok()
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_clear_error(project: Project, upstream: Upstream) -> None:
     noise = bytes(random.Random(1).randbytes(1 << 19))
     project.component("git", upstream, upstream.commit({"a": noise}))

@@ -72,6 +72,7 @@ def test_index_and_archive(project: Project) -> None:
     assert (component.name, component.pin) == ("notes-2", ArchivePin(HASH))
 
 
+@pytest.mark.slow
 def test_the_hash_is_what_the_index_says(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def test_how_far_each_amount_of_work_reaches(
     assert [(s["first"], s["last"]) for s in plan["stretches"]] == [(0, 2), (3, 3), (4, 4), (5, 6)]
 
 
+@pytest.mark.slow
 def test_what_an_earlier_plan_found_is_believed_unless_it_is_damaged(
     project: Project, upstream: Upstream
 ) -> None:
@@ -108,6 +109,7 @@ def as_bumps_have_it(project: Project) -> list[tuple[str, int, int]]:
     return [(r["grade"], r["position"], r["effort"]["conflicts"]) for r in plan["reaches"]]
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_commit_is_what_a_bump_does(project: Project, upstream: Upstream) -> None:
     pin, patches = on_the_way(upstream)
     project.component("demo", upstream, pin, patches, track="main")
@@ -130,6 +132,7 @@ def test_a_file_that_upstream_takes_apart_is_followed(project: Project, upstream
     assert as_bumps_have_it(project) == [("unchanged", 1, 0), ("flagged", 3, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
 def test_patches_behind_one_of_a_recipe_meet_what_it_makes(
     project: Project, upstream: Upstream, *, broken: bool
@@ -159,6 +162,7 @@ def pyproject(name: str, version: str, *needs: str) -> str:
     return f'[project]\nname = "{name}"\nversion = "{version}"\ndependencies = [{wanted}]\n'
 
 
+@pytest.mark.slow
 @needs_toml
 def test_together_as_far_as_metadata_allows(
     project: Project, upstream: Upstream, tmp_path: Path
@@ -212,6 +216,7 @@ def test_what_a_patch_takes_out_of_the_metadata_is_not_asked_for(
     assert (first["days"], more) == (0, [])
 
 
+@pytest.mark.slow
 @needs_toml
 def test_a_version_of_tags_counts(project: Project, upstream: Upstream, tmp_path: Path) -> None:
     """The trainer takes the engine's 1.* only; what is behind the tag 2.0 does not fit it."""
@@ -272,6 +277,7 @@ def test_one_that_cannot_be_looked_at_stops_no_other(
     assert "gone" in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["plan", "drift"])
 def test_what_is_known_when_it_is_interrupted_is_printed(
     command: str, project: Project, upstream: Upstream

@@ -49,6 +49,7 @@ def _same(report: dict[str, Any]) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", ["200", "2", "1"])
 def test_law_the_jobs_together_are_the_whole(many: Project, most: str) -> None:
     many.run("ci")  # what check knows of other bases depends on what is in the cache

@@ -132,6 +132,7 @@ def test_a_conflict_without_upstreams_history_says_so(stack: Bumping, upstream: 
     assert "<<<<<<<" in stack.read("a.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("commits", [1, 2])
 def test_a_committed_resolution_is_taken(stack: Bumping, commits: int) -> None:
     """As `git rebase --continue` does; it comes to the same as one that is not committed."""
@@ -162,6 +163,7 @@ def test_a_committed_resolution_is_taken(stack: Bumping, commits: int) -> None:
     assert stack.product != template
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["skip", "abort", "undo"])
 def test_a_commit_on_a_conflict_is_kept_by_every_way_off(stack: Bumping, way: str) -> None:
     before = stack.state_but_kept
@@ -202,6 +204,7 @@ def test_commits_that_are_no_resolution_are_refused(stack: Bumping, how: str) ->
     assert stack.state == before
 
 
+@pytest.mark.slow
 def test_resolved_conflicts_become_the_patches(stack: Bumping, upstream: Upstream) -> None:
     before = stack.product
     assert stack.bump().code == 3
@@ -305,6 +308,7 @@ def test_what_was_merged_beside_a_conflict_is_still_to_review(
     stack.settled()
 
 
+@pytest.mark.slow
 def test_a_skipped_patch_leaves_the_series(stack: Bumping) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "my own five\nline 6\n")
@@ -321,6 +325,7 @@ def test_a_skipped_patch_leaves_the_series(stack: Bumping) -> None:
     stack.settled()
 
 
+@pytest.mark.slow
 def test_a_proposal_is_taken_on_demand(project: Project, upstream: Upstream) -> None:
     """Both sides change words of one line: no merge, as most such are wrong, but one to take."""
     one = make_patch({"a.txt": lines()}, {"a.txt": lines({5: "line 5 of mine\n"})}, subject="One")
@@ -393,6 +398,7 @@ def test_after_a_pin_was_edited_by_hand(stack: Bumping, upstream: Upstream) -> N
 # -- back -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_abort_gives_back_every_byte(stack: Bumping) -> None:
     before = stack.state
     for steps in range(3):
@@ -411,6 +417,7 @@ def test_abort_gives_back_every_byte(stack: Bumping) -> None:
             stack.git("update-ref", "-d", row.split()[1])
 
 
+@pytest.mark.slow
 def test_undo_goes_back_step_by_step(stack: Bumping) -> None:
     start = stack.state
     assert stack.bump().code == 3

@@ -63,6 +63,7 @@ def force_away(project: Project) -> dict[str, Any]:
     return saved(project)[0]
 
 
+@pytest.mark.slow
 def test_edits_come_back_and_go_again(demo: Project) -> None:
     folder = edit(demo)
     work = force_away(demo)
@@ -172,6 +173,7 @@ def test_a_stack_is_shown_and_not_merged(demo: Project) -> None:
     assert (ran.code, "switch --create saved-work" in ran.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_dropped_work_is_brought_back(demo: Project) -> None:
     edit(demo)
     force_away(demo)
@@ -212,6 +214,7 @@ def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> 
     assert "nothing is set aside" in demo.run("saved", "list", *away).ok().err
 
 
+@pytest.mark.slow
 def test_what_is_written_while_files_are_replaced_is_named(demo: Project) -> None:
     folder = edit(demo)
     work = force_away(demo)
@@ -228,6 +231,7 @@ def test_what_is_written_while_files_are_replaced_is_named(demo: Project) -> Non
     assert f"kept as {folder}" in said.out + said.err
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_edits_that_were_merged_to_undo(demo: Project) -> None:
     """Wherever it strikes: the edited file is as it was, or `undo` makes it so."""
     folder = edit(demo)

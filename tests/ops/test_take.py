@@ -64,6 +64,7 @@ def test_they_become_files_of_a_series(
     assert "no patch by reference" in project.run("vendor").ok().err
 
 
+@pytest.mark.slow
 def test_a_conflict_in_one_can_be_resolved_then(
     project: Project, upstream: Upstream, trainer: Published
 ) -> None:

@@ -49,6 +49,7 @@ def whats(project: Project) -> list[str]:
     return [each["what"] for each in listed["changes"]]
 
 
+@pytest.mark.slow
 def test_changes_are_taken_back_one_after_the_other(demo: Project) -> None:
     """A verb after a bump does not make the bump impossible to undo."""
     states = [(files(demo), checkout(demo))]
@@ -75,6 +76,7 @@ def test_changes_are_taken_back_one_after_the_other(demo: Project) -> None:
     assert demo.run("undo").code == 1
 
 
+@pytest.mark.slow
 def test_so_many_and_no_more(demo: Project) -> None:
     names = ["one", *(f"name-{number}" for number in range(MOST + 2))]
     for old, new in itertools.pairwise(names):

@@ -39,6 +39,7 @@ def demo(project: Project, upstream: Upstream) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_learnt_then_broken_by_upstream_and_by_patches(
     demo: Project, upstream: Upstream, golden: Golden
 ) -> None:
@@ -54,6 +55,7 @@ def test_learnt_then_broken_by_upstream_and_by_patches(
     assert (ran.code, "t::five" in ran.out, "t::six" in ran.out) == (1, True, True), ran.out
 
 
+@pytest.mark.slow
 def test_a_patch_that_breaks_what_passed(demo: Project) -> None:
     demo.run("test", "--learn").ok()
     worse = {**_BASE, "cases": _CASES.replace("two=ok", "two=err").replace("one=ok", "one=bad")}
@@ -112,6 +114,7 @@ def test_without_any_tests(project: Project, upstream: Upstream, tmp_path: Path)
     assert (project.root / "manifests/demo.yaml").read_text() == pin
 
 
+@pytest.mark.slow
 def test_a_bump_and_its_tests_are_one_document(demo: Project, upstream: Upstream) -> None:
     demo.run("test", "--learn").ok()
     upstream.commit({"cases": "one=bad\n" + _CASES.partition("\n")[2]}, "Break one")
@@ -128,6 +131,7 @@ def test_a_bump_and_its_tests_are_one_document(demo: Project, upstream: Upstream
     assert (again.code, again.json["tests"]) == (0, None)
 
 
+@pytest.mark.slow
 def test_several_components_write_one_junit(demo: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"cases": "seven=ok\n"}, "Another")
     demo.component("other", upstream, pin, {}, upstream_tests={"run": "python3 run.py"})

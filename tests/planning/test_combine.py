@@ -100,6 +100,7 @@ def by_trying(
     return best
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(option("a", "b"), min_size=1, max_size=4),

@@ -76,6 +76,7 @@ def _file(stack: Bumping) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_colleague_need_not_resolve_it_again(stack: Bumping) -> None:
     by_hand = _bumped(stack)
     shutil.rmtree(stack.checkout)  # another machine
@@ -87,12 +88,14 @@ def test_a_colleague_need_not_resolve_it_again(stack: Bumping) -> None:
     stack.settled()
 
 
+@pytest.mark.slow
 def test_it_holds_for_that_conflict_alone(stack: Bumping, upstream: Upstream) -> None:
     _bumped(stack)
     upstream.commit({"a.txt": lines({5: "upstream five again\n"})}, "Say it again (#8)")
     assert stack.bump().code == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -118,6 +121,7 @@ def test_a_replay_that_gives_another_result_is_refused(
     assert stack.bump().code == 3
 
 
+@pytest.mark.slow
 def test_a_resolution_that_touches_more_files_is_not_remembered(stack: Bumping) -> None:
     assert stack.bump().code == 3
     stack.resolve("a.txt", "upstream FIVE\nsix\n")
@@ -126,6 +130,7 @@ def test_a_resolution_that_touches_more_files_is_not_remembered(stack: Bumping) 
     assert not _folder(stack).exists()
 
 
+@pytest.mark.slow
 def test_files_without_markers_are_remembered_too(project: Project, upstream: Upstream) -> None:
     old: dict[str, Content] = {"image": b"\0old", "gone": "g\n", "lost": "l\n"}
     new: dict[str, Content] = {"image": b"\0patched", "gone": None, "both": "ours\n", "lost": "L\n"}

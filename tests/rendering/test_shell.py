@@ -43,6 +43,7 @@ def test_a_quoted_text_is_one_word_and_itself(texts: list[str]) -> None:
     assert words([shell.quote(text) for text in texts]) == texts
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(WITH_VALUES, min_size=1))
 def test_a_text_with_values_is_one_word_with_the_values_in_it(texts: list[str]) -> None:

@@ -152,6 +152,7 @@ def test_junit_says_what_it_was_given(message: str, name: str, details: str) -> 
         assert (failure.get("message"), failure.text or "") == (message, details)
 
 
+@pytest.mark.slow
 @given(message=st.text(min_size=1), path=_ANY)
 @example(message=_NASTY, path="patches/ä b/\udcff.patch")
 def test_sarif_is_what_its_schema_asks_for(message: str, path: str) -> None:
@@ -222,6 +223,7 @@ def test_every_form_of_every_report(project: Project, upstream: Upstream, comman
     assert json.loads(project.run(command, "--format", "json").out)["exit_code"] == code
 
 
+@pytest.mark.slow
 def test_each_form_has_one_finding_for_a_cause(project: Project, upstream: Upstream) -> None:
     """The second patch builds on the first: alone it would be a finding, waiting it is none."""
     texts = ["one\ntwo\nthree\n", "one\n2\nthree\n", "one\n2\n2b\nthree\n"]
@@ -244,6 +246,7 @@ def test_each_form_has_one_finding_for_a_cause(project: Project, upstream: Upstr
     assert "1 broken at the tip, 1 waiting for it" in project.run("drift").out
 
 
+@pytest.mark.slow
 def test_each_form_tells_the_event_of_the_state(project: Project, upstream: Upstream) -> None:
     """First stopped applying by one commit, in conflict by another: both, each as what it is."""
     lines = [f"line {number}" for number in range(1, 13)]
@@ -267,6 +270,7 @@ def test_each_form_tells_the_event_of_the_state(project: Project, upstream: Upst
     assert same in project.run("drift", "--format", "markdown").out
 
 
+@pytest.mark.slow
 def test_check_and_drift_in_one(project: Project, upstream: Upstream) -> None:
     _drifted(project, upstream, "Rework (#7)")
     ran = project.run("ci", "--json")

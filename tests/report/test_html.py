@@ -96,6 +96,7 @@ def _plain_shape() -> list[tuple[str, list[str]]]:
     return _Page(_page("plain")).shape
 
 
+@pytest.mark.slow
 @given(text=_TEXT)
 @example(text=_NASTY)
 @example(text="x' onfocus=alert(1) autofocus='")
@@ -218,6 +219,7 @@ def test_contrast_is_enough(scheme: str) -> None:
     assert not poor
 
 
+@pytest.mark.slow
 def test_the_page_of_each_command(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit({"a.py": "one\ntwo\nthree\n"})
     patch = make_patch({"a.py": "one\ntwo\nthree\n"}, {"a.py": "one\n2\nthree\n"}, subject="Count")

@@ -69,6 +69,7 @@ def test_what_one_commit_broke_is_one_issue(stack: Project, upstream: Upstream) 
     assert "patches/demo/a.patch:" in told and "patches/demo/b.patch:" in told
 
 
+@pytest.mark.slow
 def test_an_id_stays_while_upstream_goes_on(stack: Project, upstream: Upstream) -> None:
     upstream.commit({"a.py": numbered(l6="theirs")}, "Change six")
     (before,) = _rows(_issues(stack, "--json"))
@@ -195,6 +196,7 @@ esac
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "program", "body"), [("github", "gh", _GH), ("gitlab", "glab", _GLAB)]
 )

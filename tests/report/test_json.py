@@ -63,6 +63,7 @@ _values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(_values)
 def test_every_value_survives_a_strict_encoder(value: object) -> None:
     text = json.dumps(plain(value), ensure_ascii=False)

@@ -110,6 +110,7 @@ def test_a_bump_killed_behind_its_commit_point_is_reviewed_when_run_again(
     assert "- [ ] `merged.patch` Say ten\n  - `a`: merged, confidence" in page
 
 
+@pytest.mark.slow
 def test_a_continue_killed_behind_its_commit_point_tells_all_when_run_again(
     bumping: tuple[Project, str, str],
 ) -> None:
@@ -163,6 +164,7 @@ def test_what_the_check_cannot_read_is_no_finding_of_a_page(
     assert (project.root / "page.html").exists()
 
 
+@pytest.mark.slow
 def test_what_is_left_to_do_names_no_path_of_this_machine(
     bumping: tuple[Project, str, str],
 ) -> None:

@@ -84,6 +84,7 @@ def test_the_bytes_are_the_same_every_time_and_others_for_other_patches(stack: P
     )
 
 
+@pytest.mark.slow
 def test_diffs_are_the_files(stack: Project) -> None:
     document = _valid(stack.run("sbom", "--diffs").ok().out)
     (demo,) = document["components"]
@@ -121,6 +122,7 @@ def test_another_pin_than_the_locks_is_refused(stack: Project) -> None:
     assert f"demo is pinned to {_COMMIT[:10]}, the lock has {commit[:10]}" in done.err
 
 
+@pytest.mark.slow
 def test_the_shipped_stacks_have_valid_bills(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     names = [path.stem for path in sorted((root / "manifests").glob("*.yaml"))]

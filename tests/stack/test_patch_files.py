@@ -227,6 +227,7 @@ def test_every_change_comes_back_to_the_byte(applied: Project) -> None:
     assert diffs == stored
 
 
+@pytest.mark.slow
 def test_no_hostile_setting_changes_a_byte(
     applied: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

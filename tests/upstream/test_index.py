@@ -49,6 +49,7 @@ def _find(*indexes: str, version: str = "1.0", wanted: str = DIGEST) -> tuple[Li
     return find_sdist(Http(), IndexConfiguration(indexes), "demo", version, wanted)
 
 
+@pytest.mark.slow
 def test_a_source_distribution_becomes_a_base(
     server: HttpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +148,7 @@ def test_an_index_that_is_dead() -> None:
     assert [p.what for p in caught.value.problems if "cannot be reached" in p.what]
 
 
+@pytest.mark.slow
 def test_the_hash_that_the_index_tells(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
     _list(
         server,

@@ -108,6 +108,7 @@ def test_a_help_text_that_tells_nothing() -> None:
     assert default_index("--index-url <url> Base URL.") == ""
 
 
+@pytest.mark.slow
 def test_the_pip_of_this_python_tells_its_default() -> None:
     pip = [sys.executable, "-m", "pip", "install", "--help"]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
@@ -117,6 +118,7 @@ def test_the_pip_of_this_python_tells_its_default() -> None:
     assert default_index(done.stdout).startswith("https://")
 
 
+@pytest.mark.slow
 def test_pip_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "pip.conf"
     own.write_text("[global]\nindex-url = https://one.example/simple\n")
@@ -129,6 +131,7 @@ def test_pip_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "https://two.example/simple" in found.indexes
 
 
+@pytest.mark.slow
 def test_no_folder_called_pip_is_taken_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

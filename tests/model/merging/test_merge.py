@@ -392,6 +392,7 @@ def test_binary_files_are_never_merged() -> None:
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "    d\n", "\n"]), max_size=9).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(LINES, LINES, LINES)
 def test_law_no_line_of_either_side_is_lost(base: str, upstream: str, patch: str) -> None:
@@ -411,6 +412,7 @@ def _counted(after: str, before: str) -> dict[str, int]:
     return {line: number for line, number in grown.items() if number}
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(LINES, LINES)
 def test_law_onto_itself_and_onto_its_result(old: str, new: str) -> None:
