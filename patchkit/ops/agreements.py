@@ -14,7 +14,7 @@ from patchkit.manifest.values import Component, GitPin, Manifest, whole_environm
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
-from patchkit.ops.stacks import built_stack, require_clean
+from patchkit.ops.built_stack import built_stack, require_clean
 from patchkit.upstream.store import Store
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.model.resolution import Resolution
-from patchkit.ops.stacks import BuiltStack, built_stack, require_clean
+from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder

@@ -172,7 +172,7 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
         survey,
         twice_replaced,
     )
-    from patchkit.ops.stacks import built_stack
+    from patchkit.ops.built_stack import built_stack
     from patchkit.stack.lockfile import Lock, load_lock
 
     lock = load_lock(manifest.lock_path) or Lock({})
@@ -205,7 +205,7 @@ def _other_replacements(
 ) -> list[tuple[str, Replacements]]:
     """What components after this one in the manifest replace in the same target."""
     from patchkit.guards.overrides.override_review import TreeAt, read_replacements
-    from patchkit.ops.stacks import built_stack
+    from patchkit.ops.built_stack import built_stack
 
     manifest = guarded.manifest
     names = [each.name for each in manifest.components]

@@ -74,9 +74,9 @@ from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import partners_of
+from patchkit.ops.built_stack import built_stack
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.reviews import baseline_path
-from patchkit.ops.stacks import built_stack
 from patchkit.parallel import in_parallel
 from patchkit.recipes.generate import load_generator
 from patchkit.refresh.conflict import load_resolutions

@@ -47,7 +47,7 @@ from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
-from patchkit.ops.stacks import BuiltStack, built_stack, require_clean, stack_upon
+from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean, stack_upon
 from patchkit.stack.lockfile import LockedComponent, compare, load_lock, lock_component, recorded_in
 from patchkit.upstream.store import Store
 

@@ -60,7 +60,7 @@ from patchkit.model.names import COMMIT_ID
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.agreements import Agreements
-from patchkit.ops.stacks import built_stack, require_clean
+from patchkit.ops.built_stack import built_stack, require_clean
 from patchkit.python.resolve import Resolver
 from patchkit.recipes.rule import Scope, check_glob
 from patchkit.stack.lockfile import Lock, Reviewed, load_lock, lock_bytes

@@ -1,5 +1,5 @@
 """Patches on their way between a series and the world: taken in from elsewhere (`import`) or from
-the repositories that a manifest refers to (`take`), and written for other tools (`export`).
+the repositories that a manifest refers to (`vendor`), and written for other tools (`export`).
 """
 
 from __future__ import annotations

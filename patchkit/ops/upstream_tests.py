@@ -33,8 +33,8 @@ from patchkit.manifest.values import Component, Manifest, UpstreamTests
 from patchkit.model.objects import CommitId
 from patchkit.model.progress import Progress
 from patchkit.ops.bisect import FRESH, own_checkout, stand
+from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.ops.refresh_report import TestedComponent, TestReport, TestsResult
-from patchkit.ops.stacks import BuiltStack, built_stack, require_clean
 from patchkit.upstream.store import Store
 from patchkit.workspace.checkout import OWN_FOLDER, locked_file
 from patchkit.workspace.enter import Stacked

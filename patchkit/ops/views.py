@@ -20,7 +20,7 @@ from patchkit.model.objects import EMPTY_TREE, CommitId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
-from patchkit.ops.stacks import BuiltStack, built_stack, require_clean
+from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean
 from patchkit.stack.build import StackCommit, read_stack
 from patchkit.stack.series import LoadedPatch, load_series
 from patchkit.upstream.history import bring_blobs, known_commit, known_history, open_history
