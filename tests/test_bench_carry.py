@@ -127,3 +127,57 @@ def test_cases_are_mined_from_a_history(
         tally.add(case, patchkit(case), 1.0)
     assert [each.grade for each in tally.files] == [Grade.RIGHT] * 4
     assert len(tally.patches) == 4
+
+
+def test_a_merge_into_the_branch_is_told_from_one_into_upstream(
+    upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both sides insert at one point: the first parent's lines come first, as between markers."""
+    (tmp_path / "some+where").mkdir()
+    (tmp_path / "some+where" / "repo").symlink_to(upstream.path)
+    base = upstream.commit({"f": BASE, "h": b"x\n"})
+    side = upstream.commit({"f": BASE.replace(b"three", b"branch\nthree")}, parents=(base,))
+    moved = upstream.commit(
+        {"f": BASE.replace(b"three", b"up\nthree"), "h": b"y\n"}, parents=(base,)
+    )
+    into_branch = BASE.replace(b"three", b"branch\nup\nthree")
+    into_upstream = BASE.replace(b"three", b"up\nbranch\nthree")
+    upstream.branch("a", upstream.commit({"f": into_branch, "h": b"y\n"}, parents=(side, moved)))
+    upstream.branch("b", upstream.commit({"f": into_upstream, "h": b"y\n"}, parents=(moved, side)))
+    cases = tmp_path / "cases.json"
+    found = []
+    for seed in range(9):  # each file is taken once: which merge comes first differs
+        mine_cases(["some/where", "--mirrors", str(tmp_path), "--kind", "merges", f"--seed={seed}"])
+        cases.write_text(capsys.readouterr().out)
+        tally = Tally()
+        for case in read_cases(cases, tmp_path, tmp_path / f"work{seed}", "hard"):
+            assert isinstance(case, Case)
+            found.append(case.merges)
+            tally.add(case, patchkit(case), 1.0)
+        assert [each.grade for each in tally.files] == [Grade.RIGHT] * len(tally.files)
+    assert set(found) == {True, False}
+
+
+def test_a_change_that_the_new_base_has_by_the_same_commit_was_not_rebased(
+    upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "some+where").mkdir()
+    (tmp_path / "some+where" / "repo").symlink_to(upstream.path)
+
+    def written(when: int, data: bytes, parent: str) -> str:
+        """A commit of one author and date, committed some time later."""
+        who = "Ann <ann@example.com>"
+        head = f"author {who} 1700000000 +0000\ncommitter {who} {when} +0000\n".encode()
+        return upstream.fast_import({"f": data}, "Change it", f"at-{when}", (parent,), head)
+
+    base = upstream.commit({"f": BASE})
+    changed = BASE.replace(b"three", b"3")
+    change = written(1700000001, changed, base)
+    moved = upstream.commit({"f": UPSTREAM}, parents=(base,))
+    rebased = written(1700000002, UPSTREAM.replace(b"three", b"3"), moved)
+    later = UPSTREAM.replace(b"three", b"3") + b"end\n"
+    after = upstream.commit({"f": later}, parents=(rebased,))
+    written(1700000003, later.replace(b"3", b"3 again"), after)
+    mine_cases(["some/where", "--mirrors", str(tmp_path), "--kind", "rebases", "--clean", "1"])
+    mined = json.loads(capsys.readouterr().out)
+    assert [(case["A"], case["B"]) for case in mined["cases"]] == [(change, rebased)]

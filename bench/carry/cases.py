@@ -151,7 +151,7 @@ def _change(facts: Mapping[str, Any], wanted: list[Any], clones: Clones) -> Case
     ).out
     truths = [_truth(each, reader.read(each["truth"], "blob")) for each in wanted]
     whole = all(each["cls"] == "pure" for each in facts["files"])
-    merges = facts["kind"] in ("merge", "merges")
+    merges = facts["kind"] == "merge" or bool(facts.get("ours"))
     return Case(
         facts["id"],
         facts["kind"],

@@ -87,6 +87,11 @@ class Mine:
         ids = done.out.decode().split()
         return ids[0] if len(ids) == 1 else None
 
+    def has(self, tip: str, commit: str) -> bool:
+        """Whether a commit is in the history of another one."""
+        asked = ("merge-base", "--is-ancestor", commit, tip)
+        return self.repository.git(*asked, accept=_MISSING).code == 0
+
     def later(self, commit: str, steps: int) -> str | None:
         """The commit so many steps after, on the first-parent line of HEAD."""
         if not self._line:
@@ -165,7 +170,8 @@ def rebases(mine: Mine) -> Iterator[Carry]:
     pairs = [pair for each in twins.values() for pair in pairwise(sorted(each))]
     random.Random(mine.seed).shuffle(pairs)
     for (_, old, before), (_, new, onto) in pairs:
-        if before != onto:
+        # what is in the new base by the same commit was not carried there, but changed once more
+        if before != onto and not mine.has(onto, old):
             yield Carry("rebases", before, old, onto, new)
 
 

@@ -64,39 +64,40 @@ SURE = Confidence(1.0, 1.0)
 _CLEAN = Confidence(0.99, 0.99)
 _BY_RULE = {
     Rule.CLEAN: _CLEAN,
-    Rule.CONTAINED: Confidence(0.58, 0.5),  # some of it: what is left was mostly rewritten, too
-    Rule.MOVED: Confidence(0.6, 0.35),
-    Rule.BESIDE: Confidence(0.67, 0.54),
-    Rule.BOTH_INSERT: Confidence(0.82, 0.53),
-    Rule.IMPORTS: Confidence(0.4, 0.3),
-    Rule.WORDS: Confidence(0.28, 0.26),
+    Rule.CONTAINED: Confidence(0.5, 0.48),  # some of it: what is left was mostly rewritten, too
+    Rule.MOVED: Confidence(0.56, 0.42),
+    Rule.BESIDE: Confidence(0.56, 0.42),
+    Rule.BOTH_INSERT: Confidence(0.7, 0.44),
+    Rule.IMPORTS: Confidence(0.48, 0.42),
+    Rule.WORDS: Confidence(0.46, 0.41),
 }
-_SHORT_INSERTION = Confidence(0.87, 0.58)  # of a few lines only, mostly entries of a list
+_BESIDE_REWRITTEN = Confidence(0.6, 0.44)
+_SHORT_INSERTION = Confidence(0.77, 0.56)  # of a few lines only, mostly entries of a list
 _SHORT = 3
 # Nothing of the change is left to put in: upstream has it, or has it in the place of the patch's.
-_ABSORBED = Confidence(0.85, 0.8)
+_ABSORBED = Confidence(0.86, 0.84)
 
 # Both sides moved the newline at the end of the file: the lines are plain, it is not.
-_LAST_NEWLINE = Confidence(0.92, 0.4)
+_LAST_NEWLINE = Confidence(0.9, 0.4)
 
 # Each further place that our rules settle in a file: upstream worked there. A further insertion
-# says little of the lines: upstream added to the same lists.
-_FURTHER_PLACE = Confidence(0.74, 0.7)
-_FURTHER_INSERTION = Confidence(0.95, 0.75)
+# says little of the lines, and much of the bytes: its order is open, too.
+_FURTHER_PLACE = Confidence(0.9, 0.86)
+_FURTHER_INSERTION = Confidence(0.92, 0.45)
 _DOUBTED = {
-    Doubt.UPSTREAM_HAS_MOST: Confidence(0.85, 0.5),
-    Doubt.UPSTREAM_HAS_A_HUNK: Confidence(0.5, 0.5),
-    Doubt.NAME_GONE: Confidence(0.55, 0.5),
-    Doubt.UNBOUND: Confidence(0.55, 0.6),
+    Doubt.UPSTREAM_HAS_MOST: Confidence(0.78, 0.64),
+    Doubt.UPSTREAM_HAS_A_HUNK: Confidence(0.68, 0.68),
+    Doubt.NAME_GONE: Confidence(0.7, 0.74),
+    Doubt.UNBOUND: Confidence(0.48, 0.58),
 }
 # A name that upstream took away with the neighbour that it rewrote: less than one that is gone
 # though nothing was rewritten here.
-_NAME_REWRITTEN = Confidence(0.85, 0.8)
+_NAME_REWRITTEN = Confidence(0.84, 0.74)
 # The same of git's own merge, where nothing else speaks against it.
 _CLEAN_DOUBTED = _DOUBTED | {
-    Doubt.UPSTREAM_HAS_MOST: Confidence(0.4, 0.4),
-    Doubt.NAME_GONE: Confidence(0.6, 0.6),
-    Doubt.UNBOUND: Confidence(0.3, 0.3),
+    Doubt.UPSTREAM_HAS_MOST: Confidence(0.75, 0.75),
+    Doubt.NAME_GONE: Confidence(0.75, 0.75),
+    Doubt.UNBOUND: Confidence(0.5, 0.5),
 }
 
 
@@ -127,6 +128,8 @@ def _place(region: Region, resolution: RegionResolution) -> Confidence:
     if resolution.rule is Rule.BOTH_INSERT:
         added = sum(bool(line.strip()) for line in region.patch)
         return _SHORT_INSERTION if added <= _SHORT else _BY_RULE[Rule.BOTH_INSERT]
+    if Doubt.REWRITTEN in resolution.doubts:
+        return _BESIDE_REWRITTEN
     return _BY_RULE[resolution.rule]
 
 
