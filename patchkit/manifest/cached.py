@@ -10,7 +10,7 @@ ask of the disk beside these bytes (no path leads out of the project) is asked a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path, PosixPath
 from typing import Any
@@ -18,9 +18,10 @@ from typing import Any
 from msgspec import Struct
 
 from patchkit.disk.result_cache import memory_path, recall, remember
+from patchkit.errors import BadInputError, Problem, UsageError
 from patchkit.manifest import values
-from patchkit.manifest.find import absolute, is_inside, project_root
-from patchkit.manifest.values import LocalPatch, LocalSeries, Manifest
+from patchkit.manifest.find import absolute, find_manifest, is_inside, project_root
+from patchkit.manifest.values import Component, LocalPatch, LocalSeries, Manifest
 
 #: The classes that a manifest is made of, by name.
 _CLASSES: Mapping[str, type[Struct]] = {
@@ -46,6 +47,44 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
         digests = {str(file): sha256(data).hexdigest() for file, data in files.items()}
         remember(kept, {"files": digests, "manifest": _packed(manifest)})
     return manifest
+
+
+def manifests_beneath(manifest: Manifest, cache: Path) -> tuple[Manifest, ...]:
+    """The manifests upon which this one lies, and theirs: the lowest first, each once.
+
+    BadInputError where one is not there, cannot be read, or lies upon itself.
+    """
+    found: dict[str, Manifest] = {}
+
+    def add(upper: Manifest, way: tuple[str, ...]) -> None:
+        for name in upper.upon:
+            if name in way:
+                what = f"lies upon itself: {' -> '.join((*way, name))}"
+                raise BadInputError(Problem(what, str(upper.path), "take one off `upon`"))
+            if name in found:
+                continue
+            try:
+                path = find_manifest(name, cwd=upper.path.parent, search=())
+            except UsageError as error:
+                (problem,) = error.problems
+                what = f"upon: {problem.what}"
+                raise BadInputError(Problem(what, str(upper.path), problem.hint)) from error
+            lower = read_manifest(path, cache)
+            add(lower, (*way, name))
+            found[name] = lower
+
+    add(manifest, (manifest.name,))
+    return tuple(found.values())
+
+
+def components_beneath(
+    manifest: Manifest, component: Component, cache: Path
+) -> Iterator[tuple[Manifest, Component]]:
+    """The components of the manifests beneath that patch the same upstream, the lowest first."""
+    for lower in manifests_beneath(manifest, cache):
+        for each in lower.components:
+            if each.source == component.source and each.patches:
+                yield lower, each
 
 
 def _recalled(kept: Any, root: Path) -> Manifest | None:

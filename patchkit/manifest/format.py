@@ -660,6 +660,13 @@ MANIFEST = Record(
             synonyms=("include", "import", "inherits", "base", "parts"),
         ),
         Field(
+            "upon",
+            ListOf(Text("a manifest's name", r"[^/\\\s]+", example="vendor"), "manifest"),
+            "Manifests beside this one whose stacks lie beneath it in one workspace or folder of "
+            "installed packages, the lowest first: `check` says what both change, and which wins.",
+            synonyms=("on", "above", "layers", "on_top_of"),
+        ),
+        Field(
             "environment",
             ENVIRONMENT,
             "What the whole stack runs in.",

@@ -80,7 +80,7 @@ from patchkit.model.objects import CommitId
 
 
 #: What a file says of itself, not of those who share it.
-_OWN = ("version", "description", "extends")
+_OWN = ("version", "description", "extends", "upon")
 
 
 def shared(table: Table) -> Table:
@@ -140,6 +140,7 @@ def build_manifest(table: Table, path: Path, root: Path) -> Manifest:
         image=_image(table.get("image")),
         launches=tuple(_launch(key, value) for key, value in _named_tables(table, "launch")),
         mergers=tuple(_merger(each) for each in _tables(table, "mergers")),
+        upon=tuple(_texts(table, "upon")),
     )
 
 

@@ -382,6 +382,7 @@ class Manifest(Struct, frozen=True):
     image: Image | None = None
     launches: tuple[Launch, ...] = ()  # ways to start the stack, in the manifest's order
     mergers: tuple[ExternalMerger, ...] = ()  # in the order in which they are asked
+    upon: tuple[str, ...] = ()  # manifests whose stacks lie beneath, by name, the lowest first
 
     def component(self, name: str) -> Component | None:
         """The component of that name."""

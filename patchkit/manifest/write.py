@@ -53,6 +53,7 @@ def manifest_data(manifest: Manifest) -> dict[str, Data]:
     """A manifest in the format's own keys and order, `extends` and defaults of folders resolved."""
     data: dict[str, Data] = {"version": FORMAT_VERSION}
     data |= _given(description=manifest.description)
+    data |= _given(upon=list(manifest.upon))
     data |= _given(environment=_environment(manifest.environment))
     data |= _given(
         values={each.name: _value(each) for each in manifest.values},

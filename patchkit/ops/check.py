@@ -53,7 +53,9 @@ from patchkit.upstream.history import bring_blobs, known_history
 from patchkit.upstream.store import Store, home_of
 
 if TYPE_CHECKING:
+    from patchkit.guards.overrides.override_review import TreeAt
     from patchkit.guards.overrides.replacements import Replacements
+    from patchkit.ops.built_stack import BuiltStack
 
 
 # What a check says beyond each patch: does the patched component still fit what it guards?
@@ -94,6 +96,7 @@ def guard_findings(
         yield from _parsing(guarded, store)
         yield from _verify(guarded, store, progress, run)
         yield from _overrides(guarded, store, progress)
+        yield from _layers(guarded, store, progress)
         yield from _residual(guarded, store, today or date.min)
         yield from _contracts(guarded)
 
@@ -162,16 +165,20 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
     manifest, component = guarded.manifest, guarded.component
     if not component.overrides:
         return
-    from patchkit.guards.overrides.override_review import (
-        TreeAt,
+    from patchkit.guards.layers import (
+        layered_beneath,
         layered_findings,
         layered_targets,
+        twice_replaced,
+    )
+    from patchkit.guards.overrides.override_review import (
+        TreeAt,
         override_findings,
         read_replacements,
         resolver_of,
         survey,
-        twice_replaced,
     )
+    from patchkit.manifest.cached import components_beneath
     from patchkit.ops.built_stack import built_stack
     from patchkit.stack.lockfile import Lock, load_lock
 
@@ -187,7 +194,7 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
                 what = f"patches of {target.name} do not apply: what is replaced there is not known"
                 yield Finding(Severity.WARNING, "overrides-unseen", what, name)
                 continue
-            there = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
+            there = _tree_of(built)
             resolver = resolver_of(declared, there)
             calls = read_replacements(declared, manifest.root, own)
             reviewed = lock.overrides.get((component.name, target.name), {})
@@ -195,16 +202,29 @@ def _overrides(guarded: Guarded, store: Store, progress: Progress) -> Iterator[F
             layered = layered_targets(declared, found, own, there, built.stack)
         others = _other_replacements(guarded, declared, store, progress)
         yield from layered_findings(layered, component.name, target.name)
+        for lower, each in components_beneath(manifest, target, store.cache):
+            if each.pin != target.pin or _has(lower, component):
+                continue
+            with built_stack(lower, each, store, progress) as built:
+                args = (declared, calls, own, _tree_of(built), built.stack)
+                place = f"{lower.name}: {each.name}"
+                yield from layered_findings(layered_beneath(*args), component.name, place)
         yield from twice_replaced((component.name, calls), others, declared)
         command = f"patchkit overrides {manifest.options(component.name)}"
         yield from override_findings(found, name, command)
+
+
+def _tree_of(built: BuiltStack) -> TreeAt:
+    from patchkit.guards.overrides.override_review import TreeAt
+
+    return TreeAt(built.source, built.stack.tree, built.stack.base.commit)
 
 
 def _other_replacements(
     guarded: Guarded, declared: Overrides, store: Store, progress: Progress
 ) -> list[tuple[str, Replacements]]:
     """What components after this one in the manifest replace in the same target."""
-    from patchkit.guards.overrides.override_review import TreeAt, read_replacements
+    from patchkit.guards.overrides.override_review import read_replacements
     from patchkit.ops.built_stack import built_stack
 
     manifest = guarded.manifest
@@ -214,9 +234,89 @@ def _other_replacements(
         same = [each for each in other.overrides if each.target == declared.target]
         for each in same:
             with built_stack(manifest, other, store, progress) as built:
-                tree = TreeAt(built.source, built.stack.tree, built.stack.base.commit)
-                found.append((other.name, read_replacements(each, manifest.root, tree)))
+                calls = read_replacements(each, manifest.root, _tree_of(built))
+                found.append((other.name, calls))
     return found
+
+
+# Stacks of other manifests that lie beneath this one's, in one workspace or installed tree.
+
+
+def _layers(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:
+    """What patches of the manifests beneath change as well, and what these replace at run time.
+
+    Invariant: `tree` is the base with the series of the manifests that were looked at; the next
+    one's, and in the end the component's own, is built on that.
+    """
+    component, base = guarded.component, guarded.stack.base
+    if not guarded.manifest.upon:
+        return
+    from patchkit.guards.layers import (
+        LayerStep,
+        layer_step,
+        no_layer_finding,
+        shared_findings,
+        shared_places,
+    )
+    from patchkit.manifest.cached import components_beneath
+
+    source, tree, below = guarded.source, base.tree, list[LayerStep]()
+    mine = (f"{guarded.manifest.name}: ", guarded.patches)
+    layers: list[tuple[str, Sequence[LoadedPatch]]] = []
+    for lower, other in components_beneath(guarded.manifest, component, store.cache):
+        if other.pin == component.pin:
+            series = load_series(lower, other, store, progress)
+            layers.append((f"{lower.name}: ", series.patches))
+        else:
+            what = f"{lower.name} pins {other.pin}: no folder can have its patches and these"
+            yield Finding(Severity.WARNING, "layers-pin", what, component.name)
+    known: dict[str, str] = {}
+    for title, patches in [*layers, mine] if layers else []:
+        given = [each.series_patch for each in patches]
+        stack = build_stack(source, replace(base, tree=tree), given)
+        source, tree = Overlay(source, stack.objects), stack.tree
+        above = [layer_step(title, each) for each in stack.outcomes if each.tree is not None]
+        for each, outcome in zip(patches, stack.outcomes, strict=True):
+            if outcome.status is Status.CONFLICTED:
+                twin = known.get(each.sha256, "")
+                yield no_layer_finding(title + each.name, outcome, below, twin)
+                return
+        known |= {each.sha256: title + each.name for each in patches}
+        if patches is guarded.patches:
+            yield from shared_findings(
+                shared_places(source, base.tree, below, above), component.name
+            )
+        below += above
+    yield from _replaced_beneath(guarded, store, progress)
+
+
+def _replaced_beneath(guarded: Guarded, store: Store, progress: Progress) -> Iterator[Finding]:
+    """What components of the manifests beneath replace of what this one's patches change."""
+    from patchkit.guards.layers import layered_beneath, layered_findings
+    from patchkit.guards.overrides.override_review import TreeAt, read_replacements
+    from patchkit.manifest.cached import manifests_beneath
+    from patchkit.ops.built_stack import built_stack
+
+    stack, name = guarded.stack, guarded.component.name
+    there = TreeAt(guarded.source, stack.tree, stack.base.commit)
+    for lower in manifests_beneath(guarded.manifest, store.cache):
+        for other in lower.components:
+            for declared in () if _has(guarded.manifest, other) else other.overrides:
+                target = lower.component(declared.target)
+                mine = (guarded.component.source, guarded.component.pin)
+                if target is None or (target.source, target.pin) != mine:
+                    continue
+                with built_stack(lower, other, store, progress) as built:
+                    own = _tree_of(built)
+                    calls = read_replacements(declared, lower.root, own)
+                    found = layered_beneath(declared, calls, own, there, stack)
+                    yield from layered_findings(found, f"{lower.name}: {other.name}", name)
+
+
+def _has(manifest: Manifest, other: Component) -> bool:
+    """Whether a manifest has a component that replaces the same: its own check tells of it."""
+    found = manifest.component(other.name)
+    return found is not None and (found.source, found.pin) == (other.source, other.pin)
 
 
 # Of a patch from another repository: the commit there that changed it so that it fits no more.
