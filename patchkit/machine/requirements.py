@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import configparser
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from email.parser import HeaderParser
 from importlib import import_module
 from typing import Any
@@ -20,6 +20,7 @@ from packaging.version import InvalidVersion, Version
 
 from patchkit.manifest.values import InstallStep, normal_name
 from patchkit.model.objects import lines_of
+from patchkit.model.syntax import called_name, constant_value, module_constants, parse_python
 
 #: A file of the component's tree by its path; None if there is none.
 ReadFile = Callable[[str], "bytes | None"]
@@ -214,33 +215,35 @@ def _setup_cfg(text: str, extras: frozenset[str]) -> _FileMetadata | None:
 
 
 def _setup_py(text: str, _extras: frozenset[str]) -> _FileMetadata | None:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    found = setup_arguments(text)
+    if found is None:
         return _FileMetadata((), unread="not Python that can be read")
-    constants = {
-        target.id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call):
-            for keyword in call.keywords:
-                if keyword.arg == "install_requires":
-                    return _listed(keyword.value, constants)
-    return _FileMetadata(())
-
-
-def _listed(node: ast.expr, constants: Mapping[str, ast.expr]) -> _FileMetadata:
-    if isinstance(node, ast.Name):
-        node = constants.get(node.id, node)
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+    lines = found.get("install_requires", ())
+    if not isinstance(lines, tuple) or not all(isinstance(each, str) for each in lines):
         return _FileMetadata((), unread="its requirements are made by code")
-    return _FileMetadata(tuple(_texts(value)))
+    return _FileMetadata(lines)
+
+
+def setup_arguments(text: str) -> dict[str, object] | None:
+    """What a setup.py says by its constants: `name`, `version` and `install_requires`, if at all.
+
+    A value that code makes is None; None if it is no Python. Requirements may be in any call, such
+    as the `dict(...)` whose items `setup` gets; of each the first one counts.
+    """
+    tree, problem = parse_python(text)
+    if problem:
+        return None
+    found: dict[str, object] = {}
+    try:
+        known = module_constants(tree)
+        for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
+            for keyword in call.keywords:
+                own = called_name(call) == "setup" and keyword.arg in ("name", "version")
+                if keyword.arg is not None and (own or keyword.arg == "install_requires"):
+                    found.setdefault(keyword.arg, constant_value(keyword.value, known))
+    except (RecursionError, MemoryError):  # nested without end
+        return None
+    return found
 
 
 def _requirement_files(read: ReadFile, where: _Installation) -> DeclaredRequirements:

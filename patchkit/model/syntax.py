@@ -1,5 +1,5 @@
-"""What the syntax of a file says, without running it: whether it parses, what it defines, and which
-of its names have no binding.
+"""What the syntax of a file says, without running it: whether it parses, what it defines, which of
+its names have no binding, and what its constants are.
 
 Asked of merged files, of files under a whole stack and of what recipes make. YAML is not read here:
 its parser has a home of its own (`manifest/yaml_nodes.py`).
@@ -14,7 +14,7 @@ import re
 import symtable
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from hashlib import sha256
 from importlib import import_module
@@ -71,13 +71,13 @@ def syntax_problem(path: str, data: bytes) -> str:
     return ""
 
 
-def parse_python(data: bytes) -> tuple[ast.Module, str]:
+def parse_python(data: bytes | str) -> tuple[ast.Module, str]:
     """A file's syntax, and why it could not be read ("" if it could)."""
     tree, problem = _compiled(data, ast.PyCF_ONLY_AST)
     return (ast.Module([], []) if problem else tree), problem
 
 
-def _compiled(data: bytes, flags: int) -> tuple[Any, str]:
+def _compiled(data: bytes | str, flags: int) -> tuple[Any, str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -163,3 +163,99 @@ def unbound_names(data: bytes) -> frozenset[str] | None:
             if symbol.is_referenced() and (scope is module or symbol.is_global()):
                 used.add(symbol.get_name())
     return frozenset(used - bound - _BOUND)
+
+
+# What the assignments of a module come to, without running it.
+
+
+#: Characters of a text, elements of a list: adding one to itself doubles it.
+_LONGEST = 1000
+
+
+def module_constants(tree: ast.Module) -> dict[str, object]:
+    """Name -> value, of the assignments at a module's top; the last one of a name counts."""
+    known: dict[str, object] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    known[target.id] = constant_value(node.value, known)
+    return known
+
+
+def constant_value(node: ast.expr, known: Mapping[str, object]) -> object:
+    """The value of an expression of constants, names, slices, `+` and joins; None if unknown.
+
+    Lists are tuples. Nothing outside of the module's top is followed: `python/evaluate.py` does
+    that, and gives all texts that an expression can have.
+    """
+    value: object = None
+    match node:
+        case ast.Constant():
+            value = node.value
+        case ast.Name():
+            value = known.get(node.id)
+        case ast.Tuple() | ast.List():
+            value = tuple(constant_value(each, known) for each in node.elts)
+        case ast.Subscript():
+            value = _sliced(constant_value(node.value, known), node.slice)
+        case ast.BinOp(op=ast.Add()):
+            value = _sum(constant_value(node.left, known), constant_value(node.right, known))
+        case ast.JoinedStr():
+            value = _joined("", [constant_value(each, known) for each in node.values])
+        case ast.FormattedValue():
+            value = constant_text(constant_value(node.value, known)) or None
+        case ast.Call():
+            value = _call(node, known)
+    return value
+
+
+def _call(node: ast.Call, known: Mapping[str, object]) -> object:
+    """`str(x)`, `map(str, xs)` and `"".join(xs)`."""
+    arguments = [constant_value(each, known) for each in node.args]
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "join" and len(arguments) == 1:
+        between, parts = constant_value(node.func.value, known), arguments[0]
+        if isinstance(between, str) and isinstance(parts, tuple):
+            return _joined(between, parts)
+    name = called_name(node)
+    if name == "str" and len(arguments) == 1:
+        return constant_text(arguments[0]) or None
+    return arguments[1] if name == "map" and len(arguments) == 2 else None
+
+
+def _sum(left: object, right: object) -> object:
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return left + right if len(left) + len(right) <= _LONGEST else None
+    return _joined("", [left, right])
+
+
+def _joined(between: str, parts: Sequence[object]) -> str | None:
+    texts = [constant_text(part) for part in parts if isinstance(part, str | int)]
+    length = sum(map(len, texts)) + len(between) * len(texts)
+    return between.join(texts) if len(texts) == len(parts) and length <= _LONGEST else None
+
+
+def _sliced(value: object, part: ast.expr) -> object:
+    if not isinstance(value, tuple | str):
+        return None
+    try:
+        if isinstance(part, ast.Slice):
+            bounds = [ast.literal_eval(e) if e else None for e in (part.lower, part.upper)]
+            return value[bounds[0] : bounds[1]]
+        return value[ast.literal_eval(part)]
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def constant_text(value: object) -> str:
+    """A text or number as text, "" for anything else."""
+    if isinstance(value, int) and value.bit_length() > 999:  # thousands of digits are no text
+        return ""
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def called_name(call: ast.Call) -> str:
+    """What a call calls, without what stands before the last dot."""
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")

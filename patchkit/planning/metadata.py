@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ast
 import configparser
 import re
 from bisect import bisect_left
@@ -21,9 +20,10 @@ from patchkit.drift.forecast import Forecaster
 from patchkit.gitcmd.first_parent import Line
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.repository import RefChange, Repository
-from patchkit.machine.requirements import read_requirements
+from patchkit.machine.requirements import read_requirements, setup_arguments
 from patchkit.manifest.values import Component, InstallStep, normal_name
 from patchkit.model.objects import SUBMODULE_MODE, CommitId, TreeEntry, lines_of
+from patchkit.model.syntax import constant_text, module_constants, parse_python
 from patchkit.model.tree import ObjectSource, Overlay, Tree
 from patchkit.planning.plan_report import Declaration, MetadataRequirement
 from patchkit.stack.build import SeriesPatch, build_stack
@@ -38,8 +38,7 @@ ReadFile: TypeAlias = Callable[[str], "bytes | None"]
 
 _ATTRIBUTE = re.compile(r"[\w.]+")
 _FROM_TAGS = re.compile(rb"setuptools[-_]scm|hatch[-_]vcs|versioningit|vcs[-_]versioning|pbr\b")
-_KEYWORDS = ("name", "version")
-#: Characters of a name or version; adding a text to itself doubles it.
+#: Characters of a name or version.
 _LONGEST = 1000
 
 
@@ -94,7 +93,7 @@ def _pyproject(text: str, read: ReadFile, prefix: str) -> tuple[str, str]:
     if not version:
         dynamic = _table(told, "tool", "setuptools", "dynamic").get("version")
         version = _dynamic(dynamic, read, prefix) if isinstance(dynamic, dict) else ""
-    return _text(project.get("name")), _text(version)
+    return constant_text(project.get("name")), constant_text(version)
 
 
 def _dynamic(told: Mapping[str, Any], read: ReadFile, prefix: str) -> str:
@@ -116,7 +115,7 @@ def _attribute(dotted: str, read: ReadFile, prefix: str) -> str:
         for file in (f"{root}{path}.py", f"{root}{path}/__init__.py"):
             data = read(file)
             if data is not None:
-                return _constants(data.decode("utf-8", "replace")).get(name, "")
+                return constant_text(module_constants(parse_python(data)[0]).get(name))
     return ""
 
 
@@ -134,110 +133,14 @@ def _setup_cfg(text: str, read: ReadFile, prefix: str) -> tuple[str, str]:
 
 
 def _setup_py(text: str, _read: ReadFile, _prefix: str) -> tuple[str, str]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return "", ""
-    known = _values(tree)
-    found = dict.fromkeys(_KEYWORDS, "")
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and _called(call) == "setup":
-            for keyword in call.keywords:
-                if keyword.arg in found:
-                    found[keyword.arg] = _text(_value(keyword.value, known))
-    return found["name"], found["version"]
+    found = setup_arguments(text) or {}
+    name, version = (constant_text(found.get(each)) for each in ("name", "version"))
+    return name, version
 
 
 def _pkg_info(text: str, _read: ReadFile, _prefix: str) -> tuple[str, str]:
     headers = HeaderParser().parsestr(text)
     return headers.get("Name", ""), headers.get("Version", "")
-
-
-# --- what assignments of a module come to, without running it
-
-
-def _constants(text: str) -> dict[str, str]:
-    try:
-        known = _values(ast.parse(text))
-    except (SyntaxError, ValueError):
-        return {}
-    return {name: _text(value) for name, value in known.items()}
-
-
-def _values(tree: ast.Module) -> dict[str, object]:
-    known: dict[str, object] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    known[target.id] = _value(node.value, known)
-    return known
-
-
-def _value(node: ast.expr, known: Mapping[str, object]) -> object:
-    """The value of an expression of constants, names, slices, `+` and joins; None if unknown."""
-    value: object = None
-    match node:
-        case ast.Constant():
-            value = node.value
-        case ast.Name():
-            value = known.get(node.id)
-        case ast.Tuple() | ast.List():
-            value = tuple(_value(each, known) for each in node.elts)
-        case ast.Subscript():
-            value = _sliced(_value(node.value, known), node.slice)
-        case ast.BinOp(op=ast.Add()):
-            value = _joined("", [_value(node.left, known), _value(node.right, known)])
-        case ast.JoinedStr():
-            value = _joined("", [_value(each, known) for each in node.values])
-        case ast.FormattedValue():
-            value = _text(_value(node.value, known)) or None
-        case ast.Call():
-            value = _call(node, known)
-    return value
-
-
-def _call(node: ast.Call, known: Mapping[str, object]) -> object:
-    """`str(x)`, `map(str, xs)` and `"".join(xs)`."""
-    arguments = [_value(each, known) for each in node.args]
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "join" and len(arguments) == 1:
-        between, parts = _value(node.func.value, known), arguments[0]
-        if isinstance(between, str) and isinstance(parts, tuple):
-            return _joined(between, parts)
-    name = _called(node)
-    if name == "str" and len(arguments) == 1:
-        return _text(arguments[0]) or None
-    return arguments[1] if name == "map" and len(arguments) == 2 else None
-
-
-def _joined(between: str, parts: Sequence[object]) -> str | None:
-    texts = [_text(part) for part in parts if isinstance(part, str | int)]
-    length = sum(map(len, texts)) + len(between) * len(texts)
-    return between.join(texts) if len(texts) == len(parts) and length <= _LONGEST else None
-
-
-def _sliced(value: object, part: ast.expr) -> object:
-    if not isinstance(value, tuple | str):
-        return None
-    try:
-        if isinstance(part, ast.Slice):
-            bounds = [ast.literal_eval(e) if e else None for e in (part.lower, part.upper)]
-            return value[bounds[0] : bounds[1]]
-        return value[ast.literal_eval(part)]
-    except (ValueError, TypeError, IndexError):
-        return None
-
-
-def _text(value: object) -> str:
-    if isinstance(value, int) and value.bit_length() > 999:  # thousands of digits are no text
-        return ""
-    return str(value) if isinstance(value, str | int) else ""
-
-
-def _called(call: ast.Call) -> str:
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
 
 
 def _table(told: Mapping[str, Any], *names: str) -> Mapping[str, Any]:

@@ -96,6 +96,8 @@ def test_setup_cfg() -> None:
     [
         "from setuptools import setup\nsetup(install_requires=['torch==2.5.1'])\n",
         "import setuptools\nWANTED = ['torch==2.5.1']\nsetuptools.setup(install_requires=WANTED)\n",
+        "TORCH = '2.5.1'\nsetup(install_requires=[] + [f'torch=={TORCH}'])\n",
+        "MORE = dict(install_requires=('torch==2.5.1',))\nsetup(**MORE)\n",
     ],
 )
 def test_setup_py_that_says_it(text: str) -> None:
@@ -105,6 +107,26 @@ def test_setup_py_that_says_it(text: str) -> None:
 CODE = (
     "from setuptools import setup\nsetup(install_requires=open('requirements.txt').readlines())\n"
 )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "setup(install_requires=['torch', read('more')])\n",
+        "WANTED = ['six']\n"
+        + "WANTED = WANTED + WANTED\n" * 20
+        + "setup(install_requires=WANTED)\n",
+    ],
+)
+def test_requirements_of_which_some_are_made_by_code_are_not_half_read(text: str) -> None:
+    found = requirements({"setup.py": text}, *EDITABLE)
+    assert lines(found) == []
+    assert found.unread == ("setup.py: its requirements are made by code",)
+
+
+def test_setup_py_nested_without_end() -> None:
+    found = requirements({"setup.py": "X = " + "('a' + " * 800 + "''" + ")" * 800}, *EDITABLE)
+    assert lines(found) == []
 
 
 def test_setup_py_that_runs_code() -> None:
