@@ -131,6 +131,27 @@ def _to_bump(box: Sandbox) -> None:
     (box.project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
 
 
+def _packed(box: Sandbox) -> None:
+    """A component of an archive, and another archive that moves its patch."""
+    base = {"a.txt": lines(), "b.txt": lines(), "c.txt": lines()}
+    for name, text in (("thing-1.0", lines()), ("thing-1.1", "a new first line\n" + lines())):
+        data = make_tar({f"{name}/{path}": each for path, each in {**base, "a.txt": text}.items()})
+        (box.outside / f"{name}.tar.gz").write_bytes(data)
+        if name == "thing-1.0":
+            pin = {"sha256": digest(data)}
+    source = {"archive": f"file://{box.outside}/thing-1.0.tar.gz"}
+    patches = {"one.patch": small_patches()["one.patch"]}
+    box.project.component("demo", box.upstream("any"), pin, patches, source=source)  # type: ignore[arg-type]
+    box.project.run("apply").ok()
+    (box.project.checkout("demo") / "notes.txt").write_bytes(_NOTES["notes.txt"])
+
+
+def _thing_digest() -> str:
+    text = "a new first line\n" + lines()
+    base = {"a.txt": text, "b.txt": lines(), "c.txt": lines()}
+    return digest(make_tar({f"thing-1.1/{path}": each for path, each in base.items()}))
+
+
 def _reviewable(box: Sandbox) -> None:
     """A bump that was finished and not yet reviewed."""
     _to_bump(box)
@@ -316,6 +337,8 @@ SCENES = (
     Scene("refresh, new pin", ("refresh",), _pin_moved, _NOTES, done=frozenset({1})),
     Scene("refresh, recipe", ("refresh",), _generated, done=frozenset({1})),
     Scene("bump", ("bump", "demo", "--to", "latest"), _to_bump, _NOTES),
+    Scene("bump, archive", ("bump", "demo", "--to", "1.1", "--sha256", _thing_digest()), _packed,
+          _NOTES),
     Scene("bump --review", ("bump", "demo", "--to", "latest", "--review", "page.html"), _to_bump,
           _NOTES, pages=("page.html",)),
     Scene("bump --review, later", ("bump", "demo", "--review", "page.html"), _reviewable, _NOTES,

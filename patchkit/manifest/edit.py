@@ -63,6 +63,46 @@ def set_pin(data: bytes, component: str, pin: Pin, *, file: Path) -> bytes:
     return _encode(data, apply_edits(text, edits), file)
 
 
+def archive_urls(data: bytes, component: str, *, file: Path) -> tuple[str, ...]:
+    """The URLs of an archive as the manifest writes them: its own, then the mirrors'.
+
+    Raises BadInputError where the source does not stand in this file.
+    """
+    return tuple(each.text for each in _archive_scalars(decode(data, file), component, file))
+
+
+def set_archive(data: bytes, component: str, urls: Sequence[str], *, file: Path) -> bytes:
+    """The manifest with other URLs of an archive, in the order of `archive_urls`.
+
+    Raises BadInputError where the source does not stand in this file, or a URL needs quotes there.
+    """
+    text = decode(data, file)
+    scalars = _archive_scalars(text, component, file)
+    edits = []
+    for scalar, url in zip(scalars, urls, strict=True):
+        inside = 1 if scalar.style in ("'", '"') else 0
+        edits.append(TextEdit(scalar.start + inside, scalar.end - inside, url))
+    text = apply_edits(text, edits)
+    try:
+        same = [each.text for each in _archive_scalars(text, component, file)] == [*urls]
+    except BadInputError:
+        same = False
+    if not same:
+        what = f"the URL of {component} cannot be written there as it is"
+        raise BadInputError(Problem(what, str(scalars[0].where), "put the one there into quotes"))
+    return _encode(data, text, file)
+
+
+def _archive_scalars(text: str, component: str, file: Path) -> list[Scalar]:
+    source = _component(parse(text, file), component, file).get("source")
+    url = source.get("archive") if isinstance(source, Table) else None
+    mirrors = source.get("mirrors") if isinstance(source, Table) else None
+    if not isinstance(url, Scalar):
+        raise _not_here(f"the source of {component}", file)
+    others = mirrors.items if isinstance(mirrors, Items) else ()
+    return [url, *(each for each in others if isinstance(each, Scalar))]
+
+
 def set_series(data: bytes, component: str, path: str, *, file: Path) -> bytes:
     """The manifest with another series file for `component`: only the path's characters change.
 

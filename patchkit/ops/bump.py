@@ -15,11 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import BadInputError, ExitCode, PatchkitError, Problem, UsageError, worst
-from patchkit.manifest.edit import set_pin
+from patchkit.manifest.edit import archive_urls, set_archive, set_pin
 from patchkit.manifest.find import FOLDER, manifests_in
 from patchkit.manifest.load import load_manifest
-from patchkit.manifest.types import check_version
+from patchkit.manifest.types import check_sha256, check_url, check_version, resolve_url
 from patchkit.manifest.values import (
+    ArchivePin,
+    ArchiveSource,
     Component,
     GitPin,
     GitSource,
@@ -62,13 +64,22 @@ class BumpTarget(Struct, frozen=True):
     pin: Pin
     old: NamedPin  # the pin now
     new: NamedPin  # the pin to move to
+    archive: tuple[str, ...] = ()  # of an archive: its URLs then, as `archive_urls` has them
 
 
-def find_target(component: Component, wanted: str, store: Store, progress: Progress) -> BumpTarget:
+def find_target(
+    component: Component, wanted: str, sha256: str | None, store: Store, progress: Progress
+) -> BumpTarget:
     """What `wanted` is at the component's source now: a version, or what `find_commit` takes.
 
+    Of an archive it is a URL, or a version that the URL is to have, and `sha256` goes with it.
     UsageError if there is no such thing.
     """
+    if isinstance(component.source, ArchiveSource) and isinstance(component.pin, ArchivePin):
+        return _archive_target(component, component.pin, wanted, sha256)
+    if sha256 is not None:
+        hint = "git and the package index say themselves what is behind a name"
+        raise UsageError(Problem("--sha256 goes with an archive", component.name, hint))
     match component.source, component.pin:
         case GitSource(), GitPin(old):
             return _git_target(component, old, wanted, store, progress)
@@ -78,9 +89,72 @@ def find_target(component: Component, wanted: str, store: Store, progress: Progr
             progress.step(component.name, "asking the package index")
             found = _index_pin(project, wanted)
             return BumpTarget(found, NamedPin(pin.version), NamedPin(found.version))
-    hint = "write its new URL and sha256 into the manifest, then patchkit refresh"
-    what = "is an archive: there is nothing to look a new one up in"
-    raise UsageError(Problem(what, component.name, hint))
+    what = "the pin does not go with the source"
+    raise UsageError(Problem(what, component.name, "patchkit manifest lint  says more"))
+
+
+_ENDING = re.compile(r"\.(?:tar\.\w+|t[gbx]z2?|zip)(?:[?#].*)?$")
+_VERSION = re.compile(
+    r"(?:^|[-_v])(\d+(?:\.\d+)*(?:[-.]?(?:a|b|rc|alpha|beta|pre|post|dev)\.?\d+)*)(?=$|[-_])"
+)
+
+
+def _version_in(url: str) -> str:
+    """The version that the name of an archive's file says, "" for none."""
+    found: list[str] = _VERSION.findall(_ENDING.sub("", url.rpartition("/")[2]))
+    return found[-1] if found else ""
+
+
+def _archive_target(
+    component: Component, pin: ArchivePin, wanted: str, sha256: str | None
+) -> BumpTarget:
+    file = component.pin_where.file
+    urls = archive_urls(file.read_bytes(), component.name, file=file)
+    old = _version_in(urls[0])
+    if wanted == LATEST:
+        what = "is an archive: there is nothing to look a new one up in"
+        hint = "patchkit bump COMPONENT --to VERSION|URL --sha256 DIGITS"
+        raise UsageError(Problem(what, component.name, hint))
+    if sha256 is None:
+        hint = "`sha256sum FILE` prints it; compare it with what the project publishes"
+        raise UsageError(Problem("--to of an archive needs --sha256", component.name, hint))
+    if complaint := check_sha256(sha256):
+        raise UsageError(Problem(f"--sha256 {sha256} {complaint.what}", hint=complaint.hint))
+    if "/" in wanted:
+        if complaint := check_url(wanted):
+            raise UsageError(Problem(f"--to {wanted} {complaint.what}", hint=complaint.hint))
+        urls = (wanted, *urls[1:])
+    else:
+        version = wanted.removeprefix("v")
+        if not old or not re.fullmatch(r"\d[A-Za-z0-9.+_-]*", version):
+            what = f"--to {wanted} is no URL"
+            what += "" if old else f", and {urls[0]} has no version to replace"
+            raise UsageError(Problem(what, component.name, "--to URL --sha256 DIGITS"))
+        place = re.compile(rf"(?<![0-9.]){re.escape(old)}(?![0-9])")
+        urls = tuple(place.sub(version, each) for each in urls)
+    new = ArchivePin(sha256)
+    names = (NamedPin(str(pin), old, bool(old)), _version_in(urls[0]))
+    return BumpTarget(new, names[0], NamedPin(str(new), names[1], bool(names[1])), urls)
+
+
+def _moved(
+    manifest: Manifest,
+    component: Component,
+    target: BumpTarget,
+    store: Store,
+    progress: Progress,
+) -> Component:
+    """The component at its new pin, which is fetched; the old base is where the new one is."""
+    if not target.archive:
+        moved = replace(component, pin=target.pin)
+        store.base(moved, progress)
+        return moved
+    url, *mirrors = (resolve_url(each, manifest.root) for each in target.archive)
+    source = ArchiveSource(url, tuple(mirrors))
+    moved = replace(component, pin=target.pin, source=source)
+    store.base(moved, progress)
+    store.bring_base(component, moved, progress)
+    return moved
 
 
 def compare_link(source: Source, old: Pin, new: Pin) -> str:
@@ -126,8 +200,9 @@ def bump_components(
     workspace: Path,
     options: RefreshOptions,
     progress: Progress,
+    sha256: str | None = None,
 ) -> BumpReport:
-    """Move components of `manifest` to `wanted`: see `find_target`.
+    """Move components of `manifest` to `wanted`, with `sha256` for an archive: see `find_target`.
 
     Several move each to LATEST: one that cannot is a problem in its report, and those without a
     `track` are named there. On disk, for each: the pin, the patches and the lock, all or none; no
@@ -147,7 +222,7 @@ def bump_components(
             continue
         bumping = _Bumping(manifest, component, store, workspace, options, progress)
         try:
-            rows.append(bumping.to(wanted))
+            rows.append(bumping.to(wanted, sha256))
         except PatchkitError as error:
             if len(names) == 1:
                 raise
@@ -184,9 +259,9 @@ def resume_bump(
         return BumpReport(manifest.name, False, (row,))
     edit, moved = None, component
     if waiting.wanted is not None:
-        target = BumpTarget(waiting.wanted, waiting.old, waiting.new)
+        target = BumpTarget(waiting.wanted, waiting.old, waiting.new, waiting.archive)
         edit = _edit_of(manifest, component, target, waiting.old_base)
-        moved = replace(component, pin=waiting.wanted)
+        moved = _moved(manifest, component, target, store, progress)
         row = replace(row, link=compare_link(component.source, component.pin, moved.pin))
     row = replace(row, bases=(waiting.old_base, _cached_base(store, moved)))
     options = _options_of(waiting, when, step)
@@ -243,9 +318,9 @@ class _Bumping(Struct, frozen=True):
     def where(self) -> str:
         return self.component.pin_where.below(self.manifest.root)
 
-    def to(self, wanted: str) -> BumpedComponent:
+    def to(self, wanted: str, sha256: str | None) -> BumpedComponent:
         component, store = self.component, self.store
-        target = find_target(component, wanted, store, self.progress)
+        target = find_target(component, wanted, sha256, store, self.progress)
         row = BumpedComponent(
             component.name,
             target.old,
@@ -255,7 +330,7 @@ class _Bumping(Struct, frozen=True):
             link=compare_link(component.source, component.pin, target.pin),
         )
         old = store.base(component, self.progress)
-        moved = replace(component, pin=target.pin)
+        moved = _moved(self.manifest, component, target, store, self.progress)
         if store.base(moved, self.progress).commit == old.commit:
             return row
         after = with_component(self.manifest, moved)
@@ -312,12 +387,17 @@ def _edit_of(
     if set_pin(before, component.name, component.pin, file=file) != before:
         raise BadInputError(Problem("the pin has just been changed", place, "run it again"))
     after = set_pin(before, component.name, target.pin, file=file)
+    if target.archive:
+        after = set_archive(after, component.name, target.archive, file=file)
     names = manifest.options(component.name)
     way_out = (
         "nothing was written. To have the conflict in the checkout, and go on from there:\n"
         f"patchkit apply {names}, then bump again"
     )
-    return PinEdit(file, before, after, target.pin, CommitId(old), target.old, target.new, way_out)
+    names_of = (target.old, target.new)
+    return PinEdit(
+        file, before, after, target.pin, CommitId(old), *names_of, way_out, target.archive
+    )
 
 
 def _also_pinned_there(manifest: Manifest, component: Component) -> Iterator[str]:

@@ -470,7 +470,7 @@ def _waiting(carry: Carry, conflict: Conflict, decisions: Mapping[str, Decision]
         old_base=CommitId(carry.old),
         old=pin.old if pin is not None else NamedPin(carry.old),
         new=pin.new if pin is not None else NamedPin(found.base.commit),
-        pin=pin_text(pin.pin) if pin is not None else None,
+        pin=pin_text(pin.pin, pin.archive) if pin is not None else None,
         careful=carry.options.careful,
         run=carry.options.run,
         fork=carry.options.fork,

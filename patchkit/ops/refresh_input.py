@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, Problem
-from patchkit.manifest.values import Pin
+from patchkit.manifest.values import ArchiveSource, Pin
 from patchkit.model.lint import Severity
 from patchkit.model.names import recipe_name, short_id
 from patchkit.model.objects import Base, CommitId, TreeId
@@ -192,11 +192,14 @@ def not_yet_carried(found: RefreshInput, recorded: LockedComponent) -> Problem:
 
 def unknown_base(found: RefreshInput, old: CommitId) -> Problem:
     """Nobody has the base that the patches were made for."""
-    return Problem(
-        f"the base of the lock, {old}, is not in the cache",
-        found.project.component.name,
-        f"put the old pin back and run patchkit fetch {found.target}",
-    )
+    component = found.project.component
+    hint = f"put the old pin back and run patchkit fetch {found.target}"
+    if isinstance(component.source, ArchiveSource):
+        hint = (
+            f"put the old URL and pin back, then patchkit bump {component.name} --to URL"
+            f" --sha256 DIGITS -m {found.project.manifest.name}"
+        )
+    return Problem(f"the base of the lock, {old}, is not in the cache", component.name, hint)
 
 
 def ambiguous(report: RefreshedComponent, found: RefreshInput) -> RefreshedComponent:
@@ -338,7 +341,7 @@ class PinEdit(Struct, frozen=True):
 
     `file` holds `before`, and will hold `after`, with `pin` in it; `old_base` is the base that the
     patches are for. `old` and `new` are the pins by name. `way_out` is what to do where a patch
-    conflicts.
+    conflicts. `archive` are the URLs of an archive to write with it, in `archive_urls`' order.
     """
 
     file: Path
@@ -349,3 +352,4 @@ class PinEdit(Struct, frozen=True):
     old: NamedPin
     new: NamedPin
     way_out: str
+    archive: tuple[str, ...] = ()

@@ -19,7 +19,15 @@ from msgspec.structs import replace
 from patchkit.errors import ExitCode, PatchkitError, Problem
 from patchkit.gitcmd.object_reader import reading, write_objects
 from patchkit.gitcmd.repository import Repository
-from patchkit.manifest.values import Component, GitPin, IndexPin, Manifest, Pin, path_below
+from patchkit.manifest.values import (
+    ArchivePin,
+    Component,
+    GitPin,
+    IndexPin,
+    Manifest,
+    Pin,
+    path_below,
+)
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId, GitObject, TreeId, make_commit
 from patchkit.model.outcome import FileResult
@@ -103,9 +111,16 @@ class Waiting(Struct, frozen=True):
         """The pin to write."""
         if self.pin is None:
             return None
-        return (
-            GitPin(CommitId(self.pin["commit"])) if "commit" in self.pin else IndexPin(**self.pin)
-        )
+        if "commit" in self.pin:
+            return GitPin(CommitId(self.pin["commit"]))
+        if "version" in self.pin:
+            return IndexPin(self.pin["version"], self.pin["sha256"])
+        return ArchivePin(self.pin["sha256"])
+
+    @property
+    def archive(self) -> tuple[str, ...]:
+        """The URLs of an archive to write with it; () for none."""
+        return tuple((self.pin or {}).get("archive", "").split())
 
 
 class Resumed(Struct, frozen=True):
@@ -291,12 +306,13 @@ def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
     return Problem("no bump waits for a conflict to be resolved", component or manifest.name, hint)
 
 
-def pin_text(pin: Pin) -> dict[str, str]:
-    """A pin as `Waiting.pin` has it."""
+def pin_text(pin: Pin, archive: Sequence[str] = ()) -> dict[str, str]:
+    """A pin as `Waiting.pin` has it, with the URLs of an archive."""
     if isinstance(pin, GitPin):
         return {"commit": pin.commit}
-    assert isinstance(pin, IndexPin)
-    return {"version": pin.version, "sha256": pin.sha256}
+    if isinstance(pin, IndexPin):
+        return {"version": pin.version, "sha256": pin.sha256}
+    return {"sha256": pin.sha256, "archive": "\n".join(archive)}
 
 
 def still_waits(found: RefreshInput) -> Problem:

@@ -109,6 +109,23 @@ class Store:
             base = self.cached_base(component)  # somebody else may have brought it meanwhile
             return base if base is not None else self._build(component, progress)
 
+    def bring_base(self, old: Component, new: Component, progress: Progress) -> None:
+        """Have the base of `old` where that of `new` is, which must be here: archives by different
+        URLs are kept apart, and patches are carried within one repository.
+
+        On disk: a pack and a pin in that repository.
+        """
+        base, target, ref = self.base(old, progress), self.repository(new), pin_ref(old)
+        if read_pin(target, ref) is not None:
+            return
+        with self.locked(target.git_dir.stem, new.name, progress):
+            revision = f"{base.commit}\n".encode()
+            packed = self.repository(old).git(
+                "pack-objects", "-q", "--revs", "--stdout", stdin=revision
+            )
+            target.git("index-pack", "--stdin", stdin=packed.out)
+            write_pin(target, ref, base)
+
     def absent_blobs(self, component: Component) -> frozenset[str]:
         """Blobs of the upstream that no server gives, because its repository is damaged."""
         return absent_blobs(self.repository(component))

@@ -31,7 +31,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("new x -m text -c app", "text: no such manifest", "the message goes with --message"),
         ("split", "split: PATCH is missing", "`patchkit log` lists the patches"),
         ("split fix-two -c app", "split: --new is missing", "--new rope-tests --file"),
-        ("split fix-two --new b -c app", "--file PATH or --hunk PATH:N is missing", "--hunk src/"),
+        ("split fix-two --new b -c app", "PATH:N or --staged is missing: what goes", "--hunk src/"),
         ("move fix-two -c app", "--before PATCH, --after PATCH and --to N", "`patchkit log`"),
         ("fold fix-two", "fold: --into is missing", "patchkit fold fix-typo --into fix-rope"),
         (

@@ -278,6 +278,126 @@ def test_a_version_that_the_index_does_not_have(
     assert len(index.requests) <= asked + 2
 
 
+# -- archives ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def packed(project: Project) -> tuple[Project, dict[str, str]]:
+    """A component of an archive, 1.0, and the digests of 1.0, 1.1 (shifted) and 1.2 (conflict)."""
+    texts = {"1.0": lines(), "1.1": "first\n" + lines(), "1.2": lines({5: "upstream five\n"})}
+    digests = {}
+    for version, text in texts.items():
+        data = make_tar({f"thing-{version}/{name}": text for name in ("a.txt", "b.txt")})
+        project.write({f"files/v{version}/thing-{version}.tar.gz": data})
+        digests[version] = digest(data)
+    project.series("thing", {"one.patch": small_patches()["one.patch"]})
+    text = (
+        "version: 1\ncomponents:\n  thing:\n    source:\n"
+        "      archive: ./files/v1.0/thing-1.0.tar.gz  # the release\n"
+        '      mirrors: ["./mirror/thing-1.0.tar.gz"]\n'
+        f"    pin: {{sha256: {digests['1.0']}}}  # stays\n"
+        "    patches: [{series: patches/thing/series}]\n"
+    )
+    project.write({MANIFEST: text})
+    project.run("apply").ok()
+    return project, digests
+
+
+def test_an_archive_moves_by_its_version(packed: tuple[Project, dict[str, str]]) -> None:
+    project, digests = packed
+    path = project.root / MANIFEST
+    before, files = path.read_text(), on_disk(project)
+    argv = ("bump", "thing", "--to", "1.1", "--sha256", digests["1.1"])
+    dry = project.run(*argv, "--dry-run").ok()
+    assert "shifted  one.patch" in dry.out
+    assert on_disk(project) == files
+    ran = project.run(*argv, "--review", "page.md").ok()
+    assert f"bumped  thing  1.0 sha256:{digests['1.0'][:10]} -> 1.1 sha256:" in ran.out
+    wanted = before.replace("1.0", "1.1").replace(digests["1.0"], digests["1.1"])
+    assert path.read_text() == wanted
+    page = (project.root / "page.md").read_text()
+    assert "Bump thing from 1.0 to 1.1" in page
+    project.run("apply").ok()
+    assert (project.checkout("thing") / "a.txt").read_text().startswith("first\n")
+    project.run("check").ok()
+    project.run("refresh").ok()
+    assert "patchkit apply" in project.run("undo").err
+    assert on_disk(project) == files
+    project.run("apply").ok()
+
+
+def test_a_url_that_was_edited_by_hand_is_left_to_bump(
+    packed: tuple[Project, dict[str, str]],
+) -> None:
+    project, digests = packed
+    path = project.root / MANIFEST
+    text = path.read_text().replace("1.0", "1.1")
+    path.write_text(text.replace(digests["1.0"], digests["1.1"]))
+    ran = project.run("refresh")
+    assert (ran.code, "patchkit bump thing --to URL" in ran.err) == (5, True), ran.err
+
+
+def test_an_archive_moves_to_a_url(packed: tuple[Project, dict[str, str]]) -> None:
+    project, digests = packed
+    project.write(
+        {"other/renamed.tgz": (project.root / "files/v1.1/thing-1.1.tar.gz").read_bytes()}
+    )
+    argv = ("bump", "--to", "./other/renamed.tgz", "--sha256", digests["1.1"])
+    project.run(*argv).ok()
+    text = (project.root / MANIFEST).read_text()
+    assert "archive: ./other/renamed.tgz  # the release" in text
+    assert "./mirror/thing-1.0.tar.gz" in text
+    project.run("apply").ok()
+    assert "is at" in project.run(*argv).ok().out
+
+
+def test_a_conflict_of_an_archive_is_resolved(packed: tuple[Project, dict[str, str]]) -> None:
+    project, digests = packed
+    files = on_disk(project)
+    ran = project.run("bump", "--to", "1.2", "--sha256", digests["1.2"])
+    assert (ran.code, on_disk(project)) == (3, files)
+    (project.checkout("thing") / "a.txt").write_text(lines({5: "both fives\n", 6: "six\n"}))
+    page = project.run("continue", "--review", "-", "--format", "markdown").ok().out
+    assert "+upstream five" in page
+    text = (project.root / MANIFEST).read_text()
+    assert ("./files/v1.2/thing-1.2.tar.gz" in text, digests["1.2"] in text) == (True, True)
+    project.run("check").ok()
+    assert "unchanged" in project.run("apply").ok().out
+    project.run("undo").ok()
+    assert on_disk(project) == {**files, **resolutions(project)}
+
+
+def resolutions(project: Project) -> dict[str, bytes]:
+    return {name: data for name, data in on_disk(project).items() if name.endswith(".resolution")}
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (("--to", "1.1"), 2, "needs --sha256"),
+        (("--to", "latest"), 2, "there is nothing to look a new one up in"),
+        (("--to", "next", "--sha256", "0" * 64), 2, "--to next is no URL"),
+        (("--to", "1.1", "--sha256", "12"), 2, "is no SHA-256"),
+        (("--to", "/abs/x.zip", "--sha256", "0" * 64), 2, "is a path, not a URL"),
+        (("--to", "1.1", "--sha256", "0" * 64), 4, "0000"),
+        (("--to", "9.9", "--sha256", "0" * 64), 5, "thing-9.9.tar.gz"),
+    ],
+)
+def test_an_archive_that_cannot_be_moved_there(
+    packed: tuple[Project, dict[str, str]], argv: tuple[str, ...], code: int, said: str
+) -> None:
+    project, _ = packed
+    before = on_disk(project)
+    ran = project.run("bump", "thing", *argv)
+    assert (ran.code, said in ran.err) == (code, True), ran.err
+    assert on_disk(project) == before
+
+
+def test_a_digest_goes_with_an_archive_only(stack: Stacked) -> None:
+    ran = stack.run("bump", "demo", "--to", "main", "--sha256", "0" * 64)
+    assert (ran.code, "--sha256 goes with an archive" in ran.err) == (2, True)
+
+
 # -- what stops it ----------------------------------------------------------------------------
 
 

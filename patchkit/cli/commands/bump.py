@@ -31,8 +31,13 @@ ToOption = Annotated[
         old={"--to-track": "latest"},
         metavar="REF",
         help="A tag, a branch, a pattern of tags (the newest), a commit id, a version of the "
-        "package index; or `latest`: what the manifest's `track` names.",
+        "package index; or `latest`: what the manifest's `track` names. Of an archive its URL, or "
+        "the version that is to stand in it.",
     ),
+]
+Sha256Option = Annotated[
+    str | None,
+    OptionSpec("--sha256", metavar="DIGITS", help="The SHA-256 of the archive to move to."),
 ]
 AllOption = Annotated[
     bool, OptionSpec("--all", help="Every component that has a `track`, each to that.")
@@ -112,6 +117,10 @@ PartialOption = Annotated[
         ("patchkit bump megatron-lm --to core_v0.16.0", "pin, patches and lock in one go"),
         ("patchkit bump slime --to latest --summary body.md", "with a pull request's text"),
         ("patchkit bump --all --dry-run", "every component, to what it tracks"),
+        (
+            "patchkit bump zlib --to 1.3.1 --sha256 9a93b2...",
+            "an archive, by the version in its URL",
+        ),
         ("patchkit bump --review page.html", "a page to review the last bump by"),
     ],
     exits={
@@ -129,6 +138,7 @@ def bump(
     *,
     every: AllOption = False,
     to: ToOption = None,
+    sha256: Sha256Option = None,
     careful: CarefulOption = False,
     run: RunOption = False,
     partial: PartialOption = False,
@@ -174,6 +184,7 @@ def bump(
             session.manifest,
             [each.name for each in picked],
             wanted,
+            sha256=sha256,
             store=session.store,
             workspace=session.workspace,
             options=RefreshOptions(
