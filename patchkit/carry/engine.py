@@ -80,7 +80,7 @@ class _StackCarrier(Struct):
 
     source: ObjectSource  # upstream's objects
     before: Stack  # the series as it is on the old base
-    options: CarryOptions
+    options: CarryOptions  # what the carry goes by
     builder: StackBuilder  # the new stack so far
     old_tree: Tree  # where the old stack has got to
     old_blobs: Blobs  # contents of the old stack's files

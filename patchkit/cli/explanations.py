@@ -162,9 +162,9 @@ def _mismatch_lines(hunk: HunkExplanation, room: int) -> Iterator[Line]:
 class _Row(Struct, frozen=True):
     """A line of either side; `number` is 0 where that side has none."""
 
-    label: str
+    label: str  # "expected" or "found"
     number: int
-    data: bytes
+    data: bytes  # the line's bytes
 
     @property
     def instead(self) -> str:

@@ -81,13 +81,13 @@ class _CallSearch(Struct, frozen=True):
     two) with a version of one file (path, blob): several calls there may be broken.
     """
 
-    along: HistoryReader
-    component: str
+    along: HistoryReader  # reads the commits of the line
+    component: str  # the one whose line it is
     partners: tuple[Partner, ...]
-    given: tuple[str, ...]
-    cache: Path
+    given: tuple[str, ...]  # packages that are neither component nor requirement and are there
+    cache: Path  # patchkit's cache folder
     known: KnownModules = field(default_factory=KnownModules)
-    trees: dict[str, TreeView] = field(default_factory=dict)
+    trees: dict[str, TreeView] = field(default_factory=dict)  # by commit
     looked: dict[tuple[str, str, str, str], frozenset[tuple[str, ...]]] = field(
         default_factory=dict
     )

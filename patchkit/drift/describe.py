@@ -182,10 +182,10 @@ def landed(history: History, commit: Commit) -> Landed:
 
 class _Describer(Struct):
     walk: Walk
-    touches: Mapping[int, TouchingCommit]
-    page: str | None
+    touches: Mapping[int, TouchingCommit]  # by position on the line
+    page: str | None  # web page of the upstream, None where none is known
     commits: Mapping[CommitId, Commit]
-    pin: CommitId
+    pin: CommitId  # in full
 
     def patch(
         self, patch: LoadedPatch, at_pin: Status, changes: Sequence[Transition]

@@ -151,7 +151,7 @@ class _Follower(Struct):
     history: History
     bring: Bring
     line: Line
-    alone: frozenset[str]
+    alone: frozenset[str]  # paths that are not followed where they go
     _places: dict[str, int] = field(default_factory=dict)
     _landings: dict[int, Landing] = field(default_factory=dict)
     _homes: dict[str, list[tuple[int, str]]] = field(default_factory=dict)

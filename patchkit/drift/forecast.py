@@ -80,7 +80,7 @@ class _Layer(Struct):
     change may come to stand; `left` is what the patch leaves on the state of the moment.
     """
 
-    name: str
+    name: str  # of the patch file
     changes: tuple[FileChange, ...]
     before: Tree
     after: Tree | None

@@ -126,9 +126,9 @@ def find_suspicions(
 
 class _HunkComparison(Struct, frozen=True):
     history: History
-    reader: ObjectReader
-    pin: StackBuilder
-    tip: StackBuilder
+    reader: ObjectReader  # reads the objects of both
+    pin: StackBuilder  # the stack on the pin
+    tip: StackBuilder  # the stack as far as it applies at the tip
 
     def compare(
         self, patch: SeriesPatch, then: PatchResult, now: PatchResult
@@ -303,10 +303,10 @@ def find_moved_targets(
 
 
 class _TargetSearch(Struct, frozen=True):
-    along: HistoryReader
-    component: str
-    declared: Overrides
-    notes: ResultCache
+    along: HistoryReader  # reads the commits of the line
+    component: str  # the one that replaces
+    declared: Overrides  # its entry in the manifest
+    notes: ResultCache  # answers kept for the next run
 
     def resolver(self, commit: CommitId) -> Resolver:
         """What resolves names at a commit; brings the packages' files."""
@@ -387,10 +387,10 @@ def _landed_on(line: frozenset[str]) -> Callable[[Any], bool]:
 class _File(Struct, frozen=True):
     """One file of the pin's tree, to be looked at as the commits of the line have it."""
 
-    pinned: Modules
-    path: str
-    versions: Sequence[Landing]
-    contents: Mapping[str, bytes]
+    pinned: Modules  # the modules of the pin's tree
+    path: str  # in the tree
+    versions: Sequence[Landing]  # commits that change it, in order
+    contents: Mapping[str, bytes]  # blob id -> bytes
     resolvers: dict[int, Resolver] = field(default_factory=dict)
 
     def broken_by(self, target: OverrideTarget, was: Definition) -> Landing | None:
@@ -477,9 +477,9 @@ def made_by(site: Site, recipes: Iterable[Recipe]) -> bool:
 
 
 class _SiteSearch(Struct, frozen=True):
-    along: HistoryReader
+    along: HistoryReader  # reads the commits of the line
     rules: Sequence[Rule]
-    notes: ResultCache
+    notes: ResultCache  # answers kept for the next run
 
     def find(self) -> Iterable[FoundSite]:
         pin, tip = self._files(self.along.history.pin), self._files(self.along.history.tip)

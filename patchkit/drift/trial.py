@@ -89,8 +89,8 @@ class _FetchingPast(Struct, frozen=True):
     """A Past that brings the files that it names, before they are read."""
 
     past: Between
-    along: HistoryReader
-    commit: str
+    along: HistoryReader  # brings the files
+    commit: str  # at which they are read
 
     def renamed(self, path: str) -> str | None:
         """See `carry.Past`."""

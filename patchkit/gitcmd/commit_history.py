@@ -208,10 +208,10 @@ _WORDS = 3
 class _Told(Struct, frozen=True):
     """A commit and what is written above its change; `date` is the author's, in seconds."""
 
-    id: str
-    email: str
+    id: str  # in full
+    email: str  # of the author
     date: str
-    subject: str
+    subject: str  # the first line of its message
 
 
 def plain_subject(subject: str) -> str:

@@ -288,7 +288,7 @@ class _Git(Struct, frozen=True):
     repository: Repository
     index: Path
     objects: Path | None
-    through: Repository | None = None
+    through: Repository | None = None  # the view that git runs in; None: `repository`
 
     def __call__(self, *args: str, stdin: bytes = b"") -> bytes:
         extra = {"GIT_INDEX_FILE": str(self.index)}

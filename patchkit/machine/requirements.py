@@ -65,7 +65,7 @@ class _Installation(Struct, frozen=True):
     folder: str
     own: bool
     enforced: bool
-    extras: frozenset[str] = frozenset()
+    extras: frozenset[str] = frozenset()  # of the component's own
     files: tuple[str, ...] = ()
 
 
@@ -140,10 +140,10 @@ def _guessed(read: ReadFile, prefix: str, known: DeclaredRequirements) -> Declar
 class _FileMetadata(Struct, frozen=True):
     """What one file says."""
 
-    lines: tuple[str, ...]
-    python: str = ""
-    unread: str = ""
-    certain: bool = True
+    lines: tuple[str, ...]  # requirements, one each
+    python: str = ""  # specifier; "" for none
+    unread: str = ""  # why the rest is unknown; "" for nothing
+    certain: bool = True  # pip goes by this file
 
 
 def _requirements(told: _FileMetadata, file: str, enforced: bool) -> DeclaredRequirements:

@@ -104,8 +104,8 @@ class _Gone(Enum):
 class _File(Struct, frozen=True):
     """What a path holds; `data` None: whatever the blob holds."""
 
-    mode: int
-    oid: str
+    mode: int  # octal, as git's
+    oid: str  # of the blob
     data: bytes | None = None
 
 
@@ -123,14 +123,16 @@ class _Attempt(Struct):
 
     tree: Tree
     blobs: Blobs
-    changes: Sequence[FileChange]
-    terse: bool = False
-    trial: bool = False
+    changes: Sequence[FileChange]  # of the patch, in order
+    terse: bool = False  # clashes carry no lines
+    trial: bool = False  # for the verdict only: new files get no id
     table: dict[str, _File | _Gone] = field(default_factory=dict)
+    #: Each change with what it makes.
     results: list[tuple[FileChange, _File | None]] = field(default_factory=list)
     made: list[GitObject] = field(default_factory=list)
+    #: Paths through which nothing may be written.
     kept_symlinks: set[str] = field(default_factory=set)
-    lost_symlinks: set[str] = field(default_factory=set)
+    lost_symlinks: set[str] = field(default_factory=set)  # paths of links that the patch takes away
 
     def __post_init__(self) -> None:
         for change in self.changes:

@@ -318,11 +318,11 @@ def read_git_header(
 class _Reader(Struct):
     """Takes in a git header line by line; `at` is the index of the line."""
 
-    draft: HeaderDraft
+    draft: HeaderDraft  # what the lines so far say
     lines: Sequence[bytes]
-    opening: bytes
-    strip: int
-    offences: HeaderProblems
+    opening: bytes  # the `diff --git` line
+    strip: int  # leading folders to take off paths
+    offences: HeaderProblems  # what is wrong; filled
     at: int
 
     def take(self, line: bytes) -> bool:

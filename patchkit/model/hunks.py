@@ -80,18 +80,19 @@ def place_hunks(data: bytes, hunks: Sequence[Hunk], *, terse: bool = False) -> P
 class _Span(Struct):
     """A replaced range of the original bytes; `line` is its first line there, 0-based."""
 
-    start: int
-    end: int
+    start: int  # index of its first byte in the original
+    end: int  # index behind its last byte
     line: int
-    old_lines: int
-    new_lines: int
-    text: bytes
+    old_lines: int  # how many lines it takes the place of
+    new_lines: int  # how many stand there then
+    text: bytes  # what stands there then
 
 
 class _Image(Struct):
     """The file while hunks are put in; `spans` are in its order, `grown` is by how many lines."""
 
-    data: bytes
+    data: bytes  # the original file
+    #: Needle -> what stood before it where it was found last, and its lines; None: not kept.
     before: dict[bytes, tuple[bytes, int]] | None = None
     spans: list[_Span] = field(default_factory=list)
     grown: int = 0

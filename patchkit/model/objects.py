@@ -168,16 +168,16 @@ def make_pack(objects: Collection[GitObject]) -> Pack:
 
 
 class _Written(Struct):
-    offset: int
-    payload: bytes
-    crc: int
-    depth: int
+    offset: int  # of its first byte in the pack
+    payload: bytes  # without git's header
+    crc: int  # CRC-32 of its bytes in the pack
+    depth: int  # how many deltas lead to it: 0 is whole
 
 
 class _Writer(Struct):
-    chunks: list[bytes] = field(default_factory=list)
-    size: int = 0
-    written: dict[str, _Written] = field(default_factory=dict)
+    chunks: list[bytes] = field(default_factory=list)  # the pack so far
+    size: int = 0  # bytes of `chunks`
+    written: dict[str, _Written] = field(default_factory=dict)  # by id
 
     def add(self, chunk: bytes) -> None:
         self.chunks.append(chunk)

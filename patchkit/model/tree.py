@@ -62,8 +62,8 @@ class _Folder(Struct):
 
     rows: dict[bytes, bytes]
     open: dict[bytes, _Folder]
-    oid: str | None
-    sorted: bool = True
+    oid: str | None  # None where it is not written yet
+    sorted: bool = True  # `rows` are in git's order
     like: str | None = None
 
     def copy(self) -> _Folder:

@@ -180,8 +180,8 @@ def apply_components(
 class _Applying(Struct, frozen=True):
     manifest: Manifest
     store: Store
-    workspace: Path
-    options: ApplyOptions
+    workspace: Path  # the folder that holds the checkouts
+    options: ApplyOptions  # of the command line
     progress: Progress
     lock: Lock | None
 

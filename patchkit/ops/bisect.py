@@ -246,7 +246,7 @@ def _report(
 class _Patches(Struct, frozen=True):
     """The states of a series: without any patch, then after each that makes a commit."""
 
-    built: BuiltStack
+    built: BuiltStack  # the series on its base
     store: Store
 
     @property
@@ -272,7 +272,7 @@ class _Carrying(Struct, frozen=True):
     """The states of a branch beyond the pin, the stack carried to each."""
 
     manifest: Manifest
-    built: BuiltStack
+    built: BuiltStack  # the series on its base
     history: History
     store: Store
     progress: Progress
@@ -354,7 +354,7 @@ class _Notes(Struct):
     """Verdicts of a search that goes on, in a file; those of another search are forgotten."""
 
     path: Path
-    key: str
+    key: str  # of the search: another one is another search
     verdicts: dict[str, str]
 
     @classmethod
@@ -383,14 +383,14 @@ class _Notes(Struct):
 
 
 class _Trials(Struct):
-    states: Sequence[TrialState]
-    make: Callable[[int], Stacked | str]
-    command: str
+    states: Sequence[TrialState]  # in order, the first one good
+    make: Callable[[int], Stacked | str]  # the stack of a state by number, or why there is none
+    command: str  # of the shell; exit code 0 is good
     checkout: Checkout
-    notes: _Notes
-    when: int
-    shown_on: int | None
-    judged: list[JudgedState] = field(default_factory=list)
+    notes: _Notes  # verdicts of earlier runs
+    when: int  # names saved work, in seconds since the epoch
+    shown_on: int | None  # file descriptor for what the command writes; None: nowhere
+    judged: list[JudgedState] = field(default_factory=list)  # in the order of judging
 
     def judge(self, number: int) -> TrialVerdict:
         """Run the command in a state, unless that was done before."""

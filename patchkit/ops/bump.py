@@ -310,8 +310,8 @@ class _Bumping(Struct, frozen=True):
     manifest: Manifest
     component: Component
     store: Store
-    workspace: Path
-    options: RefreshOptions
+    workspace: Path  # the folder that holds the checkouts
+    options: RefreshOptions  # of the command line
     progress: Progress
 
     @property

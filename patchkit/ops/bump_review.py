@@ -130,7 +130,7 @@ def review_bump(
 class _Reviewing(Struct, frozen=True):
     manifest: Manifest
     component: Component
-    row: BumpedComponent
+    row: BumpedComponent  # the component's bump
     store: Store
     progress: Progress
 

@@ -375,10 +375,10 @@ class _Tools(Struct, frozen=True):
 
     store: Store
     progress: Progress
-    strict: bool
-    locked: bool
-    run: bool
-    today: date | None
+    strict: bool  # warnings are findings
+    locked: bool  # patches that the lock does not have yet are errors
+    run: bool  # commands of `verify` run
+    today: date | None  # on which reasons may be over; None: none is
     results: Results
     patches: Mapping[str, LoadedPatch]
     agreements: Agreements

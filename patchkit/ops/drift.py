@@ -293,9 +293,9 @@ def look_for_drift(
 class _Tools(Struct, frozen=True):
     store: Store
     progress: Progress
-    to: str | None
-    bisect: bool
-    every_commit: bool
+    to: str | None  # the commit to look up to; None: what `track` names
+    bisect: bool  # judge only some commits
+    every_commit: bool  # keep the state at each commit
 
 
 def _look(
@@ -317,10 +317,10 @@ def _look(
 class _Looking(Struct, frozen=True):
     manifest: Manifest
     component: Component
-    series: LoadedSeries
+    series: LoadedSeries  # its patches, read
     history: History
-    reader: ObjectReader
-    tools: _Tools
+    reader: ObjectReader  # reads upstream's objects
+    tools: _Tools  # what every component's look needs
 
     @property
     def bring(self) -> Bring:

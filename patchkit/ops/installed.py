@@ -186,8 +186,8 @@ class _Into(Struct, frozen=True):
     manifest: Manifest
     store: Store
     progress: Progress
-    view: FolderView
-    accepted: frozenset[str]
+    view: FolderView  # the folder as it will be
+    accepted: frozenset[str]  # files that may be others than the pin's
     #: Paths that the layers change; filled.
     seen: set[str] = field(default_factory=set)
 

@@ -110,7 +110,7 @@ class _Planned(Struct, frozen=True):
     """A component's plan, and what a combination is chosen from."""
 
     plan: ComponentPlan
-    pinned: Declaration
+    pinned: Declaration  # what its metadata says at the pin
     options: tuple[Option, ...] = ()
     history: History | None = None
     route: Route | None = None
@@ -153,7 +153,7 @@ def plan_components(
 class _Tools(Struct, frozen=True):
     store: Store
     progress: Progress
-    to: str | None
+    to: str | None  # the commit to look up to; None: what `track` names
 
 
 def _look(
@@ -186,9 +186,9 @@ class _Walked(Struct, frozen=True):
     """What stands along a branch: states of the stack, and what metadata declares from where."""
 
     route: Route
-    stretches: tuple[CommitRange, ...]
-    declared: Sequence[tuple[int, Declaration]]
-    at_pin: Declaration
+    stretches: tuple[CommitRange, ...]  # in order
+    declared: Sequence[tuple[int, Declaration]]  # position -> what is declared from there on
+    at_pin: Declaration  # what the patched pin declares
 
 
 def _walked(

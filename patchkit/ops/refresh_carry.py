@@ -301,12 +301,12 @@ class _Tried(Struct, frozen=True):
     `conflict` is None, too, where it is not one for a person to resolve.
     """
 
-    report: CarryReport
+    report: CarryReport  # the verdicts
     decisions: Mapping[str, Decision]
-    upstream: UpstreamPast
+    upstream: UpstreamPast  # what is known of upstream's commits
     draft: Draft | None = None
     conflict: Conflict | None = None
-    resolutions: Mapping[Path, bytes] = field(default_factory=dict)
+    resolutions: Mapping[Path, bytes] = field(default_factory=dict)  # files to write
 
 
 def carry_patches(carry: Carry) -> Carried:

@@ -85,10 +85,10 @@ class _Wanted(Struct, frozen=True):
     """A file as it ought to be; None: gone. `there` is what it holds, None for nothing."""
 
     path: Path
-    text: str | None
+    text: str | None  # its contents
     condition: Condition
-    executable: bool = False
-    detail: str = ""
+    executable: bool = False  # its mode has x
+    detail: str = ""  # what is stale, if not the text
     there: str | None = None
 
 

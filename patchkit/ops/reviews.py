@@ -158,7 +158,7 @@ def review_overrides(
 
 class _Reviewing(Struct, frozen=True):
     manifest: Manifest
-    options: OverridesOptions
+    options: OverridesOptions  # of the command line
     store: Store
     progress: Progress
 
@@ -452,10 +452,11 @@ class _Scanning(Struct, frozen=True):
     """Collects what is to be written, and what was read before."""
 
     manifest: Manifest
-    options: ResidualOptions
+    options: ResidualOptions  # of the command line
     store: Store
     progress: Progress
-    writes: dict[Path, bytes | None] = field(default_factory=dict)
+    writes: dict[Path, bytes | None] = field(default_factory=dict)  # file -> new bytes
+    #: File -> bytes that it was made from.
     seen: dict[Path, bytes | None] = field(default_factory=dict)
 
     def component(self, component: Component) -> ComponentResidual | None:

@@ -475,8 +475,8 @@ class ExportReport(Struct, frozen=True):
 class _Exported(Struct, frozen=True):
     """A patch to write: its file, with another diff."""
 
-    name: str
-    commit: CommitId
+    name: str  # of the file
+    commit: CommitId  # of the stack
     file: PatchFile
     diff: bytes
 

@@ -58,8 +58,8 @@ class Learnt(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Record(Struct, frozen=True, forbid_unknown_fields=True):
-    version: int
-    components: dict[str, Learnt]
+    version: int  # of the file's format
+    components: dict[str, Learnt]  # by name
 
 
 class TestTools(Struct, frozen=True):
@@ -122,7 +122,7 @@ def require_tests(manifest: Manifest, components: Sequence[Component]) -> None:
 class _Run(Struct, frozen=True):
     manifest: Manifest
     component: Component
-    tools: TestTools
+    tools: TestTools  # what running tests needs
     #: Component -> the JUnit file of its patched run; filled.
     written: dict[str, bytes]
 

@@ -146,9 +146,9 @@ class _Search(Struct):
     it found the newest in 870, in three times the time; and it knows no sum of conflicts.
     """
 
-    names: Sequence[str]
+    names: Sequence[str]  # of components, the one with the fewest options first
     options: Mapping[str, Sequence[Option]]
-    known: Collection[tuple[frozenset[str], str]]
+    known: Collection[tuple[frozenset[str], str]]  # clashes that stop nothing
     _fits: dict[tuple[str, str, Declaration, Declaration], bool] = field(default_factory=dict)
     _best: Combined | None = None
     _tried: int = 0

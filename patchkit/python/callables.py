@@ -574,9 +574,9 @@ def _called_like(node: ast.expr) -> str:
 class _Keys(Struct):
     """The keys of a dict: those in any case, those on some ways, and whether that is all."""
 
-    sure: list[str] = field(default_factory=list)
-    perhaps: list[str] = field(default_factory=list)
-    whole: bool = False
+    sure: list[str] = field(default_factory=list)  # there in any case
+    perhaps: list[str] = field(default_factory=list)  # there on some ways
+    whole: bool = False  # there are no others
 
 
 def _keys(node: ast.expr, scope: NameScope, call: ast.Call) -> _Keys:

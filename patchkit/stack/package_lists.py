@@ -77,14 +77,14 @@ class _Recipe(Struct):
     """The variables of a recipe so far; words of SRC_URI with the line where each stands."""
 
     where: str
-    values: dict[str, str]
-    included: Callable[[str], str | None]
-    uris: list[tuple[str, str]] = field(default_factory=list)
-    before: list[tuple[str, str]] = field(default_factory=list)
-    after: list[tuple[str, str]] = field(default_factory=list)
-    removed: set[str] = field(default_factory=set)
-    folders: list[str] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
+    values: dict[str, str]  # variables
+    included: Callable[[str], str | None]  # gives a file that the recipe requires; None for none
+    uris: list[tuple[str, str]] = field(default_factory=list)  # (word, where) of SRC_URI
+    before: list[tuple[str, str]] = field(default_factory=list)  # of `SRC_URI:prepend`
+    after: list[tuple[str, str]] = field(default_factory=list)  # of `SRC_URI:append`
+    removed: set[str] = field(default_factory=set)  # words of `SRC_URI:remove`
+    folders: list[str] = field(default_factory=list)  # where its files may be
+    notes: list[Problem] = field(default_factory=list)  # what was left out
 
     def expand(self, text: str) -> str:
         return _expanded(text, _VARIABLE, lambda m: self.values.get(m[1], m[0]))
@@ -249,14 +249,15 @@ _ALL = re.compile(r"\s*git\s+(?:am|apply)\b.*%\{patches\}.*")
 class _Spec(Struct):
     """A spec so far: what it declares by number, what it applies with how many folders off."""
 
-    file: str
-    macros: dict[str, str] = field(default_factory=dict)
-    declared: dict[int, tuple[str, str]] = field(default_factory=dict)
-    sometimes: set[int] = field(default_factory=set)
+    file: str  # its name, for messages
+    macros: dict[str, str] = field(default_factory=dict)  # name -> value
+    declared: dict[int, tuple[str, str]] = field(default_factory=dict)  # number -> (file, where)
+    sometimes: set[int] = field(default_factory=set)  # numbers declared under a condition
+    #: (number, folders off, where), in order.
     applied: list[tuple[int, int, str]] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
-    section: str = ""
-    depth: int = 0
+    notes: list[Problem] = field(default_factory=list)  # what was left out
+    section: str = ""  # "" before the first
+    depth: int = 0  # how many %if are open
 
     def expand(self, text: str) -> str:
         def value(found: re.Match[str]) -> str:

@@ -281,10 +281,10 @@ class _Download(Struct, frozen=True):
 
     http: Http
     url: str
-    into: Path
+    into: Path  # the file
     counter: Counter
     stop: Stop
-    pause: float
+    pause: float  # seconds before the second attempt
 
     def until_whole(self, digest: str) -> None:
         """Attempt it until the file is the right one, or something says that it will not be."""

@@ -432,8 +432,8 @@ def _cache_of_trees(extensions: bytes, paths: Iterable[bytes]) -> bytes | None:
 class _Node(Struct):
     """A folder in the cache of trees: rows below it, -1 where its tree is not known; its tree."""
 
-    name: bytes
-    count: int
+    name: bytes  # of the folder; b"" for the top
+    count: int  # rows of the index below it; -1: its tree is not known
     tree: bytes
     below: list[_Node]
 

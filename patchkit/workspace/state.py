@@ -158,11 +158,11 @@ def _without_git(checkout: Checkout) -> Snapshot | None:
 
 
 class _Status(Struct, frozen=True):
-    head: CommitId | None
-    branch: str | None
-    edited: tuple[str, ...]
-    untracked: tuple[str, ...]
-    unmerged: bool
+    head: CommitId | None  # None before the first commit
+    branch: str | None  # its full name; None: detached
+    edited: tuple[str, ...]  # tracked paths that differ, on disk or in the index
+    untracked: tuple[str, ...]  # paths that git neither tracks nor ignores
+    unmerged: bool  # the index has conflicts
 
 
 def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> Snapshot:

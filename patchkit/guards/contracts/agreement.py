@@ -493,7 +493,7 @@ def examine_module(
 class _Together(Struct, frozen=True):
     """The modules of all components as one program, and who looks at those of each."""
 
-    trees: Mapping[str, Modules]
+    trees: Mapping[str, Modules]  # component -> its modules
     resolver: Resolver
     traversal: Traversal
     examiners: Mapping[str, Examiner]

@@ -130,11 +130,11 @@ class _Statement(Struct):
     rows it is one line. What is written otherwise cannot be changed.
     """
 
-    module: str
+    module: str  # "" for `import a, b`
     names: list[_Name]
     lines: list[bytes]
     rows: dict[_Name, bytes]
-    changeable: bool
+    changeable: bool  # names can be put in and taken out
 
     def without(self, gone: set[_Name]) -> bool:
         """Take names out; False where that cannot be said."""
