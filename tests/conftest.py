@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,25 @@ settings.load_profile("patchkit")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden")
+
+
+#: How many tests had a folder.
+_folders = count()
+
+
+@pytest.fixture
+def tmp_path(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A folder of the same name for each test of a process, so that states are the same bytes; it
+    gets the test's name at the end.
+    """
+    base = tmp_path_factory.getbasetemp()
+    path = base / "test"
+    path.mkdir()
+    yield path
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    path.rename(base / f"{next(_folders)}-{name}")
 
 
 @pytest.fixture(autouse=True)

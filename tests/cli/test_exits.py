@@ -45,7 +45,7 @@ class Scene:
 
     def applied(self) -> None:
         """`patchkit apply` has been run."""
-        self.project.run("apply").ok()
+        self.project.prepare("apply").ok()
 
     def edited(self) -> None:
         """A line of a patch was edited in the checkout."""
@@ -80,7 +80,7 @@ class Scene:
         """A bump stopped at the first patch."""
         self.applied()
         self.broken_upstream()
-        assert self.project.run(*_BUMP).code == 3
+        assert self.project.prepare(*_BUMP).code == 3
 
     def resolved(self) -> None:
         """The same, and its conflict is resolved."""
@@ -109,9 +109,9 @@ class Scene:
         series = self.project.root / "patches/demo/series"
         text = series.read_text()
         series.write_text(text.partition("\n")[0] + "\n")
-        self.project.run("apply", "--update-lock", "--force").ok()
+        self.project.prepare("apply", "--update-lock", "--force").ok()
         series.write_text(text)
-        self.project.run("apply", "--update-lock").ok()
+        self.project.prepare("apply", "--update-lock").ok()
 
     def set_aside_and_edited(self) -> None:
         """The same, and the line was edited once more."""
@@ -128,7 +128,7 @@ class Scene:
         """A bump is through."""
         self.applied()
         self.bumped()
-        self.project.run(*_BUMP).ok()
+        self.project.prepare(*_BUMP).ok()
 
     def moved_after_apply(self) -> None:
         """The same, after the old stack was applied."""
@@ -138,7 +138,7 @@ class Scene:
     def installed(self) -> None:
         """The files of the upstream are in a folder, patched."""
         self.project.write({"site/hello.py": _HELLO, "site/other.txt": _OTHER})
-        self.project.run("apply", "--into", "site").ok()
+        self.project.prepare("apply", "--into", "site").ok()
 
     def installed_with_damage(self) -> None:
         """The same, and the receipt was damaged."""
@@ -148,8 +148,8 @@ class Scene:
     def folded(self) -> None:
         """One patch, `both`, of two."""
         self.applied()
-        self.project.run("fold", "spell-ten", "--into", "greet-warmly").ok()
-        self.project.run("rename", "greet-warmly", "both").ok()
+        self.project.prepare("fold", "spell-ten", "--into", "greet-warmly").ok()
+        self.project.prepare("rename", "greet-warmly", "both").ok()
 
     def committed(self) -> None:
         """A commit of the user's stands on top of the stack."""

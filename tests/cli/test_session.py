@@ -18,7 +18,7 @@ def one(project: Project, upstream: Upstream) -> Project:
     pin = upstream.commit({"a": "1\n", "sub/b": "1\n"})
     patch = make_patch({"a": "1\n"}, {"a": "2\n"}, body="Because.")
     project.component("app", upstream, pin, {"two.patch": patch})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     return project
 
 

@@ -36,7 +36,7 @@ def _stored(project: Project) -> list[bytes]:
 
 def _applies(project: Project) -> None:
     """The series gives the small stack's tree, and the lock agrees."""
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     checkout = project.checkout("demo")
     assert "twenty\nand more" in (checkout / "a.txt").read_text()
     assert (checkout / "added.txt").read_text() == "new\nfile\n"

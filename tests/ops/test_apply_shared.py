@@ -23,7 +23,7 @@ def two(project: Project, upstream: Upstream) -> Project:
     later = upstream.commit(MORE)
     entries = [{"patch": "patches/demo/one.patch"}]
     project.component("demo", upstream, later, entries, manifest="right")
-    project.run("apply", "-m", "left").ok()
+    project.prepare("apply", "-m", "left").ok()
     return project
 
 
@@ -105,7 +105,7 @@ def test_a_checkout_that_says_nothing_is_anybodys(strangers: Project) -> None:
 def coming(project: Project, upstream: Upstream) -> Project:
     """An applied component `demo`; the patch two.patch, which adds new.py, came since."""
     project.component("demo", upstream, upstream.commit(BASE), {"one.patch": ONE})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     project.series("demo", {"one.patch": ONE, "two.patch": TWO})
     return project
 

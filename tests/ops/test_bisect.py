@@ -106,7 +106,7 @@ def test_a_planted_patch_is_found_in_few_runs(
     project: Project, upstream: Upstream, tmp_path: Path, golden: Golden
 ) -> None:
     _stack(project, upstream, bad=7)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     edited = project.checkout("demo") / "f0.txt"
     edited.write_text("mine\n")
     log = tmp_path / "log"

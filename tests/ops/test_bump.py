@@ -29,7 +29,7 @@ def stack(project: Project, upstream: Upstream) -> Stacked:
     path = project.root / MANIFEST
     text = path.read_text().replace(f"pin: {pin}", f"pin:   '{pin}'  # v1.0, of last year")
     path.write_text("# ours\n" + text.replace("    patches:", "    track: main\n    patches:"))
-    stack.run("apply").ok()
+    stack.prepare("apply").ok()
     return stack
 
 
@@ -75,7 +75,7 @@ def test_pin_patches_and_lock_move_together(stack: Stacked, upstream: Upstream) 
     # the checkout has not moved, and is moved by apply
     assert stack.git("show-ref") == refs
     assert stack.git("status", "--porcelain") == ""
-    stack.run("apply").ok()
+    stack.prepare("apply").ok()
     assert stack.git("rev-parse", "refs/patchkit/base") == new
     stack.settled()
 
@@ -493,7 +493,7 @@ def test_a_patch_that_the_new_pin_contains_leaves_the_series(
     assert "absorbed  three.patch" in ran.out
     assert stack.series == ["one.patch", "two.patch"]
     assert not (stack.project.root / "patches/demo/three.patch").exists()
-    stack.run("apply").ok()
+    stack.prepare("apply").ok()
     stack.settled()
 
 

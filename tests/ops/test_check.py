@@ -56,7 +56,7 @@ def test_all_is_well(demo: Project, golden: Golden) -> None:
 
 def test_same_verdict_as_apply(demo: Project) -> None:
     checked = demo.run("check", "--json").json["components"][0]
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     lock = (demo.root / "manifests" / "demo.lock.json").read_text()
     assert f'"tree": "{checked["tree"]}"' in lock
 
@@ -163,7 +163,7 @@ def test_series_that_names_a_missing_file(demo: Project) -> None:
 
 
 def test_lock_that_says_otherwise(demo: Project) -> None:
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     demo.run("check").ok()
     series = demo.root / "patches/demo/series"
     series.write_text("one.patch\n#two.patch\n")

@@ -112,7 +112,7 @@ def test_a_pin_that_was_moved(project: Project, upstream: Upstream) -> None:
     """What the carry engine can do comes before all that takes work by hand."""
     patches = {"one.patch": ONE}
     project.component("demo", upstream, upstream.commit({"pkg/core.py": TEXT}), patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     moved = TEXT.replace("compute(21)", "compute(21, slow=True)")
     project.component("demo", upstream, upstream.commit({"pkg/core.py": moved}), patches)
     ran = project.run("check")

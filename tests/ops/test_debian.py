@@ -42,7 +42,7 @@ def test_a_debian_series_in_place(project: Project, upstream: Upstream) -> None:
     )
     project.component("pkg", upstream, pin, [{"series": f"{folder}/series"}])
     before = project.files("debian")
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     assert (project.checkout("pkg") / "src/c.c").read_text() == lines({7: "seven\n"})
     project.run("refresh").ok()
     assert project.files("debian") == before
@@ -62,4 +62,4 @@ def test_a_debian_series_in_place(project: Project, upstream: Upstream) -> None:
     project.run("bump", "pkg", "--to", new).ok()
     assert project.files("debian").keys() == before.keys()
     assert project.files("debian")[f"{folder}/series"] == _SERIES.encode()
-    project.run("apply").ok()
+    project.prepare("apply").ok()

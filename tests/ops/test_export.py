@@ -34,7 +34,7 @@ def nasty(project: Project, upstream: Upstream) -> tuple[str, str]:
     """The base, and the tree of the whole nasty stack."""
     base, patches = nasty_stack(upstream)
     project.component("demo", upstream, base, patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     tree = git_in(project.checkout("demo"), "rev-parse", "HEAD^{tree}").decode()
     return base, tree
 
@@ -74,7 +74,7 @@ def test_quilt_takes_the_series(project: Project, upstream: Upstream, tmp_path: 
     base, patches = nasty_stack(upstream)
     del patches[_NO_BINARY]
     project.component("demo", upstream, base, patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     project.run("export", "--quilt", str(tmp_path / "patches")).ok()
     clone = _clone(upstream, base, tmp_path / "clone")
     places = {"QUILT_PATCHES": str(tmp_path / "patches"), "QUILT_PC": str(tmp_path / "pc")}
@@ -96,7 +96,7 @@ def test_git_takes_the_quilt_series_too(
     base, patches = nasty_stack(upstream)
     del patches[_NO_BINARY]
     project.component("demo", upstream, base, patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     project.run("export", "--quilt", str(tmp_path / "patches")).ok()
     clone = _clone(upstream, base, tmp_path / "clone")
     for name in (tmp_path / "patches/series").read_text().split():

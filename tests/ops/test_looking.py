@@ -33,7 +33,7 @@ def demo(project: Project, upstream: Upstream) -> Project:
 @pytest.fixture
 def applied(demo: Project) -> Path:
     """The checkout with the stack applied."""
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     return demo.checkout("demo")
 
 

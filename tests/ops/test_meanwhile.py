@@ -57,7 +57,7 @@ def incoming(project: Project, upstream: Upstream, tmp_path: Path) -> Path:
     patches = small_patches()
     project.component("demo", upstream, upstream.commit(STATES[0]), {"one.patch": b""})
     project.series("demo", {"one.patch": patches["one.patch"]})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     path = tmp_path / "three.patch"
     path.write_bytes(patches["three.patch"])
     return path

@@ -58,7 +58,7 @@ def test_an_empty_patch_file_stays_and_is_in_nobodys_way(stack: Stacked) -> None
     folder = stack.project.root / "patches/demo"
     (folder / "nothing.patch").write_bytes(b"")
     (folder / "series").write_text("\n".join(["nothing.patch", *NAMES]) + "\n")
-    stack.run("apply", "--update-lock").ok()
+    stack.prepare("apply", "--update-lock").ok()
     before = stack.project.files()
     stack.edit("added.txt", "new\n", "newer\n")
     stack.run("refresh").ok()
@@ -442,7 +442,7 @@ def test_other_layouts(project: Project, upstream: Upstream, strip: int, folder:
     root = f"{folder}/" if folder else ""
     pin = upstream.commit({f"{root}a.txt": lines(), f"{root}b.txt": lines()})
     project.component("demo", upstream, pin, {"one.patch": patch}, strip=strip, subdirectory=folder)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     stack = Stacked(project, project.checkout("demo"))
     stack.edit(f"{root}a.txt", "five\n", "5\n")
     stack.edit(f"{root}b.txt", "line 9\n", "nine\n")
@@ -464,7 +464,7 @@ def test_a_rename_is_followed_to_the_lines_before_it(project: Project, upstream:
     }
     assert b"rename from old.txt" in patches["moved.patch"]
     project.component("demo", upstream, pin, patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     stack = Stacked(project, project.checkout("demo"))
     stack.edit("new.txt", "five\n", "5\n")
     stack.edit("new.txt", "thirty\n", "30\n")
@@ -478,7 +478,7 @@ def test_a_rename_is_followed_to_the_lines_before_it(project: Project, upstream:
 def test_a_component_without_a_series_gets_one(project: Project, upstream: Upstream) -> None:
     pin = upstream.commit(STATES[0])
     path = project.component("demo", upstream, pin)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     stack = Stacked(project, project.checkout("demo"))
     stack.edit("a.txt", "line 5\n", "five\n")
     stack.run("new", "one").ok()

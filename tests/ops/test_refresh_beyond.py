@@ -23,7 +23,7 @@ def _shared(project: Project, upstream: Upstream, *, far: bool) -> Stacked:
     pin = upstream.commit({"a.txt": text}, "Upstream moved on")
     entry = [{"series": "patches/demo/series"}]
     project.component("demo", upstream, pin, manifest="other", patches=entry, checkout="other")
-    project.run("apply", "-m", "other").ok()
+    project.prepare("apply", "-m", "other").ok()
     return stack
 
 
@@ -104,7 +104,7 @@ def pinned(project: Project, upstream: Upstream, tmp_path: Path) -> Stacked:
     }
     entries = [published, {"series": "patches/demo/series"}]
     project.component("demo", upstream, pin, patches=entries)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     return Stacked(project, project.checkout("demo"))
 
 
@@ -182,7 +182,7 @@ def test_a_patch_that_the_new_pin_contains_leaves_the_series(
     ran = stack.run("refresh").ok()
     assert "the new pin contains it" in ran.out
     assert stack.series == ["one.patch", "two.patch"]
-    stack.run("apply").ok()
+    stack.prepare("apply").ok()
     stack.settled()
 
 
@@ -247,7 +247,7 @@ def test_one_component_that_fails_does_not_keep_the_other(
     pin = upstream.commit(STATES[0])
     for name in ("demo", "second"):
         project.component(name, upstream, pin, patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     stack = Stacked(project, project.checkout("demo"))
     other = Stacked(project, project.checkout("second"))
     stack.edit("a.txt", "line 30\n", "thirty\n")
@@ -290,7 +290,7 @@ def test_a_checkout_that_cannot_be_moved_is_told_and_moved_by_the_next_refresh(
     for name in ("demo", "second"):
         project.component(name, upstream, pin, small_patches())
         stacks.append(Stacked(project, project.checkout(name)))
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     for each in stacks:
         each.edit("a.txt", "five\n", "5\n")
     (stacks[0].checkout / ".git/index.lock").touch()
@@ -312,7 +312,7 @@ def test_a_patch_that_another_names_does_not_go_away(project: Project, upstream:
     entries = [{"patch": f"patches/demo/{name}"} for name in NAMES]
     pin = stack.git("rev-parse", "refs/patchkit/base")
     project.component("demo", upstream, pin, entries, manifest="other", checkout="other")
-    project.run("apply", "-m", "other").ok()
+    project.prepare("apply", "-m", "other").ok()
     before = project.files(), project.files("manifests")
     stack.git("reset", "-q", "--hard", "HEAD~1")
     ran = _refresh(stack)
@@ -337,7 +337,7 @@ def test_each_component_gets_its_series_into_the_manifest(
     for manifest in ("demo", "other")[: 1 + fork]:
         for name in names:
             project.component(name, upstream, pin, patches, manifest=manifest)
-    project.run("apply", "-m", "demo").ok()
+    project.prepare("apply", "-m", "demo").ok()
     for name in names:
         file = project.checkout(name) / "a.txt"
         file.write_text(file.read_text().replace("line 30\n", "thirty\n"))
@@ -355,7 +355,7 @@ def _twice(project: Project, upstream: Upstream) -> tuple[Stacked, Stacked]:
     pin = left.git("rev-parse", "refs/patchkit/base")
     entries = [{"patch": f"patches/demo/{name}"} for name in NAMES]
     project.component("right", upstream, pin, entries)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     return left, Stacked(project, project.checkout("right"))
 
 

@@ -69,7 +69,7 @@ class Bumping(Stacked):
         return (left, manifests, "\n".join(rows), *rest)
 
     def bump(self, *argv: str) -> Ran:
-        return self.run("bump", "demo", "--to", "main", *argv)
+        return self.prepare("bump", "demo", "--to", "main", *argv)
 
     def write(self, name: str, text: str) -> None:
         (self.checkout / name).write_text(text)
@@ -262,7 +262,7 @@ def test_a_line_of_the_file_s_own_is_no_marker(project: Project, upstream: Upstr
     pin = upstream.commit({"doc.rst": text})
     patch = make_patch({"doc.rst": text}, {"doc.rst": text.replace("old", "ours")})
     project.component("demo", upstream, pin, {"one.patch": patch})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     upstream.commit({"doc.rst": text.replace("old", "theirs")})
     stack = Bumping(project, project.checkout("demo"))
     assert stack.bump().code == 3
@@ -498,7 +498,7 @@ def test_all_that_a_checkout_can_hold_comes_back(
     patched = {"crlf.txt": text.replace("line 5\r", "five\r"), "a.txt": lines(ONE)}
     patch = make_patch(base, {**base, **patched}, subject="Patch one", body="For a test.")
     project.component("demo", upstream, pin, {"one.patch": patch})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     stack = Bumping(project, project.checkout("demo"))
     theirs = text.replace("line 5\r", "5\r")
     upstream.commit({"crlf.txt": theirs, "run.sh": "no more\n", "deep/er/file": None})
@@ -594,7 +594,7 @@ def test_other_commands_leave_a_waiting_checkout_alone(stack: Bumping) -> None:
 def test_apply_with_force_saves_the_conflict_and_goes(stack: Bumping) -> None:
     start = stack.state
     assert stack.bump().code == 3
-    stack.run("apply", "--force").ok()
+    stack.prepare("apply", "--force").ok()
     assert stack.state[3:] == start[3:]
     assert "refs/patchkit/halt" not in stack.git("show-ref")
     assert "refs/patchkit/saved/" in stack.git("show-ref")
@@ -649,7 +649,7 @@ def test_a_patch_by_reference_is_not_resolved(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:
     project.component("demo", upstream, upstream.commit(STATES[0]), [published(tmp_path)])
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     stack = Bumping(project, project.checkout("demo"))
     upstream.commit({"a.txt": lines({5: "upstream five\n"})})
     before = stack.state
@@ -667,7 +667,7 @@ def test_all_kinds_of_files_in_conflict(project: Project, upstream: Upstream) ->
     pin = upstream.commit(dict(old))
     patch = make_patch(old, new, subject="All kinds", body="For a test.")
     project.component("demo", upstream, pin, {"kinds.patch": patch})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     upstream.commit({"image": b"\0upstream", "gone": "more\n", "both": "theirs\n"})
     stack = Bumping(project, project.checkout("demo"))
     before = stack.state
@@ -706,7 +706,7 @@ def test_partial_carries_what_fits_and_says_what_it_left_out(stack: Bumping) -> 
     assert not [
         name for name in stack.project.files() if name.endswith(("one.patch", "three.patch"))
     ]
-    stack.run("apply").ok()
+    stack.prepare("apply").ok()
     stack.run("check").ok()
 
 

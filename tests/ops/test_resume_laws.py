@@ -49,7 +49,7 @@ def test_law_every_way_back_is_exact(
         patch = make_patch(base, {**base, **ours}, subject="Ours", body="For a law.")
         project = Project(Path(folder) / "project")
         project.component("demo", upstream, pin, {"ours.patch": patch}, track="main")
-        project.run("apply").ok()
+        project.prepare("apply").ok()
         upstream.commit({**theirs, "more": "m\n"})
         stack = Bumping(project, project.checkout("demo"))
         before = stack.state
@@ -64,7 +64,7 @@ def test_law_every_way_back_is_exact(
                 stack.run("skip").ok()
         else:
             assert code == 0
-            stack.run("apply").ok()
+            stack.prepare("apply").ok()
         stack.settled()
         stack.run("check", "--quiet").ok()
         if code == 3:

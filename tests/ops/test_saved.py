@@ -20,7 +20,7 @@ from tests.workspace.killing import killed_at
 def demo(project: Project, upstream: Upstream) -> Project:
     pin = upstream.commit(shouted())
     project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     return project
 
 
@@ -57,9 +57,9 @@ def force_away(project: Project) -> dict[str, Any]:
     """What `apply --force` set aside."""
     path = project.root / "patches/demo/series"
     path.write_text("one.patch\n")
-    project.run("apply", "--update-lock", "--force").ok()
+    project.prepare("apply", "--update-lock", "--force").ok()
     path.write_text("one.patch\ntwo.patch\n")
-    project.run("apply", "--update-lock").ok()
+    project.prepare("apply", "--update-lock").ok()
     return saved(project)[0]
 
 

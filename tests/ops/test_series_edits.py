@@ -29,7 +29,7 @@ def demo(project: Project, upstream: Upstream) -> Project:
     )
     series = project.root / "patches/demo/series"
     series.write_text("# top\n\none.patch\n# about two\ntwo.patch # keep\nthree.patch\n")
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     return project
 
 
@@ -166,7 +166,7 @@ def overlapping(project: Project, upstream: Upstream) -> Project:
     """near.patch changes the line next to that of one.patch, over.patch the very line."""
     patches = {"one.patch": ONE, "near.patch": NEAR, "over.patch": OVER}
     project.component("demo", upstream, upstream.commit(shouted()), patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     return project
 
 
@@ -234,7 +234,7 @@ def test_what_takes_a_patch_back_is_dropped_with_it(project: Project, upstream: 
     back = make_patch(shouted(3), shouted(), subject="Whisper line 3", body="After all.")
     pin = upstream.commit(shouted())
     project.component("demo", upstream, pin, {"one.patch": ONE, "back.patch": back})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     before = everything(project)
     for argv in (("drop", "one"), ("move", "back", "--to", "1")):
         ran = project.run(*argv)

@@ -44,7 +44,7 @@ def test_they_become_files_of_a_series(
     """The stack is what it was, and each message says where the patch came from."""
     entries = [reference(trainer, name) for name in NAMES]
     path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     before, text = locked(project), path.read_text()
     assert project.run("vendor", "--dry-run").ok().out.count("would copy") == 3
     assert path.read_text() == text
@@ -60,7 +60,7 @@ def test_they_become_files_of_a_series(
     assert b"For a test." in (project.root / "patches/demo/one.patch").read_bytes()
     assert locked(project) == before
     project.run("check").ok()
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     assert "no patch by reference" in project.run("vendor").ok().err
 
 
@@ -70,7 +70,7 @@ def test_a_conflict_in_one_can_be_resolved_then(
 ) -> None:
     entries = [reference(trainer, "one.patch")]
     project.component("demo", upstream, upstream.commit(STATES[0]), entries)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     stack = Bumping(project, project.checkout("demo"))
     upstream.commit({"a.txt": lines({5: "upstream five\n"})})
     ran = stack.bump()
@@ -93,7 +93,7 @@ def test_the_order_of_the_stack_stays(
     series = {"series": "patches/demo/series"}
     entries = [reference(trainer, "one.patch"), series, reference(trainer, "three.patch")]
     path = project.component("demo", upstream, upstream.commit(STATES[0]), entries)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     before = locked(project)
     project.run("vendor", "one.patch").ok()
     assert path.read_text().count("sha256") == 1

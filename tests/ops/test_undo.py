@@ -22,7 +22,7 @@ def demo(project: Project, upstream: Upstream) -> Project:
     upstream.tag("v1", pin)
     project.component("demo", upstream, pin, {"one.patch": ONE, "two.patch": TWO})
     upstream.commit({**shouted(), "c.py": "new\n"}, "Add c")
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     return project
 
 
@@ -59,7 +59,7 @@ def test_changes_are_taken_back_one_after_the_other(demo: Project) -> None:
         states.append((files(demo), checkout(demo)))
 
     done("bump", "--to", "main")
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     states[-1] = (files(demo), checkout(demo))
     done("edit", "one", "--message", "Other words")
     done("move", "two", "--to", "1")
@@ -71,7 +71,7 @@ def test_changes_are_taken_back_one_after_the_other(demo: Project) -> None:
         assert (files(demo), checkout(demo)) == before
     assert demo.run("undo").code == 1  # the checkout was applied there, and stays
     assert files(demo) == states[0][0]
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     assert (files(demo), checkout(demo)) == states[0]
     assert demo.run("undo").code == 1
 
@@ -174,7 +174,7 @@ def test_components_are_taken_back_on_their_own(demo: Project, upstream: Upstrea
     """They share a lock: what it says of another component is left alone."""
     pin = upstream.resolve("refs/tags/v1")
     demo.component("other", upstream, str(pin), {"mine.patch": ONE})
-    demo.run("apply").ok()
+    demo.prepare("apply").ok()
     for name in ("demo", "other"):
         (demo.checkout(name) / "b.py").write_text(f"{name}\n")
     before = files(demo)

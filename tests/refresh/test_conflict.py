@@ -84,7 +84,7 @@ def test_a_colleague_need_not_resolve_it_again(stack: Bumping) -> None:
     name = _file(stack).name
     assert f"resolved as remembered in patches/demo/resolutions/{name}" in " ".join(ran.out.split())
     assert stack.product == by_hand
-    stack.run("apply").ok()
+    stack.prepare("apply").ok()
     stack.settled()
 
 
@@ -137,7 +137,7 @@ def test_files_without_markers_are_remembered_too(project: Project, upstream: Up
     pin = upstream.commit(dict(old))
     patch = make_patch(old, new, subject="All kinds", body="For a test.")
     project.component("demo", upstream, pin, {"kinds.patch": patch})
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     upstream.commit({"image": b"\0upstream", "gone": "more\n", "both": "theirs\n", "lost": None})
     stack = Bumping(project, project.checkout("demo"))
     assert stack.bump().code == 3

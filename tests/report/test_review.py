@@ -51,7 +51,7 @@ def bumping(project: Project, upstream: Upstream) -> tuple[Project, str, str]:
         "moved.patch": make_patch({"c": _BASE}, {"c": _with(l30="thirty")}, subject="Say thirty"),
     }
     project.component("demo", upstream, start, patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     upstream.commit({"b": _with(l5="five")}, "Take five (#5)")
     new = upstream.commit(
         {"a": _with(l11="line eleven"), "c": f"first\n{_BASE}"}, f"Eleven {_NASTY}"
@@ -200,7 +200,7 @@ def test_who_shares_the_series_is_named(
     pin = upstream.git("rev-list", "--max-parents=0", "main").decode().strip()
     series = [{"series": "patches/demo/series"}]
     project.component("demo", upstream, pin, series, manifest="other")
-    project.run("apply", "-m", "other", "--workspace", "elsewhere").ok()
+    project.prepare("apply", "-m", "other", "--workspace", "elsewhere").ok()
     ran = project.run("bump", "demo", "-m", "demo", "--to", new, "--dry-run", "--summary", "-")
     assert "The series is also that of demo of other.yaml." in ran.out
 

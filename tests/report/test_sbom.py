@@ -47,7 +47,7 @@ def stack(project: Project, upstream: Upstream) -> Project:
         body="So that it goes on.\n\n(cherry picked from commit 0123456789abcdef)",
     )
     project.component("demo", upstream, pin, {"hole.patch": hole, "picked.patch": picked})
-    project.run("apply", "--update-lock").ok()
+    project.prepare("apply", "--update-lock").ok()
     return project
 
 
@@ -78,7 +78,7 @@ def test_the_bytes_are_the_same_every_time_and_others_for_other_patches(stack: P
     assert stack.run("sbom", "--output", "x/demo.cdx.json").ok().out == ""
     assert (stack.root / "x/demo.cdx.json").read_text() == first
     (stack.root / "patches/demo/series").write_text("hole.patch\n")
-    stack.run("apply", "--update-lock").ok()
+    stack.prepare("apply", "--update-lock").ok()
     assert (
         json.loads(stack.run("sbom").ok().out)["serialNumber"] != json.loads(first)["serialNumber"]
     )

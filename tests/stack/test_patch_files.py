@@ -176,7 +176,7 @@ def applied(project: Project, upstream: Upstream) -> Project:
     """The nasty stack, applied in workspace/demo."""
     base, patches = nasty_stack(upstream)
     project.component("demo", upstream, base, patches)
-    project.run("apply").ok()
+    project.prepare("apply").ok()
     return project
 
 

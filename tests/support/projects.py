@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from tests.support.commands import Ran, run
+from tests.support.kept import run_or_recall
 from tests.support.repos import Upstream
 
 
@@ -65,6 +66,10 @@ class Project:
     def run(self, *argv: str) -> Ran:
         """Run patchkit in the project's folder."""
         return run(*argv, cwd=self.root)
+
+    def prepare(self, *argv: str) -> Ran:
+        """The same for what a test only begins with: done once for all that begin so."""
+        return run_or_recall(lambda: self.run(*argv), argv, self.root)
 
     def checkout(self, name: str) -> Path:
         """The checkout of a component in the default workspace."""

@@ -62,11 +62,14 @@ class Stacked:
         """Apply `patches` on the base of the small stack."""
         pin = upstream.commit(STATES[0], "The base")
         project.component("demo", upstream, pin, patches)
-        project.run("apply").ok()
+        project.prepare("apply").ok()
         return cls(project, project.checkout("demo"))
 
     def run(self, *argv: str) -> Ran:
         return self.project.run(*argv)
+
+    def prepare(self, *argv: str) -> Ran:
+        return self.project.prepare(*argv)
 
     def git(self, *argv: str) -> str:
         return git_in(self.checkout, *argv).decode().strip()
