@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import pytest
 from patchkit.cli.catalog import COMMANDS, split_command
 from patchkit.errors import ExitCode
 from tests.support.commands import run_process
+from tests.support.served import served_command
 
 pytestmark = pytest.mark.slow
 
@@ -68,14 +69,17 @@ def steps_of(block: str) -> list[Step]:
     return steps
 
 
-def run_steps(steps: list[Step], folder: Path, setup: str = "") -> list[Step]:
-    """The same commands with what they really print, stdout and stderr as on a terminal."""
+def run_steps(steps: list[Step], folder: Path, patchkit: str, setup: str = "") -> list[Step]:
+    """The same commands with what they really print, stdout and stderr as on a terminal.
+
+    `patchkit` is the text of that program.
+    """
     after = f"\ncode=$?\necho; echo {_MARK}\n(exit $code)\n"
     script = "".join(step.command + after for step in steps)
     done = subprocess.run(
         ["sh", "-c", f"exec 2>&1\n{setup}\n{script}"],
         cwd=folder,
-        env=os.environ | {"PATH": f"{_commands(folder.parent)}:{os.environ['PATH']}"},
+        env=os.environ | {"PATH": f"{_commands(folder.parent, patchkit)}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         timeout=300,
@@ -95,11 +99,18 @@ def _tidy(output: str, folder: Path) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _commands(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def patchkit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The program's text, the same for all pages of a process."""
+    with served_command(tmp_path_factory.mktemp("served") / "asked") as text:
+        yield text
+
+
+def _commands(folder: Path, patchkit: str) -> Path:
     """A folder with a `patchkit` command in it: the one under test."""
     path = folder / "bin" / "patchkit"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f'#!/bin/sh\nexec {sys.executable} -m patchkit "$@"\n')
+    path.write_text(patchkit)
     path.chmod(0o755)
     return path.parent
 
@@ -119,7 +130,7 @@ def _shown(step: Step) -> str:
     return "$ " + "\n".join(line.rstrip() for line in lines) + "\n" + step.output
 
 
-def check_document(path: Path, folder: Path, *, update: bool) -> None:
+def check_document(path: Path, folder: Path, patchkit: str, *, update: bool) -> None:
     """Run all console blocks of a document and compare, or write what they print."""
     text = path.read_text(encoding="utf-8")
     blocks = [steps_of(match[1]) for match in _BLOCK.finditer(text)]
@@ -130,7 +141,7 @@ def check_document(path: Path, folder: Path, *, update: bool) -> None:
         else f"sh '{ROOT / match[2]}' >../setup 2>&1 || exec cat ../setup\n"
         for match in _SETUP.finditer(text)
     )
-    ran = run_steps([step for block in blocks for step in block], folder, setup)
+    ran = run_steps([step for block in blocks for step in block], folder, patchkit, setup)
     shown = [step for block in blocks for step in block]
     if update:
         kept = iter(
@@ -145,11 +156,13 @@ def check_document(path: Path, folder: Path, *, update: bool) -> None:
 
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_commands_print_what_is_shown(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
+    name: str, tmp_path: Path, patchkit: str, request: pytest.FixtureRequest
 ) -> None:
     folder = tmp_path / "you"
     folder.mkdir()
-    check_document(DOCS / name, folder, update=request.config.getoption("--update-golden"))
+    check_document(
+        DOCS / name, folder, patchkit, update=request.config.getoption("--update-golden")
+    )
 
 
 @pytest.mark.index
@@ -161,6 +174,7 @@ def test_the_tour_prints_what_is_shown(
     shared_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    patchkit = request.getfixturevalue("patchkit")
     monkeypatch.setenv("PATCHKIT_CACHE", str(shared_cache))
     folder = tmp_path / "you"
     folder.mkdir()
@@ -169,7 +183,9 @@ def test_the_tour_prints_what_is_shown(
     fetched = run_process("fetch", "--manifest", "verl-npu-index", cwd=folder, timeout=300)
     if fetched.code == ExitCode.ENVIRONMENT:
         pytest.skip(f"the package index cannot be reached: {fetched.err.strip()}")
-    check_document(ROOT / name, folder, update=request.config.getoption("--update-golden"))
+    check_document(
+        ROOT / name, folder, patchkit, update=request.config.getoption("--update-golden")
+    )
 
 
 @pytest.mark.parametrize("path", [*(ROOT / name for name in PROSE), *sorted(DOCS.rglob("*.md"))])

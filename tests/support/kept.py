@@ -1,7 +1,7 @@
 """What a set-up command left, put on disk again in place of running it once more.
 
-Hundreds of tests begin with the same `apply` or `bump`, in a folder of the same name. What it leaves
-follows from what is below that folder, the command line and the environment: under a digest of
+Hundreds of tests begin with the same `apply` or `bump`, in a folder of the same name. What it
+leaves follows from what is below that folder, the command line and the environment: under a digest of
 these it is kept in memory, and whoever begins so for the third time gets the difference.
 
 Invariant: the digest is of all that is below the folder but for what an index knows of files on
@@ -69,7 +69,7 @@ def _look(root: Path) -> _Nodes:
                 mode = entry.stat(follow_symlinks=False).st_mode
                 data: bytes | None = None
                 if entry.is_symlink():
-                    data = os.fsencode(os.readlink(entry.path))
+                    data = os.fsencode(Path(entry.path).readlink())
                 elif entry.is_dir():
                     folders.append(entry.path)
                 elif entry.is_file():
