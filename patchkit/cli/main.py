@@ -144,16 +144,25 @@ def _warn_of_nothing() -> None:
 
 
 def _load_msgspec() -> None:
-    """Import msgspec without typing_extensions, which it takes only for TypedDict's Required.
+    """Import msgspec, pathlib and shutil without what they only offer: a tenth of a short command.
 
-    With it come inspect, ast and a dozen more, a tenth of what a short command costs.
+    typing_extensions (with inspect, ast and a dozen more) is for TypedDict's Required, bz2 and lzma
+    are for archives of a kind that nobody asks shutil for. Of `platform` uuid wants one word.
     """
-    if "typing_extensions" not in sys.modules:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-        try:
-            import msgspec  # noqa: F401
-        finally:
-            del sys.modules["typing_extensions"]
+    import os
+
+    platform = type(sys)("platform")
+    platform.system = lambda: os.uname().sysname  # type: ignore[attr-defined]
+    stand_ins = {"typing_extensions": None, "bz2": None, "lzma": None, "platform": platform}
+    placed = [name for name in stand_ins if name not in sys.modules]
+    sys.modules.update((name, stand_ins[name]) for name in placed)  # type: ignore[misc]
+    try:
+        import shutil  # noqa: F401
+
+        import msgspec  # noqa: F401
+    finally:
+        for name in placed:
+            del sys.modules[name]
 
 
 def collect_rarely() -> None:

@@ -11,7 +11,6 @@ import os
 import re
 import sys
 import threading
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
@@ -142,6 +141,10 @@ def _text(piece: Piece) -> str:
 
 
 def _columns(char: str) -> int:
+    if char.isascii() and char.isprintable():
+        return 1
+    import unicodedata
+
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -101,6 +101,15 @@ def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
         raise
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """An empty folder for scratch; gone at the end of the block."""
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 (with it comes `random`; seldom needed)
+
+    with TemporaryDirectory(prefix="patchkit-") as folder:
+        yield Path(folder)
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames in `folder` last over a power cut, where the file system can."""
     descriptor = os.open(folder, os.O_RDONLY)

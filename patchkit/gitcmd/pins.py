@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.remote import RemoteError, Trouble
 from patchkit.gitcmd.repository import RefChange, Repository
 from patchkit.model.objects import Base, CommitId, TreeId, decode_path, lines_of
+from patchkit.model.text import regex
 
 # Repositories from which blobs are left out on purpose, and how to get exactly those.
 #
@@ -28,7 +28,7 @@ from patchkit.model.objects import Base, CommitId, TreeId, decode_path, lines_of
 # listed in a file of ours; a checkout without it is a partial clone of nobody.
 
 
-_NAMED_OBJECT = re.compile(
+_NAMED_OBJECT = regex(
     r"(?:not our ref|unable to read|bad object|missing blob object) '?([0-9a-f]{40})"
 )
 

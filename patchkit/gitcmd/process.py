@@ -13,7 +13,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,10 +21,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError, UsageError
 from patchkit.model.mailinfo import parse_date
 from patchkit.model.objects import lines_of
 from patchkit.model.patch import Identity
+from patchkit.model.text import regex
 
 #: The oldest git that patchkit works with; the only place that says so.
 MINIMUM_GIT = (2, 34)
@@ -69,7 +70,7 @@ _SEALED_CONFIG = (
 
 # Removed for network commands: these would point git at another repository, object store or index,
 # or trace into files; GIT_SSH*, GIT_ASKPASS, GIT_CONFIG_* and proxies stay, they are the user's.
-_NETWORK_DROPS = re.compile(
+_NETWORK_DROPS = regex(
     r"GIT_(DIR|WORK_TREE|INDEX_FILE|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES"
     r"|COMMON_DIR|CEILING_DIRECTORIES|SHALLOW_FILE|GRAFT_FILE|QUARANTINE_PATH|REPLACE_REF_BASE"
     r"|DIFF_OPTS|EXTERNAL_DIFF|TRACE.*|INTERNAL_.*)"
@@ -284,8 +285,8 @@ def edit_text(folder: Path, text: str, name: str) -> str:
     editor = asked.stdout.decode("utf-8", "surrogateescape").strip()
     if asked.returncode != 0 or not editor:
         raise SurroundingsError("git knows no editor", hint="set EDITOR, or use --message")
-    with tempfile.TemporaryDirectory(prefix="patchkit-") as place:
-        file = Path(place, name)
+    with scratch_folder() as place:
+        file = place / name
         file.write_text(text, encoding="utf-8", errors="surrogateescape")
         # a line for the shell, as git takes it
         done = subprocess.run(["sh", "-c", f'{editor} "$@"', editor, str(file)], check=False)

@@ -28,13 +28,14 @@ from patchkit.gitcmd.process import (
 )
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.progress import Stop
+from patchkit.model.text import regex
 
 # URLs of upstreams: when two spellings mean one, what may be shown, what to call its folder.
 #
 # Which URLs are taken at all is the manifest's business (`manifest/types.py`).
 
 
-_SCP = re.compile(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")
+_SCP = regex(r"(?:[A-Za-z0-9._~-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^:].*)")
 _PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 from collections.abc import Iterable, Sequence
@@ -12,10 +11,11 @@ from msgspec import Struct
 
 from patchkit.gitcmd.process import Finished, require_git, run_sealed
 from patchkit.model.objects import CommitId, TreeId, lines_of
+from patchkit.model.text import regex
 
 ZERO = "0" * 40
 
-_HEAD = re.compile(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
+_HEAD = regex(rb"ref: refs/|[0-9a-f]{40}\s*\Z")
 
 # How long a git that was killed with us, or is about to end, may hold the lock of a ref.
 _PATIENCE = 2.0

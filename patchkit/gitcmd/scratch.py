@@ -5,27 +5,24 @@ one in which a fetch is built before its packs move over.
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
-from tempfile import TemporaryDirectory
 
+from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.repository import Repository, borrow_objects, init_repository
 from patchkit.gitcmd.trees import objects_directory
 from patchkit.model.objects import CommitId
+from patchkit.model.text import regex
 
 
 @contextmanager
 def overlay(*repositories: Repository) -> Iterator[Repository]:
     """A bare repository with all objects of others; gone at the end of the block."""
-    with TemporaryDirectory(prefix="patchkit-") as folder:
-        git_dir = Path(folder)
+    with scratch_folder() as git_dir:
         (git_dir / "refs").mkdir()
         (git_dir / "HEAD").write_bytes(b"ref: refs/heads/none\n")
         borrow_objects(git_dir, map(objects_directory, repositories))
@@ -39,7 +36,7 @@ def overlay(*repositories: Repository) -> Iterator[Repository]:
 
 
 # The index is what makes git see a pack, so it comes last.
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_COMMIT = regex(r"[0-9a-f]{40}")
 _PACK_FILES = (".pack", ".rev", ".promisor", ".idx")
 
 _STALE = 24 * 60 * 60  # seconds; no fetch takes as long
@@ -49,7 +46,7 @@ _STALE = 24 * 60 * 60  # seconds; no fetch takes as long
 def staging(target: Repository, folder: Path) -> Iterator[Repository]:
     """A bare throw-away repository below `folder` that can read the target's objects."""
     folder.mkdir(parents=True, exist_ok=True)
-    work = folder / f"{target.git_dir.stem}-{token_hex(8)}"  # named before a signal can come
+    work = folder / f"{target.git_dir.stem}-{os.urandom(8).hex()}"  # named before a signal can come
     try:
         work.mkdir(mode=0o700)
         stage = init_repository(work / "stage.git")
@@ -84,7 +81,8 @@ def discard(repository: Repository, folder: Path) -> None:
     """Take a repository away, in one rename, for good."""
     if repository.git_dir.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        grave = Path(tempfile.mkdtemp(prefix="discarded-", dir=folder))
+        grave = folder / f"discarded-{os.urandom(8).hex()}"
+        grave.mkdir(mode=0o700)
         repository.git_dir.replace(grave / "repository.git")
         shutil.rmtree(grave, ignore_errors=True)
 

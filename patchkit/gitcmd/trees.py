@@ -6,11 +6,11 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.object_reader import MissingObjectError
 from patchkit.gitcmd.process import run_sealed
@@ -138,8 +138,8 @@ def diff_trees(
     for setting in _PINNED_CONFIG:
         command += ["-c", setting]
     command += ["diff-tree", "--stdin", "-r", "-p", *_PINNED, *options]
-    with TemporaryDirectory(prefix="patchkit-") as folder:
-        bare = _empty_repository(Path(folder))
+    with scratch_folder() as folder:
+        bare = _empty_repository(folder)
         objects = {"GIT_OBJECT_DIRECTORY": str(objects_directory(repository))}
         out = run_sealed(command, git_dir=bare, stdin="".join(lines).encode(), extra=objects).out
     return _split(out, [line.encode() for line in lines])

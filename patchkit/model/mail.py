@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 
 from msgspec import Struct
 
@@ -37,6 +36,7 @@ from patchkit.model.header import (
 )
 from patchkit.model.mailinfo import BLANKS, decode_words, format_author, format_date
 from patchkit.model.patch import Header, HeaderForm, Identity, PatchFile
+from patchkit.model.text import regex
 
 # The words of a header changed in place: every other line above the diff stays to the byte.
 #
@@ -309,6 +309,8 @@ def _merged(
     old: Sequence[str], raw: Sequence[bytes], new: Sequence[str], write: Callable[[str], bytes]
 ) -> list[bytes]:
     """`new` with the bytes that a line has already; comments and gaps of `old` that git drops."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 (where a header changes)
+
     comments = any(line.startswith("#") for line in new)  # it was not cleaned
     kept = list(range(len(old))) if comments else _kept(old)
     matcher = SequenceMatcher(
@@ -460,7 +462,7 @@ def _signature_start(lines: Sequence[bytes], end: int) -> int:
 
 PATCH_TRAILER = "Patchkit-Patch"
 
-_OURS = re.compile(rf"{PATCH_TRAILER}: *(\S+) *")
+_OURS = regex(rf"{PATCH_TRAILER}: *(\S+) *")
 
 
 def add_patch_trailer(message: str, name: str) -> str:

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
+
+from patchkit.model.text import regex
+
+if TYPE_CHECKING:
+    from difflib import SequenceMatcher
 
 #: Below this share of its weight found again, a hunk counts as gone from the file.
 LIKENESS = 0.4
@@ -22,9 +27,10 @@ LIKENESS = 0.4
 # A line that stands in more places than this says nothing about where a hunk belongs.
 _COMMON = 60
 _SHIFTS_TRIED = 8
-_WORD = re.compile(rb"\w")
+_WORD = regex(rb"\w")
 
 Index = Mapping[bytes, Sequence[int]]
+Item = TypeVar("Item", bound=Hashable)
 
 
 class SimilarLines(Struct, frozen=True):
@@ -113,7 +119,7 @@ def find_exact(wanted: Sequence[bytes], lines: Sequence[bytes], *, near: int) ->
 
 def likeness(a: bytes, b: bytes) -> float:
     """How like two lines are, from 0 to 1."""
-    return SequenceMatcher(None, a.strip(), b.strip(), autojunk=False).ratio()
+    return _sequences(a.strip(), b.strip()).ratio()
 
 
 def weight(line: bytes) -> float:
@@ -174,7 +180,13 @@ def _inexact(
 
 
 def _matcher(a: Sequence[bytes], b: Sequence[bytes]) -> SequenceMatcher[bytes]:
-    return SequenceMatcher(None, [_key(x) for x in a], [_key(x) for x in b], autojunk=False)
+    return _sequences([_key(x) for x in a], [_key(x) for x in b])
+
+
+def _sequences(a: Sequence[Item], b: Sequence[Item]) -> SequenceMatcher[Item]:
+    from difflib import SequenceMatcher  # noqa: PLC0415 (where a patch does not fit)
+
+    return SequenceMatcher(None, a, b, autojunk=False)
 
 
 def _key(line: bytes) -> bytes:
@@ -196,9 +208,9 @@ def _bare(lines: Sequence[bytes]) -> list[bytes]:
 
 
 # A name with its parts, or any other run of signs.
-_TOKEN = re.compile(r"\.*[A-Za-z_]\w*(?:[./]\w+)*|\d+|\s+|[^\w\s]")
-_NAME = re.compile(r"\.*[A-Za-z_]\w*(?:[./]\w+)*")
-_RELATIVE = re.compile(r"^(\s*from\s+)(\.+)([\w.]*)(\s+import\b)")
+_TOKEN = regex(r"\.*[A-Za-z_]\w*(?:[./]\w+)*|\d+|\s+|[^\w\s]")
+_NAME = regex(r"\.*[A-Za-z_]\w*(?:[./]\w+)*")
+_RELATIVE = regex(r"^(\s*from\s+)(\.+)([\w.]*)(\s+import\b)")
 
 # Lines less alike than this were not reworded but replaced.
 _ALIKE = 0.5
@@ -239,7 +251,7 @@ def changed_names(pair: Pair) -> list[tuple[str, str]]:
     """(name in the patch, name in the file) of each name that is another one in the pair."""
     old, new = _tokens(pair.expected, pair.path), _tokens(pair.found, pair.path)
     changes: list[tuple[str, str]] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, i1, i2, j1, j2 in _sequences(old, new).get_opcodes():
         if tag == "replace" and i2 - i1 == j2 - j1:
             names = zip(old[i1:i2], new[j1:j2], strict=True)
             changes += [_difference(a, b) for a, b in names if _are_names(a, b)]

@@ -31,13 +31,14 @@ from patchkit.model.names import RECIPE_ENDING, recipe_name
 from patchkit.model.patch import PatchFile
 from patchkit.model.progress import Progress
 from patchkit.model.series_file import Series, parse_series
+from patchkit.model.text import regex
 from patchkit.stack.build import SeriesPatch
 from patchkit.upstream.store import Store
 
 T = TypeVar("T")
 
-_RECIPE = re.compile(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
-_MENTIONED = re.compile(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
+_RECIPE = regex(r"^Recipe:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_MENTIONED = regex(r"[^\s#]+\.(?:patch|recipe\.yml)\b")
 
 
 class LoadedPatch(Struct, frozen=True):

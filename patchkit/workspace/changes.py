@@ -24,6 +24,7 @@ from patchkit.model.objects import (
     encode_path,
     lines_of,
 )
+from patchkit.model.text import regex
 from patchkit.workspace.contents import (
     FOLDER,
     LINK,
@@ -122,7 +123,7 @@ def _entry(mode: str, oid: str) -> TreeEntry | None:
 # modes and symbolic links come out as in a fresh checkout.
 
 
-_NO_MODES = re.compile(r"^\s*filemode\s*=\s*(false|no|off|0)\s*$", re.IGNORECASE | re.MULTILINE)
+_NO_MODES = regex(r"^\s*filemode\s*=\s*(false|no|off|0)\s*$", re.IGNORECASE | re.MULTILINE)
 # What `git checkout` goes by when it writes a file.
 _FORM = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
 

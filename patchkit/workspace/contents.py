@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Iterable, Iterator
 from hashlib import sha1
 from pathlib import Path
@@ -25,6 +24,7 @@ from patchkit.model.objects import (
     encode_path,
     make_object,
 )
+from patchkit.model.text import regex
 
 FILE = "file"
 EXECUTABLE = "executable"
@@ -171,7 +171,7 @@ def _file_id(place: bytes) -> str:
 # they are not, nothing here costs anything.
 
 
-_FOLDS = re.compile(r"^\s*ignorecase\s*=\s*(true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
+_FOLDS = regex(r"^\s*ignorecase\s*=\s*(true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
 _MOST_TOLD = 5
 
 
@@ -227,8 +227,11 @@ def folds_case(repository: Repository) -> bool:
 
 def clashing(paths: list[str]) -> Iterator[tuple[str, str]]:
     """Pairs of paths that are one where case does not count, nor how an accent is written."""
+    import unicodedata  # noqa: PLC0415 (few paths are not ASCII)
+
     first: dict[str, str] = {}
     for path in paths:
-        before = first.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
+        composed = path if path.isascii() else unicodedata.normalize("NFC", path)
+        before = first.setdefault(composed.casefold(), path)
         if before != path:
             yield before, path

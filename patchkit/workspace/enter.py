@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.disk.files import scratch_folder
 from patchkit.errors import SurroundingsError
 from patchkit.gitcmd.object_reader import write_objects
 from patchkit.gitcmd.pins import bear_absent
@@ -485,8 +485,8 @@ def _endangered(
     """What of the user's would be overwritten that the snapshot does not show."""
     files = {c.path: c.old_file for c in changes if c.old_file is not None}
     actual = {path: contents_at(checkout.path, path) for path in files}
-    with TemporaryDirectory(prefix="patchkit-") as folder:
-        hidden = unlike(checkout.repository, head, files, actual, Path(folder, "form"))
+    with scratch_folder() as folder:
+        hidden = unlike(checkout.repository, head, files, actual, folder / "form")
     return _hidden(hidden) if hidden else _in_the_way(checkout.path, changes)
 
 

@@ -1,8 +1,8 @@
 """What a set-up command left, put on disk again in place of running it once more.
 
 Hundreds of tests begin with the same `apply` or `bump`, in a folder of the same name. What it
-leaves follows from what is below that folder, the command line and the environment: under a digest of
-these it is kept in memory, and whoever begins so for the third time gets the difference.
+leaves follows from what is below that folder, the command line and the environment: under a digest
+of these it is kept in memory, and whoever begins so for the third time gets the difference.
 
 Invariant: the digest is of all that is below the folder but for what an index knows of files on
 disk, which git looks up again.
