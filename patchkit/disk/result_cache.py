@@ -52,7 +52,26 @@ def read_as(data: object, kind: type[T]) -> T | None:
 
 def remember(path: Path, data: object) -> None:
     """Keep what JSON can hold; best effort, as on a disk that can only be read."""
-    body = json.dumps(data, separators=(",", ":")).encode()
+    _keep(path, json.dumps(data, separators=(",", ":")).encode())
+
+
+def recall_packed(path: Path, kind: type[T]) -> T | None:
+    """Values of `kind` that `remember_packed` kept; None if there are none to be believed."""
+    try:
+        checksum, _, body = path.read_bytes().partition(b"\n")
+        if sha256(body).hexdigest().encode() == checksum:
+            return msgspec.msgpack.decode(body, type=kind)
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def remember_packed(path: Path, data: object) -> None:
+    """Keep values with bytes in them, in msgpack; best effort."""
+    _keep(path, msgspec.msgpack.encode(data))
+
+
+def _keep(path: Path, body: bytes) -> None:
     with suppress(OSError, SurroundingsError):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, sha256(body).hexdigest().encode() + b"\n" + body)

@@ -5,6 +5,7 @@ One bare repository per upstream below the cache folder, shared by all manifests
     repos/<name>-<hash>.git   refs/patchkit/pins/<pin> for each pin that was fetched
     files/<sha256>-<place>    verified files of other repositories: published patches
     downloads/                archives on their way, resumed after an interruption
+    manifests/, series/, ...  what was read or found last, read again where it is damaged
     locks/                    one lock file for each of them; a lock vanishes with its process
     scratch/                  what is being fetched; nothing here is ever believed
 
