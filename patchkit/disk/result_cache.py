@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,11 +81,13 @@ def _keep(path: Path, body: bytes) -> None:
 class ResultCache:
     """Answers by question, in one file, each of which follows from its question and the file's key.
 
-    What nobody asked since it was opened is forgotten when it is closed: it is of files long gone.
+    What nobody asked since it was opened is forgotten when it is closed, as it is of files long
+    gone; all but so many `spare` ones that were asked last.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, spare: int = 0) -> None:
         self._path = path
+        self._spare = spare
         kept = recall(path)
         self._kept: dict[str, Any] = kept if isinstance(kept, dict) else {}
         self._asked: dict[str, Any] = {}
@@ -101,5 +104,7 @@ class ResultCache:
 
     def close(self) -> None:
         """Write what was asked, if it is not what the file has."""
-        if self._asked != self._kept:
-            remember(self._path, self._asked)
+        rest = islice((each for each in self._kept if each not in self._asked), self._spare)
+        rows = {**self._asked, **{each: self._kept[each] for each in rest}}
+        if rows != self._kept:
+            remember(self._path, rows)

@@ -24,11 +24,12 @@ from patchkit.guards.contracts.agreement import (
     agreement_of,
     examine_module,
     facts_of,
+    known_modules,
 )
 from patchkit.guards.contracts.breaches import BrokenCall
 from patchkit.model.objects import CommitId, TreeEntry
 from patchkit.python.modules import Modules
-from patchkit.upstream.history import HistoryReader, tree_of
+from patchkit.upstream.history import HistoryReader, blobs_of, tree_of
 
 #: Raise it when the same history could come to something else.
 _FORM = 1
@@ -54,8 +55,9 @@ def find_broken_contracts(
     path = memory_path(cache, "broken-calls", facts)
     kept = recall_as(path, tuple[BrokenContract, ...])
     if kept is None:
-        looking = _CallSearch(along, component, tuple(partners), tuple(sorted(given)), cache)
-        kept = _found(looking)
+        with known_modules(cache, partners, given) as known:
+            asked = (tuple(partners), tuple(sorted(given)), cache, known)
+            kept = _found(_CallSearch(along, component, *asked))
         if all(each.by is not None for each in kept):
             remember(path, to_builtins(kept))
     return kept
@@ -63,7 +65,8 @@ def find_broken_contracts(
 
 def _found(looking: _CallSearch) -> tuple[BrokenContract, ...]:
     along = looking.along
-    then, now = (looking.broken(commit) for commit in (along.history.pin, along.history.tip))
+    now = list(looking.broken(along.history.tip))
+    then = looking.broken(along.history.pin) if now else ()
     known = {_known_by(each) for each in then}
     news = [each for each in now if _known_by(each) not in known]
     return tuple(looking.told(each) for each in news)
@@ -86,7 +89,7 @@ class _CallSearch(Struct, frozen=True):
     partners: tuple[Partner, ...]
     given: tuple[str, ...]  # packages that are neither component nor requirement and are there
     cache: Path  # patchkit's cache folder
-    known: KnownModules = field(default_factory=KnownModules)
+    known: KnownModules  # of earlier looks
     trees: dict[str, TreeView] = field(default_factory=dict)  # by commit
     looked: dict[tuple[str, str, str, str], frozenset[tuple[str, ...]]] = field(
         default_factory=dict
@@ -99,7 +102,9 @@ class _CallSearch(Struct, frozen=True):
     def broken(self, commit: CommitId) -> Iterator[BrokenCall]:
         """The calls that touch the component and do not fit, and that nothing explains."""
         view = self._tree(commit)
-        self.along.contents(e for path, e in view.files().items() if self._is_inside(path))
+        inside = (e for path, e in view.files().items() if self._is_inside(path))
+        self.along.bring(blobs_of(inside))
+        self.along.reader.close()  # a git that runs need not see new packs
         found = agreement_of(self.cache, self._with(view), self.given, self.known)
         for partner in self.partners:
             for place in found.found[partner.name].broken:

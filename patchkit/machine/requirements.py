@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import configparser
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from email.parser import HeaderParser
 from importlib import import_module
 from typing import Any
@@ -317,3 +317,48 @@ def release(version: str) -> str:
         return ".".join(str(part) for part in Version(version).release)
     except InvalidVersion:
         return version
+
+
+# Which Python packages are there because somebody asks for them: by the metadata, read not run.
+
+
+#: Distributions whose module has another name than they have.
+_MODULES = {
+    "antlr4-python3-runtime": ("antlr4",),
+    "attrs": ("attr", "attrs"),
+    "beautifulsoup4": ("bs4",),
+    "decord2": ("decord",),
+    "gitpython": ("git",),
+    "grpcio": ("grpc",),
+    "grpcio-health-checking": ("grpc_health",),
+    "grpcio-reflection": ("grpc_reflection",),
+    "grpcio-tools": ("grpc_tools",),
+    "hydra-core": ("hydra",),
+    "msgpack-python": ("msgpack",),
+    "opencv-python": ("cv2",),
+    "opencv-python-headless": ("cv2",),
+    "pillow": ("PIL",),
+    "protobuf": ("google",),
+    "pyjwt": ("jwt",),
+    "python-dateutil": ("dateutil",),
+    "python-multipart": ("multipart", "python_multipart"),
+    "pyyaml": ("yaml",),
+    "pyzmq": ("zmq",),
+    "scikit-learn": ("sklearn",),
+    "triton-ascend": ("triton",),
+}
+
+
+def modules_asked_for(read: ReadFile, steps: tuple[InstallStep, ...]) -> frozenset[str]:
+    """The first names of the modules of what a component's metadata asks for."""
+    return modules_of(each.requirement.name for each in read_requirements(read, steps).requirements)
+
+
+def modules_of(distributions: Iterable[str]) -> frozenset[str]:
+    """The first names of the modules that distributions have, as a rule or as is known."""
+    names: set[str] = set()
+    for distribution in distributions:
+        name = normal_name(distribution)
+        names |= set(_MODULES.get(name, (name.replace("-", "_"),)))
+        names.add(distribution)  # as IPython, which is written so in both places
+    return frozenset(names)

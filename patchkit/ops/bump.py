@@ -47,6 +47,7 @@ from patchkit.ops.refresh_report import (
 )
 from patchkit.ops.resume import Waiting, arrive, find_halt, is_written, waiting_of
 from patchkit.ops.undo import bump_reports
+from patchkit.parallel import in_parallel
 from patchkit.upstream.git import LATEST
 from patchkit.upstream.history import find_commit
 from patchkit.upstream.store import Store
@@ -54,6 +55,9 @@ from patchkit.workspace import checkout_of
 
 # The target: a name as its source understands it, and the pin that it means.
 
+
+#: So many components at once: most of the time of each is waiting for git.
+_JOBS = 4
 
 _GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
@@ -210,23 +214,29 @@ def bump_components(
     where the pin cannot be edited.
     """
     options = replace(options, stop=len(names) == 1)
-    rows: list[BumpedComponent] = []
-    untracked: list[str] = []
-    for name in names:
+    several = len(names) > 1
+    known = {name: manifest.component(name) for name in names}
+    untracked = [n for n, each in known.items() if several and each is not None and not each.track]
+
+    def move(name: str) -> BumpedComponent:
         # a pin that the one before moved stands in the same file
-        manifest = load_manifest(manifest.path)
-        component = manifest.component(name)
+        now = manifest if options.dry_run else load_manifest(manifest.path)
+        component = now.component(name)
         assert component is not None
-        if len(names) > 1 and component.track is None:
-            untracked.append(name)
-            continue
-        bumping = _Bumping(manifest, component, store, workspace, options, progress)
+        bumping = _Bumping(now, component, store, workspace, options, progress)
         try:
-            rows.append(bumping.to(wanted, sha256))
+            return bumping.to(wanted, sha256)
         except PatchkitError as error:
-            if len(names) == 1:
+            if not several:
                 raise
-            rows.append(_failed(bumping, wanted, error))
+            return _failed(bumping, wanted, error)
+
+    moving = [name for name in names if name not in untracked]
+    rows: Sequence[BumpedComponent]
+    if several and options.dry_run:
+        rows = in_parallel(move, moving, jobs=_JOBS, stop=store.stop.ask)
+    else:  # the pins that are written are in one file
+        rows = [move(name) for name in moving]
     notes = _stale_rendering(manifest) if any(each.moved for each in rows) else ()
     return BumpReport(manifest.name, options.dry_run, tuple(rows), tuple(untracked), tuple(notes))
 

@@ -148,7 +148,7 @@ def _contracts(guarded: Guarded) -> Iterator[Finding]:
     manifest, component = guarded.manifest, guarded.component
     if component.contracts is None:
         return
-    from patchkit.guards.contracts.agreement import contract_findings
+    from patchkit.guards.contracts.breaches import contract_findings
 
     command = f"patchkit contracts {manifest.options(component.name)}"
     try:

@@ -17,8 +17,12 @@ from msgspec.structs import replace
 from patchkit.disk.transaction import write_set
 from patchkit.errors import BadInputError, ExitCode, Problem, UsageError, worst
 from patchkit.gitcmd.object_reader import reading
-from patchkit.guards.contracts.agreement import ComponentAgreement, Explained
-from patchkit.guards.contracts.breaches import BrokenCall, OpenCall
+from patchkit.guards.contracts.breaches import (
+    BrokenCall,
+    ComponentAgreement,
+    Explained,
+    OpenCall,
+)
 from patchkit.guards.overrides.override_review import (
     OverrideTarget,
     TargetVerdict,

@@ -86,6 +86,11 @@ class Values(Struct):
     _underway: set[tuple[int, int]] = field(default_factory=set)
     _cuts: int = 0
 
+    def forget(self) -> None:
+        """Forget what was followed through other modules, but not what a syntax tree alone says."""
+        self._members.clear()
+        self._bound.clear()
+
     def of(self, scope: NameScope, node: ast.expr) -> tuple[Value, ...]:
         """Everything that the expression can be; at least one value."""
         here = (id(scope.node), id(node))

@@ -150,6 +150,9 @@ def _assigned(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, M
             yield from _assigned(inner, None)
 
 
+#: Why nothing is known of a module whose file no server gives.
+LACKING = "its contents cannot be had"
+
 #: Reads a file of the tree by its path; None if it cannot be had.
 Read = Callable[[str], bytes | None]
 
@@ -257,13 +260,29 @@ class Modules:
 class JoinedModules(Modules):
     """Modules of several trees as one program sees them; a package may lie in more than one.
 
-    Beside each tree's modules are the packages that it gives, by dotted name.
+    Beside each tree's modules are the packages that it gives, by dotted name. `asked` gets every
+    name that is asked for: what is found of a module follows from what stands at these.
     """
 
     def __init__(self, parts: Sequence[tuple[Modules, Collection[str]]]) -> None:
         super().__init__((), lambda _: None)
         self._parts = parts
         self._places: dict[str, tuple[Modules | None, str | None]] = {}
+        self.asked: set[str] = set()
+
+    def module(self, name: str) -> Module | None:
+        """See Modules."""
+        self.asked.add(name)
+        return super().module(name)
+
+    def may_have(self, name: str) -> bool:
+        """Whether a tree might have the module, by the packages that it gives."""
+        return any(_is_given(name, packages) for _, packages in self._parts)
+
+    def is_lacking(self, name: str) -> bool:
+        """Whether the module was looked at, and its contents cannot be had."""
+        known = self._known.get(name)
+        return known is not None and known.problem == LACKING
 
     def home(self, name: str) -> Modules | None:
         """The tree that has the module; None if none has it as more than a folder."""
@@ -274,6 +293,7 @@ class JoinedModules(Modules):
         return self._place(name)[1]
 
     def _place(self, name: str) -> tuple[Modules | None, str | None]:
+        self.asked.add(name)
         if name not in self._places:
             place: tuple[Modules | None, str | None] = (None, None)
             for part, packages in self._parts:
@@ -330,7 +350,7 @@ def _slashes(path: str) -> Iterable[int]:
 def _parsed(name: str, path: str, data: bytes | None, is_package: bool, tree: str = "") -> Module:
     syntax, problem = parse_python(data or b"")
     if data is None:
-        problem = "its contents cannot be had"
+        problem = LACKING
     names = read_namespace(syntax.body)
     rebinds = data is not None and _REBINDS.search(data) is not None
     return Module(name, path, is_package, names, syntax, problem, tree, rebinds)

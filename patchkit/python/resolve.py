@@ -125,16 +125,30 @@ class Resolver(Struct):
                 return self.evaluate(module, value)
         return (Unclear("an expression"),)
 
-    def load(self, module: Module) -> None:
-        """Note what a module, once it is loaded, has given to others: `Class.name = function`."""
-        for (owner, name), bindings in module.namespace.foreign.items():
+    def load(self, module: Module) -> list[tuple[str, str]]:
+        """Note what a module, once it is loaded, has given to others: `Class.name = function`.
+
+        The modules that are given something, by dotted name, each with what that is.
+        """
+        given: list[tuple[str, str]] = []
+        for home, within, (owner, name) in self._given_by(module):
+            there = self.rebound.setdefault((f"{home}{within}", name), [])
+            there += [(module, each) for each in module.namespace.foreign[owner, name]]
+            given.append((home, f"{within}.{name} {owner}"))
+        return given
+
+    def gives(self, module: Module) -> bool:
+        """Whether a module, once it is loaded, has given something to others."""
+        return next(self._given_by(module), None) is not None
+
+    def _given_by(self, module: Module) -> Iterator[tuple[str, str, tuple[str, str]]]:
+        """(module, what in it, the names by which the giver has it) of what a module gives."""
+        for owner, name in module.namespace.foreign:
             for thing in self.evaluate(module, ast.Name(owner, ast.Load())):
                 home = thing if isinstance(thing, Module) else getattr(thing, "module", module)
-                if home is module:
-                    continue
-                within = f".{thing.qualified}" if isinstance(thing, Code) else ""
-                there = self.rebound.setdefault((f"{home.name}{within}", name), [])
-                there += [(module, each) for each in bindings]
+                if home is not module:
+                    within = f".{thing.qualified}" if isinstance(thing, Code) else ""
+                    yield home.name, within, (owner, name)
 
     # -- modules -------------------------------------------------------------------------------
 

@@ -6,18 +6,29 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from fnmatch import fnmatchcase
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from patchkit.disk.result_cache import memory_path, recall_as, remember
+from patchkit.disk.result_cache import ResultCache, memory_path, read_as, recall_as, remember
 from patchkit.gitcmd.trees import TreeView
-from patchkit.guards.contracts.breaches import Breach, BrokenCall, Examined, OpenCall, joined
+from patchkit.guards.contracts.breaches import (
+    Breach,
+    BrokenCall,
+    ComponentAgreement,
+    Examined,
+    Explained,
+    OpenCall,
+    joined,
+)
 from patchkit.guards.contracts.traversal import (
     CodeUse,
     Conditions,
@@ -26,10 +37,7 @@ from patchkit.guards.contracts.traversal import (
     absolute_name,
     loaded_by,
 )
-from patchkit.machine.requirements import ReadFile, read_requirements
-from patchkit.manifest.values import AbsentTarget, Contracts, DeclaredCall, InstallStep, normal_name
-from patchkit.model.lint import Finding, Severity
-from patchkit.model.text import counted
+from patchkit.manifest.values import Contracts, DeclaredCall, Location
 from patchkit.python.callables import (
     Arguments,
     Called,
@@ -57,6 +65,7 @@ _NO_NAME = frozenset({"AttributeError", *_NO_IMPORT})
 #: Who asks for a version has a reason to call in another way.
 _VERSIONED = "a test of a version or signature decides whether it runs"
 _NO_FIT = frozenset({"TypeError"})
+_TOO_DEEP = "what comes from here on is nested too deeply"
 
 
 class Examiner(Struct):
@@ -78,8 +87,12 @@ class Examiner(Struct):
     _used: set[int] = field(default_factory=set)
 
     def examine(self, module: Module) -> Examined:
-        """Everything that a module uses of other components."""
+        """Everything that a module uses of other components.
+
+        It follows from the module and from what it leads to alone, whatever was examined before.
+        """
         self._broken, self._open, self._bound, self._used = [], [], 0, set()
+        self.values.forget()
         try:
             for found in self.traversal.walk(module):
                 match found.node:
@@ -90,8 +103,7 @@ class Examiner(Struct):
                     case ast.Attribute() as name:
                         self._name(module, name, found.spot)
         except RecursionError:
-            why = "what comes from here on is nested too deeply"
-            self._open.append(OpenCall(module.path, 1, "", module.name, why))
+            self._open.append(OpenCall(module.path, 1, "", module.name, _TOO_DEEP))
         if module.problem:
             self._open.append(OpenCall(module.path, 1, "", module.name, module.problem))
         return Examined(
@@ -349,32 +361,18 @@ class Agreement(Struct, frozen=True):
     modules: Mapping[str, int]
 
 
-class Explained(Struct, frozen=True):
-    """A place that does not fit, and the manifest's reason why it need not."""
-
-    place: BrokenCall
-    reason: str
-
-
-class ComponentAgreement(Struct, frozen=True):
-    """What was found in one component, less what its `absent` explains.
-
-    `unused` are explanations that nothing needs, `unmatched` declared calls that no call is.
-    """
-
-    found: Examined
-    modules: int  # how many were looked at
-    explained: tuple[Explained, ...] = ()
-    unused: tuple[AbsentTarget, ...] = ()
-    unmatched: tuple[DeclaredCall, ...] = ()
+#: So many answers about modules are kept that nobody asked for the last time, some 100 bytes each.
+_SPARE = 20_000
 
 
 class KnownModules(Struct, frozen=True):
     """Modules of trees that were looked at, for versions of them in which most files are the same.
 
-    `trees` has the last tree of each component, `parsed` all its modules by their contents.
+    `answers` has what was found of single modules (None: nothing is kept), `trees` the last tree
+    of each component, `parsed` all its modules by their contents.
     """
 
+    answers: ResultCache | None = None
     trees: dict[str, tuple[TreeView, Modules]] = field(default_factory=dict)
     parsed: dict[str, ParsedModules] = field(default_factory=dict)
 
@@ -389,6 +387,24 @@ class KnownModules(Struct, frozen=True):
         return known[1]
 
 
+#: Held by whoever looks: the answers of one serve the next, and memory has the trees of one look.
+_LOOKING = Lock()
+
+
+@contextmanager
+def known_modules(
+    cache: Path, partners: Sequence[Partner], given: Collection[str]
+) -> Iterator[KnownModules]:
+    """What earlier looks found of single modules, kept below the cache folder."""
+    facts = ["modules", *_facts(partners, given)]
+    with _LOOKING:
+        answers = ResultCache(memory_path(cache, "contracts", facts), _SPARE)
+        try:
+            yield KnownModules(answers)
+        finally:
+            answers.close()
+
+
 def agreement_of(
     cache: Path,
     partners: Sequence[Partner],
@@ -399,25 +415,31 @@ def agreement_of(
     path = memory_path(cache, "contracts", facts_of(partners, given))
     kept = recall_as(path, Agreement)
     if kept is None:
-        kept = examine_partners(partners, given, known)
+        with known_modules(cache, partners, given) if known is None else nullcontext(known) as each:
+            kept = examine_partners(partners, given, each)
         remember(path, to_builtins(kept))
     return kept
 
 
+_NOWHERE = Location(Path(), 0)
+
+
 def facts_of(partners: Sequence[Partner], given: Collection[str]) -> list[Any]:
     """All that an agreement follows from, for the name of a file that keeps it."""
-    facts = [[each.name, each.tree.oid, repr(_told(each.declared))] for each in partners]
+    return [*_facts(partners, given), [each.tree.oid for each in partners]]
+
+
+def _facts(partners: Sequence[Partner], given: Collection[str]) -> list[Any]:
+    """The same without the trees."""
+    facts = [[each.name, repr(_told(each.declared))] for each in partners]
     version = list(sys.version_info[:2])  # the syntax that can be read
     return [_FORM, version, facts, sorted(given)]
 
 
 def _told(declared: Contracts) -> Contracts:
-    """What an answer follows from: not the lines of the manifest, nor what is explained."""
-    calls = tuple(replace(each, where=declared.where) for each in declared.calls)
-    told = replace(declared, calls=calls, absent=())
-    nowhere = replace(declared.where, line=0)
-    calls = tuple(replace(each, where=nowhere) for each in calls)
-    return replace(told, calls=calls, where=nowhere)
+    """What an answer follows from: not the places in the manifest, nor what is explained."""
+    calls = tuple(replace(each, where=_NOWHERE) for each in declared.calls)
+    return replace(declared, calls=calls, absent=(), where=_NOWHERE)
 
 
 def explain(
@@ -465,13 +487,12 @@ def examine_partners(
     everything = dict(_all_modules(partners, together.trees))
     globs = [glob for each in partners for glob in each.declared.entries]
     entries = [name for name in everything if any(fnmatchcase(name, glob) for glob in globs)]
-    modules = together.resolver.modules
-    loaded = list(_loaded(together.traversal, modules, entries if globs else everything))
-    for module in loaded:
-        together.resolver.load(module)
+    loaded = list(together.loaded(entries if globs else everything))
+    for name in loaded:
+        together.load(name)
     parts: dict[str, list[Examined]] = {each.name: [] for each in partners}
-    for module in loaded:
-        parts[module.tree].append(together.examiners[module.tree].examine(module))
+    for name in loaded:
+        parts[together.home(name)].append(together.examine(name))
     return Agreement(
         {name: joined(found) for name, found in parts.items()},
         {name: len(found) for name, found in parts.items()},
@@ -483,20 +504,82 @@ def examine_module(
 ) -> Examined:
     """Look at one module of one component; nothing is found if it is not there."""
     together = _Together.of(partners, given, known)
-    module = together.resolver.modules.module(name)
-    if module is None or module.tree != tree:
+    if not together.modules.path_of(name) or together.home(name) != tree:
         return Examined()
-    together.resolver.load(module)
-    return together.examiners[tree].examine(module)
+    together.load(name)
+    return together.examine(name)
+
+
+#: So many answers are kept about one version of a module, for what it leads to differs.
+_ANSWERS = 6
+
+#: An answer that JSON can hold, and whether it is good for another run.
+_Found = tuple[Any, bool]
+
+
+class _ModuleAnswers(Struct, frozen=True):
+    """What was found of single modules, by their contents.
+
+    Invariant: an answer follows from the text of its module, from what the manifest says (the
+    key of the cache), and from what stands at the names that were asked for on the way to it:
+    which file of which tree, with what contents, and what modules that were loaded have given to
+    the one there. With each answer is a digest of that, over these names; it holds where the
+    digest is the same.
+    """
+
+    modules: JoinedModules  # of all components
+    trees: Mapping[str, TreeView]  # by component
+    answers: ResultCache | None  # None: nothing is kept
+    given: dict[str, str] = field(default_factory=dict)  # to a module, by others: what, by which
+    known: dict[str, str] = field(default_factory=dict)  # name -> what stands there
+
+    def of(self, question: str, name: str, find: Callable[[], _Found]) -> Any:
+        """The answer to a question about a module, kept or found."""
+        if self.answers is None:
+            return find()[0]
+        asked = f"{question} {name} {self._standing(name)}"
+        rows = self.answers.known(asked) or []
+        for names, digest, answer in rows:
+            if self._digest(names) == digest:
+                return answer
+        self.modules.asked.clear()
+        answer, is_good = find()
+        names = sorted(each for each in self.modules.asked if self.modules.may_have(each))
+        if is_good and not any(map(self.modules.is_lacking, (name, *names))):
+            row = [names, self._digest(names), answer]
+            self.answers.note(asked, [row, *rows[: _ANSWERS - 1]])
+        return answer
+
+    def note_given(self, giver: str, given: Iterable[tuple[str, str]]) -> None:
+        """A module has given something to others, from now on."""
+        for home, what in given:
+            row = f"{what} {giver} {self._standing(giver)}"
+            self.given[home] = f"{self.given.get(home, '')}\n{row}"
+
+    def _digest(self, names: Sequence[str]) -> str:
+        rows = (f"{self._standing(each)} {self.given.get(each, '')}" for each in names)
+        return sha256("\0".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+    def _standing(self, name: str) -> str:
+        """The file that is a module: its tree, path and blob; or a folder, or nothing."""
+        if name not in self.known:
+            path, home = self.modules.path_of(name), self.modules.home(name)
+            there = repr(path)
+            if home is not None and path:
+                there = f"{home.tree} {path} {self.trees[home.tree].files()[path]}"
+            self.known[name] = there
+        return self.known[name]
 
 
 class _Together(Struct, frozen=True):
     """The modules of all components as one program, and who looks at those of each."""
 
     trees: Mapping[str, Modules]  # component -> its modules
+    modules: JoinedModules  # of all components
     resolver: Resolver
     traversal: Traversal
-    examiners: Mapping[str, Examiner]
+    examiners: Mapping[str, Examiner]  # by component
+    answers: _ModuleAnswers  # of earlier looks
 
     @classmethod
     def of(
@@ -519,24 +602,61 @@ class _Together(Struct, frozen=True):
             )
             for each in partners
         }
-        return cls(trees, values.resolver, traversal, examiners)
+        views = {each.name: each.tree for each in partners}
+        answers = _ModuleAnswers(modules, views, known.answers)
+        return cls(trees, modules, values.resolver, traversal, examiners, answers)
 
+    def home(self, name: str) -> str:
+        """The component of a module that is there."""
+        home = self.modules.home(name)
+        assert home is not None
+        return home.tree
 
-def _loaded(traversal: Traversal, modules: Modules, entries: Collection[str]) -> Iterator[Module]:
-    """The modules that entries load, with themselves."""
-    seen = dict.fromkeys(entries)
-    queue = list(seen)
-    for name in queue:  # grows while it is walked
-        module = modules.module(name)
-        if module is None or not module.path:
-            continue
-        yield module
+    def loaded(self, entries: Collection[str]) -> Iterator[str]:
+        """The names of the modules that entries load, with themselves."""
+        seen = dict.fromkeys(entries)
+        queue = list(seen)
+        for name in queue:  # grows while it is walked
+            if not self.modules.path_of(name):
+                continue
+            yield name
+            for each in self.answers.of("loads", name, partial(self._imports, name)):
+                if each not in seen and self.modules.path_of(each) is not None:
+                    seen[each] = None
+                    queue.append(each)
+
+    def load(self, name: str) -> None:
+        """Note what a module has given to others."""
+        if self.answers.of("gives", name, partial(self._gives, name)):
+            self.answers.note_given(name, self.resolver.load(self._module(name)))
+
+    def examine(self, name: str) -> Examined:
+        """Everything that a module uses of other components."""
+        found = read_as(self.answers.of("uses", name, partial(self._uses, name)), Examined)
+        assert found is not None
+        return found
+
+    def _module(self, name: str) -> Module:
+        module = self.modules.module(name)
+        assert module is not None
+        return module
+
+    def _imports(self, name: str) -> _Found:
+        """The names that may be modules which a module loads."""
+        module, names, whole = self._module(name), dict[str, None](), False
         with suppress(RecursionError):  # the examiner tells it
-            for statement in traversal.imports(module):
-                for each in loaded_by(module, statement):
-                    if each not in seen and modules.path_of(each) is not None:
-                        seen[each] = None
-                        queue.append(each)
+            for statement in self.traversal.imports(module):
+                names |= dict.fromkeys(loaded_by(module, statement))
+            whole = True
+        return list(names), whole
+
+    def _gives(self, name: str) -> _Found:
+        """Whether a module gives something to others, when all before it are loaded."""
+        return self.resolver.gives(self._module(name)), True
+
+    def _uses(self, name: str) -> _Found:
+        found = self.examiners[self.home(name)].examine(self._module(name))
+        return to_builtins(found), all(each.why != _TOO_DEEP for each in found.open)
 
 
 def _assumed(declared: Contracts) -> Mapping[str, bool]:
@@ -553,92 +673,3 @@ def _all_modules(
             packages = partner.declared.packages
             if path.endswith(".py") and any(f"{name}.".startswith(f"{p}.") for p in packages):
                 yield name, partner.name
-
-
-# What `patchkit check` says about contracts: one finding for all places that miss one thing.
-
-
-#: So many places are named, the rest is counted.
-_NAMED = 3
-
-_CODES = {
-    Breach.MODULE: "module",
-    Breach.PACKAGE: "package",
-    Breach.NAME: "name",
-    Breach.ARGUMENTS: "arguments",
-    Breach.CROSSED: "crossed",
-}
-
-
-def contract_findings(found: ComponentAgreement, command: str) -> Iterator[Finding]:
-    """What somebody has to look at; `command` shows the details."""
-    look = f"`{command}` shows each place; if it is right so, say why under `absent:`"
-    groups: dict[tuple[Breach, str, str], list[BrokenCall]] = {}
-    for each in found.found.broken:
-        groups.setdefault((each.breach, each.target, each.what), []).append(each)
-    for (breach, target, what), places in groups.items():
-        text = what if target in what else f"{target} {what}"
-        more = f", and in {places_text(places[1:])}" if len(places) > 1 else ""
-        where = places[0].place
-        code = f"contract-{_CODES[breach]}"
-        yield Finding(Severity.ERROR, code, f"{text}{more}", where, look)
-    for declared in found.unmatched:
-        what = f"no call of {declared.call} is there that could lead to {declared.to}"
-        hint = "look for it in the patched files, and correct or delete the entry"
-        yield Finding(Severity.ERROR, "contract-unmatched", what, str(declared.where), hint)
-    for absent in found.unused:
-        what = f"{absent.name} is declared absent, and nothing that it names is"
-        where = str(absent.where)
-        yield Finding(Severity.WARNING, "contract-unused", what, where, "delete the declaration")
-
-
-def places_text(places: list[BrokenCall]) -> str:
-    """The first places, and how many more there are."""
-    shown = ", ".join(each.place for each in places[:_NAMED])
-    more = len(places) - _NAMED
-    return f"{shown} and {counted(more, 'more place')}" if more > 0 else shown
-
-
-# Which Python packages are there because somebody asks for them: by the metadata, read not run.
-
-
-#: Distributions whose module has another name than they have.
-_MODULES = {
-    "antlr4-python3-runtime": ("antlr4",),
-    "attrs": ("attr", "attrs"),
-    "beautifulsoup4": ("bs4",),
-    "decord2": ("decord",),
-    "gitpython": ("git",),
-    "grpcio": ("grpc",),
-    "grpcio-health-checking": ("grpc_health",),
-    "grpcio-reflection": ("grpc_reflection",),
-    "grpcio-tools": ("grpc_tools",),
-    "hydra-core": ("hydra",),
-    "msgpack-python": ("msgpack",),
-    "opencv-python": ("cv2",),
-    "opencv-python-headless": ("cv2",),
-    "pillow": ("PIL",),
-    "protobuf": ("google",),
-    "pyjwt": ("jwt",),
-    "python-dateutil": ("dateutil",),
-    "python-multipart": ("multipart", "python_multipart"),
-    "pyyaml": ("yaml",),
-    "pyzmq": ("zmq",),
-    "scikit-learn": ("sklearn",),
-    "triton-ascend": ("triton",),
-}
-
-
-def modules_asked_for(read: ReadFile, steps: tuple[InstallStep, ...]) -> frozenset[str]:
-    """The first names of the modules of what a component's metadata asks for."""
-    return modules_of(each.requirement.name for each in read_requirements(read, steps).requirements)
-
-
-def modules_of(distributions: Iterable[str]) -> frozenset[str]:
-    """The first names of the modules that distributions have, as a rule or as is known."""
-    names: set[str] = set()
-    for distribution in distributions:
-        name = normal_name(distribution)
-        names |= set(_MODULES.get(name, (name.replace("-", "_"),)))
-        names.add(distribution)  # as IPython, which is written so in both places
-    return frozenset(names)

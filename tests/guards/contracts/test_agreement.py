@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from patchkit.guards.contracts.agreement import Partner, examine_partners, known_modules
 from patchkit.guards.contracts.breaches import Breach, Examined
-from tests.guards.contracts.trees import agreed, contracts, declared
+from tests.guards.contracts.trees import TextTree, agreed, contracts, declared
 
 LIB = {
     "lib/__init__.py": "from .ops import scale\nfrom . import ops as operations\n",
@@ -310,3 +313,70 @@ def test_the_stack_may_be_short() -> None:
 def test_a_file_that_cannot_be_parsed_is_told() -> None:
     (left,) = looked_at("import lib\ndef f(:\n").open
     assert (left.path, left.why) == ("app/main.py", "cannot be parsed in line 2")
+
+
+# What is kept of single modules: the same answers, for less.
+
+KEPT = {
+    "lib/__init__.py": "from .ops import scale\n",
+    "lib/ops.py": "def scale(x): return x\n",
+    "lib/far.py": "class Far:\n    def run(self, x): return x\nclass Near:\n    pass\n",
+    "lib/way.py": "from lib.far import Far as Chosen\n",
+    "app/main.py": "from lib import scale\nscale(1)\n",
+    "app/late.py": "import lib.far\nlib.far.Far().run(1, 2)\n",
+    "app/gives.py": "from lib.way import Chosen\ndef f(self, *a): pass\nChosen.run = f\n",
+    "app/alone.py": "import os\nos.getcwd()\n",
+}
+#: What is edited one after the other; None takes a file away.
+EDITS: tuple[Mapping[str, str | None], ...] = (
+    {},
+    {"lib/ops.py": "def scale(x, y): return x\n"},
+    {"lib/__init__.py": "from .other import scale\n"},
+    {"lib/other.py": "def scale(): return 1\n"},
+    {"lib/way.py": "from lib.far import Near as Chosen\n"},
+    {"app/gives.py": None},
+    {"lib/far.py": "def __getattr__(name): return 1\n"},
+    {"lib/ops.py": "def scale(x): return x\n", "lib/__init__.py": "from .ops import scale\n"},
+    {"app/main.py": "from lib import gone\n"},
+    KEPT,
+)
+
+
+def partners(files: Mapping[str, str]) -> list[Partner]:
+    return [
+        Partner(
+            name,
+            TextTree({path: text for path, text in files.items() if path.startswith(name)}),
+            contracts(name, entries=("app.*", "lib")),
+        )
+        for name in ("lib", "app")
+    ]
+
+
+def test_what_is_kept_of_modules_says_what_a_fresh_look_says(tmp_path: Path) -> None:
+    files: dict[str, str] = dict(KEPT)
+    told = set()
+    for edit in EDITS:
+        files |= {path: text for path, text in edit.items() if text is not None}
+        files = {path: text for path, text in files.items() if edit.get(path, "") is not None}
+        with known_modules(tmp_path, partners(files), ()) as known:
+            kept = examine_partners(partners(files), (), known)
+        assert kept == examine_partners(partners(files), ()), edit
+        told.add(repr(kept.found))
+    assert len(told) >= 6  # the edits matter
+
+
+def test_only_what_an_edit_reaches_is_looked_at_again(tmp_path: Path) -> None:
+    def parsed(files: Mapping[str, str]) -> set[str]:
+        with known_modules(tmp_path, partners(files), ()) as known:
+            examine_partners(partners(files), (), known)
+        return {path for each in known.parsed.values() for _, path, _ in each}
+
+    assert parsed(KEPT) == set(KEPT)
+    # what gives something to others is loaded again, with the way to what it gives
+    loaded = {"app/gives.py", "lib/way.py", "lib/far.py", "lib/__init__.py"}
+    assert parsed(KEPT) <= loaded
+    edited = {**KEPT, "app/alone.py": "import os\nos.getpid()\n"}
+    assert parsed(edited) <= {"app/alone.py", *loaded}
+    called = {**KEPT, "lib/ops.py": "def scale(x, y): return x\n"}
+    assert parsed(called) <= {"lib/ops.py", "app/main.py", *loaded}

@@ -8,7 +8,7 @@ from pathlib import Path
 from patchkit.gitcmd.trees import TreeView
 from patchkit.guards.contracts.agreement import Agreement, Partner, examine_partners
 from patchkit.manifest.values import Contracts, DeclaredCall, Location
-from patchkit.model.objects import FILE_MODE, TreeEntry
+from patchkit.model.objects import FILE_MODE, TreeEntry, make_object
 
 WHERE = Location(Path("m.yaml"), 1)
 
@@ -26,7 +26,8 @@ class TextTree(TreeView):
 
     def files(self) -> dict[str, TreeEntry]:
         """See TreeView."""
-        return {path: TreeEntry(FILE_MODE, "0" * 40) for path in self._texts}
+        blobs = {path: make_object("blob", self.data(path) or b"") for path in self._texts}
+        return {path: TreeEntry(FILE_MODE, blob.oid) for path, blob in blobs.items()}
 
 
 def contracts(packages: str, **more: object) -> Contracts:
