@@ -268,7 +268,7 @@ _CONTRACTS = Record(
             ListOf(_MODULES, "module"),
             "Modules that the stack starts. If a component has some, only modules that these load "
             "are looked at, in all components, and imports of packages that nothing brings are "
-            "told.",
+            "reported.",
             default="all modules",
             synonyms=("entry", "start", "roots"),
         ),
