@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from patchkit.errors import BadInputError, ExitCode, Problem, worst
 from patchkit.manifest.find import FOLDER
 from patchkit.manifest.values import Component, Manifest
+from patchkit.model.progress import Progress
 from patchkit.ops.check_report import (
     BrokenManifest,
     CheckReport,
@@ -24,7 +25,8 @@ from patchkit.ops.check_report import (
     SharedPatch,
     find_shared,
 )
-from patchkit.ops.drift import DriftReport
+from patchkit.ops.drift import DriftReport, look_for_drift
+from patchkit.upstream.store import JOBS, Store
 
 
 class CiReport(Struct, frozen=True):
@@ -44,6 +46,27 @@ class CiReport(Struct, frozen=True):
         if self.drift_allowed and drift is ExitCode.FINDING:
             drift = ExitCode.OK
         return worst([self.check.exit_code, drift])
+
+
+def check_and_drift(
+    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
+    store: Store,
+    progress: Progress,
+    *,
+    strict: bool = False,
+    jobs: int = JOBS,
+    broken: Sequence[BrokenManifest] = (),
+    drift_allowed: bool = False,
+    every_commit: bool = False,
+) -> CiReport:
+    """What `check_manifests` says, and `look_for_drift` of the components that track a branch."""
+    # the jobs of a matrix are named, and their results joined, without it
+    from patchkit.ops.check import check_manifests  # noqa: PLC0415
+
+    tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
+    checked = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
+    drifted = look_for_drift(tracking, store, progress, every_commit=every_commit)
+    return CiReport(checked, drifted, drift_allowed)
 
 
 # Joining the results of the jobs of a CI matrix: one report, one exit code, no job missing.

@@ -71,25 +71,22 @@ def ci(
     What `patchkit check` and `patchkit drift` say, in one go. Components that track no branch are
     checked only.
     """
-    from patchkit.ops.check import check_manifests
-    from patchkit.ops.ci import CiReport
-    from patchkit.ops.drift import look_for_drift
+    from patchkit.ops.ci import check_and_drift
 
     asked = wanted(form, output, json=session.terminal.json)
     paths = session.manifest_paths
     chosen, broken = session.open_manifests()
-    tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
     with session.progress() as progress:
-        checked = check_manifests(
-            chosen, session.store, progress, strict=strict, jobs=jobs, broken=broken
-        )
-        drifted = look_for_drift(
-            tracking,
+        report = check_and_drift(
+            chosen,
             session.store,
             progress,
+            strict=strict,
+            jobs=jobs,
+            broken=broken,
+            drift_allowed=allow_drift,
             every_commit=asked.form is Format.HTML,
         )
-    report = CiReport(checked, drifted, allow_drift)
     return deliver(session.terminal, report, asked, lambda: _writers(paths), print_ci)
 
 
