@@ -85,7 +85,8 @@ class Layer(Struct, frozen=True):
 
     `base` and `tree` are the stack's commit and resulting tree, `digest` the SHA-256 of what the
     lock says of it. `patches` are all of the series; paths of `left_out` are the upstream's.
-    `accepted` are files of the wheel's own that are not the pin's, and were patched as they were.
+    `accepted` are files of the wheel's own that are not the pin's, and were patched as they were;
+    `reasons` say why, of those for which the manifest does.
     """
 
     manifest: str  # its name
@@ -97,6 +98,7 @@ class Layer(Struct, frozen=True):
     files: tuple[LayerFile, ...]
     left_out: tuple[LeftOut, ...] = ()
     accepted: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = {}  # path -> reason
 
     @property
     def title(self) -> str:

@@ -336,7 +336,7 @@ def put_layer(
             view.write(path, contents[-1], executable=run)
     planned.layer = Layer(
         blank.manifest, blank.component, blank.base, blank.tree, blank.digest, blank.patches,
-        tuple(layer_files), tuple(left_out), blank.accepted,
+        tuple(layer_files), tuple(left_out), blank.accepted, blank.reasons,
     )  # fmt: skip
     if not planned.problems:
         for code in [code for path in changes for code in view.bytecode(path)]:
@@ -424,7 +424,10 @@ def _stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
     if own:
         what = f"{path} of {owner.title} is not the file of the pin"
         hint = "install the version that the manifest pins, or move the pin; a file that is made"
-        return Problem(what, "", f"{hint} when the wheel is built: --accept-differing {path}")
+        hint += (
+            f" when the wheel is built: --accept-differing {path}, or `differing` in the manifest"
+        )
+        return Problem(what, "", hint)
     what = f"{path} was edited since {owner.title} was installed"
     return Problem(what, "", "install the package again, without the edit")
 

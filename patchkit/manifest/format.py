@@ -541,6 +541,15 @@ _UPSTREAM_TESTS = Record(
     "How to run tests of upstream's own.",
 )
 
+_DIFFERING = Record(
+    "differing files",
+    (
+        Field("files", _FILES, "The files, as globs over the upstream's paths.", required=True),
+        Field("reason", PROSE, "Why the wheel's are not the pin's, and may be.", required=True),
+    ),
+    "Files that a wheel has in another form than the pin, on purpose.",
+)
+
 _COMPONENT_RECORD = Record(
     "component",
     (
@@ -596,6 +605,13 @@ _COMPONENT_RECORD = Record(
             "`apply --into` and `attest`. `.` is the root.",
             default="found: the root, `src`, `python` or `lib`",
             synonyms=("installed", "package-dir", "package_dir", "mapping"),
+        ),
+        Field(
+            "differing",
+            ListOf(_DIFFERING, "files"),
+            "Files that are made when the wheel is built, and so are not the pin's: `apply --into` "
+            "patches the wheel's own, by RECORD, where the patch fits exactly.",
+            synonyms=("accept-differing", "accept_differing", "generated", "accepted"),
         ),
         Field(
             "patches",

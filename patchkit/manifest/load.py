@@ -34,6 +34,7 @@ from patchkit.manifest.values import (
     Component,
     Contracts,
     DeclaredCall,
+    DifferingFiles,
     Environment,
     ExternalMerger,
     GitPin,
@@ -165,6 +166,10 @@ def _component(key: Scalar, table: Table, root: Path) -> Component:
         strip=_number(table, "strip", 1),
         subdirectory=_folder(table, "subdirectory"),
         layout={_plain_path(k): _plain_path(v) for k, v in _mapping(table, "layout").items()},
+        differing=tuple(
+            DifferingFiles(tuple(_texts(each, "files")), _text(each, "reason").strip(), each.where)
+            for each in _tables(table, "differing")
+        ),
         patches=tuple(_patch(each, root) for each in _tables(table, "patches")),
         install=tuple(_step(each) for each in _tables(table, "install")),
         environment=_environment(table.get("environment")),

@@ -326,6 +326,14 @@ class ExternalMerger(Struct, frozen=True):
         return self.name or (words[0].rpartition("/")[2] if words else "merger")
 
 
+class DifferingFiles(Struct, frozen=True):
+    """Files, by globs over the upstream's paths, that a wheel has in another form than the pin."""
+
+    files: tuple[str, ...]
+    reason: str  # why they may differ
+    where: Location
+
+
 class Component(Struct, frozen=True):
     """An upstream in a manifest."""
 
@@ -345,6 +353,7 @@ class Component(Struct, frozen=True):
     subdirectory: str = ""
     #: Folders of the upstream -> those that they are installed as; {} for what is found.
     layout: Mapping[str, str] = field(default_factory=dict)
+    differing: tuple[DifferingFiles, ...] = ()  # what of a wheel need not be the pin's
     patches: tuple[PatchEntry, ...] = ()  # entries in the order of application
     install: tuple[InstallStep, ...] = ()  # commands, in order
     environment: Environment = field(default_factory=Environment)

@@ -76,6 +76,9 @@ def component_data(component: Component) -> dict[str, Data]:
     data |= _given(
         subdirectory=component.subdirectory,
         layout={old or ".": new or "." for old, new in component.layout.items()},
+        differing=[
+            {"files": list(each.files), "reason": each.reason} for each in component.differing
+        ],
         patches=[_patch(each) for each in component.patches],
         install=[_step(each) for each in component.install],
         environment=_environment(component.environment),

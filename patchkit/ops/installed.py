@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
@@ -47,6 +47,7 @@ from patchkit.manifest.values import Component, Manifest
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
+from patchkit.model.tree import ObjectSource
 from patchkit.ops.built_stack import BuiltStack, built_stack, require_clean, stack_upon
 from patchkit.stack.lockfile import LockedComponent, compare, load_lock, lock_component, recorded_in
 from patchkit.upstream.store import Store
@@ -76,7 +77,8 @@ class IntoComponent(Struct, frozen=True):
     `package` is the wheel that brought the files, by name and version, "" where none lists them.
     `changed` are the paths in the folder that were written or removed, RECORD and compiled files
     among them. `patches` say what is live afterwards; `left_out` are files of patches that are not
-    installed, `accepted` files of the wheel that are not the pin's. `shared_with` are the layers of
+    installed, `accepted` files of the wheel that are not the pin's, with the manifest's `reasons`
+    for some. `shared_with` are the layers of
     other manifests that changed one of its files, too.
     """
 
@@ -88,6 +90,7 @@ class IntoComponent(Struct, frozen=True):
     patches: tuple[AttestedPatch, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     accepted: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = {}  # path -> reason
     shared_with: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -231,7 +234,8 @@ class _Into(Struct, frozen=True):
             absent = (self._absent(component, files),)
             return replace(blank, result=IntoResult.ABSENT, problems=absent)
         blank = replace(blank, package=_title(placement))
-        wanted = self.accepted | set(own.layer.accepted if own else ())
+        declared = _declared(component, view, placement, files, built.source)
+        wanted = self.accepted | set(own.layer.accepted if own else ()) | declared.keys()
         differing = accepted_files(view, placement, files, wanted, given_back)
         base = differing | on_other_layers(view, placement, files, others, built.source)
         upon = stack_upon(built, base)
@@ -240,8 +244,7 @@ class _Into(Struct, frozen=True):
             return replace(blank, result=IntoResult.CONFLICTED, problems=tuple(problems))
         number = own.number if own else max((each.number for each in others), default=0) + 1
         files = stack_files(upon.source, upon.stack, built.series.series_patches)
-        taken = (placement.installed(path) for path in sorted(differing))
-        layer = replace(layer, accepted=tuple(path for path in taken if path is not None))
+        layer = _accepting(layer, placement, differing, declared)
         planned = put_layer(view, placement, layer, files, upon.source, number=number)
         if planned.receipt is None:
             return replace(blank, problems=tuple(planned.problems))
@@ -268,6 +271,7 @@ class _Into(Struct, frozen=True):
             patches=attested.patches,
             left_out=layer.left_out,
             accepted=layer.accepted,
+            reasons=layer.reasons,
             shared_with=tuple(shared),
         )
 
@@ -296,6 +300,38 @@ def layer_of(manifest: Manifest, built: BuiltStack) -> Layer:
         tuple(each.name for each in locked.patches),
         (),
     )
+
+
+def _declared(
+    component: Component,
+    view: FolderView,
+    placement: Whereabouts,
+    files: Sequence[StackFile],
+    source: ObjectSource,
+) -> dict[str, str]:
+    """Path in the folder -> why it may differ from the pin's, of those that do."""
+    if not component.differing:
+        return {}
+    from patchkit.recipes.rule import Scope  # noqa: PLC0415 (most components have none)
+
+    found: dict[str, str] = {}
+    for file in files:
+        path, entry = placement.installed(file.path), file.entries[0]
+        reasons = [d.reason for d in component.differing if Scope(d.files).covers(file.path)]
+        if not reasons or path is None or entry is None:
+            continue
+        if view.read(path) != source.read(entry.oid, "blob"):
+            found[path] = reasons[0]
+    return found
+
+
+def _accepting(
+    layer: Layer, placement: Whereabouts, differing: Mapping[str, bytes], reasons: Mapping[str, str]
+) -> Layer:
+    taken = [placement.installed(path) for path in sorted(differing)]
+    accepted = tuple(path for path in taken if path is not None)
+    given = {path: reasons[path] for path in accepted if path in reasons}
+    return replace(layer, accepted=accepted, reasons=given)
 
 
 def lock_digest(locked: LockedComponent) -> str:
@@ -367,7 +403,8 @@ class AttestedComponent(Struct, frozen=True):
     of the stack, `lock` the digest of what the lock said of it. `expected`: whether that is the
     stack of the manifest's lock, None without a manifest. `neither` are files that are neither the
     stack's nor its base's. `unrecorded` are files of which the wheel's RECORD says another hash,
-    `accepted` files of the wheel's own that were patched though they are not the pin's.
+    `accepted` files of the wheel's own that were patched though they are not the pin's, with the
+    manifest's `reasons` for some.
     """
 
     manifest: str
@@ -383,6 +420,7 @@ class AttestedComponent(Struct, frozen=True):
     neither: tuple[str, ...]
     unrecorded: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = {}  # path -> reason
 
 
 class AttestReport(Struct, frozen=True):
@@ -467,9 +505,14 @@ def _built(
             files = stack_files(built.source, built.stack, built.series.series_patches)
             placement = find_placement(view, component, files)
             if placement is not None:
+                reasons = _declared(component, view, placement, files, built.source)
+                differing = accepted_files(view, placement, files, reasons, ())
+                upon = stack_upon(built, differing)
+                upon = upon if upon.stack.clean else built
+                files = stack_files(upon.source, upon.stack, upon.series.series_patches)
                 scratch = FolderView(view.root)
-                blank = layer_of(manifest, built)
-                yield put_layer(scratch, placement, blank, files, built.source, number=0).layer
+                blank = _accepting(layer_of(manifest, built), placement, differing, reasons)
+                yield put_layer(scratch, placement, blank, files, upon.source, number=0).layer
 
 
 def _told(
@@ -503,6 +546,7 @@ def _told(
         neither=found.neither,
         unrecorded=tuple(wrong),
         accepted=layer.accepted,
+        reasons=layer.reasons,
     )
 
 

@@ -356,6 +356,52 @@ def test_a_file_that_the_wheel_made_is_accepted_by_name(
     assert (ran.code, "was edited since demo 1.0 was installed" in ran.err) == (1, True)
 
 
+def test_files_that_the_manifest_lets_differ(
+    demo: Project, upstream: Upstream, tmp_path: Path
+) -> None:
+    """With the reason, in the receipt and in what is said; none that was edited since."""
+    site, own, reason = tmp_path / "site", "demo/core.py", "made when the wheel is built"
+    text = lines({29: "made = when the wheel was built\n"})
+    record = install(site, {**WHEEL, own: text})
+    before = contents(site)
+    pin = str(upstream.resolve("refs/heads/main"))
+    for globs, code in (
+        (["demo/other.py"], 1),
+        (["demo/c*.py", "elsewhere"], 1),
+        (["**/core.py"], 0),
+    ):
+        differing = [{"files": globs, "reason": reason}]
+        demo.component("demo", upstream, pin, PATCHES, differing=differing)
+        assert demo.run("apply", "--into", str(site), "--dry-run").code == code
+    demo.run("apply").ok()
+    seen = demo.run("attest", "--into", str(site), "-m", "demo", "--json")
+    (found,) = seen.json["components"]
+    assert (found["receipt"], found["neither"], found["reasons"]) == (False, [], {own: reason})
+    assert {each["presence"] for each in found["patches"]} <= {"not live", "left out"}
+    said = demo.run("apply", "--into", str(site)).ok().out
+    assert f"{own}: the wheel's own, not the pin's; accepted: {reason}" in said
+    require_true(record)
+    assert f"accepted: {reason}" in demo.run("attest", "--into", str(site)).ok().out
+    assert "every patch is live" in demo.run("apply", "--into", str(site)).ok().out
+    demo.series("demo", {"one.patch": PATCHES["one.patch"]})
+    demo.run("apply").ok()
+    assert f"accepted: {reason}" in demo.run("apply", "--into", str(site)).ok().out
+    demo.run("apply", "--into", str(site), "--reverse").ok()
+    assert contents(site) == before
+    (site / own).write_text(text + "edited = 1\n")
+    ran = demo.run("apply", "--into", str(site))
+    assert (ran.code, "was edited since demo 1.0 was installed" in ran.err) == (1, True)
+
+
+def test_a_wheel_whose_file_is_the_pins_needs_no_reason(
+    demo: Project, upstream: Upstream, site: Path
+) -> None:
+    pin = str(upstream.resolve("refs/heads/main"))
+    differing = [{"files": ["**"], "reason": "might be"}]
+    demo.component("demo", upstream, pin, PATCHES, differing=differing)
+    assert "accepted" not in demo.run("apply", "--into", str(site)).ok().out
+
+
 def test_an_accepted_file_that_the_patch_does_not_fit(demo: Project, tmp_path: Path) -> None:
     install(tmp_path / "site", {**WHEEL, "demo/core.py": lines({5: "5 = 5\n"})})
     before = contents(tmp_path / "site")

@@ -115,9 +115,14 @@ def _print_component(terminal: Terminal, each: AttestedComponent) -> None:
     for path in each.neither:
         terminal.product(f"  {path}: neither the stack's nor its base's")
     for path in each.accepted:
-        terminal.product(f"  {path}: the wheel's own, not the pin's; accepted")
+        terminal.product(f"  {path}: the wheel's own, not the pin's; {_accepted(each, path)}")
     for path in each.unrecorded:
         terminal.product(f"  {path}: the wheel's RECORD has another hash")
+
+
+def _accepted(each: AttestedComponent | IntoComponent, path: str) -> str:
+    reason = each.reasons.get(path)
+    return f"accepted: {reason}" if reason else "accepted"
 
 
 def print_patches(terminal: Terminal, patches: Iterable[AttestedPatch]) -> None:
@@ -139,7 +144,7 @@ def render_into(terminal: Terminal, report: IntoReport) -> None:
         for left in each.left_out:
             terminal.product(f"  {left.patch}: {left.path} is not installed, left out")
         for path in each.accepted:
-            terminal.product(f"  {path}: the wheel's own, not the pin's; accepted")
+            terminal.product(f"  {path}: the wheel's own, not the pin's; {_accepted(each, path)}")
         for problem in each.problems:
             terminal.problem(problem)
     if report.dry_run:
