@@ -8,6 +8,7 @@ from hashlib import sha256
 import yaml
 
 from bench.faults.sandbox import Sandbox, Scene
+from patchkit.model.objects import CommitId
 from tests.installed.wheels import install
 from tests.ops.test_overrides import CORE, REASON, RULES, SPEED, overriding
 from tests.rendering.machines import VALUES, Machine, make_project
@@ -71,7 +72,7 @@ def _to_carry(box: Sandbox) -> None:
     _two(box)
     box.project.write(small_patches())
     clone = box.project.root / "clone"
-    subprocess.run(["git", "clone", "-q", str(box.upstream("demo").path), clone], check=True)
+    subprocess.run(["git", "clone", "-q", str(box.upstream("installed").path), clone], check=True)
 
 
 def _tip(upstream: Upstream) -> str:
@@ -126,6 +127,24 @@ def _scripts(box: Sandbox) -> Project:
     return project
 
 
+def _differing(box: Sandbox) -> Project:
+    """A wheel with a file that was made when it was built."""
+    project = _installed(box)
+    wheel = {f"demo/{name}.txt": lines() for name in "abc"}
+    wheel["demo/a.txt"] = lines({29: "made"})
+    install(project.root / "site", wheel, compiled=False)
+    return project
+
+
+def _may_differ(box: Sandbox) -> None:
+    """The manifest says that it may."""
+    project = _differing(box)
+    upstream = box.upstream("installed")
+    differing = [{"files": ["src/**"], "reason": "made when the wheel is built"}]
+    project.component("demo", upstream, _tip(upstream), small_patches(), subdirectory="src/demo",
+                      differing=differing)  # fmt: skip
+
+
 def _another_series(box: Sandbox) -> None:
     """Packages that have the stack, whose series changed since."""
     _applied_into(box)
@@ -143,6 +162,16 @@ def _tested(box: Sandbox) -> None:
     tests = {"run": "echo '<testsuite><testcase name=\"one\"/></testsuite>' > $PATCHKIT_JUNIT"}
     box.project.component("demo", upstream, _tip(upstream), small_patches(), upstream_tests=tests)
     box.project.run("apply").ok()
+
+
+def _tested_bump(box: Sandbox) -> None:
+    """Tests that were learnt, and a newer commit of upstream's."""
+    _tested(box)
+    box.project.run("test", "--learn").ok()
+    upstream = box.upstream("tested")
+    if upstream.resolve("refs/heads/next") is None:
+        upstream.commit({"a.txt": lines({28: "new\n"})}, "next", branch="next",
+                        parents=(CommitId(_tip(upstream)),))  # fmt: skip
 
 
 def _applied_into(box: Sandbox) -> None:
@@ -188,8 +217,12 @@ PROJECT_SCENES = (
     Scene("apply --into --reverse, modes", ("apply", "--into", "site", "--reverse"), _scripts_into,
           done=frozenset({2})),
     Scene("apply --into, another series", ("apply", "--into", "site"), _another_series),
+    Scene("apply --into --accept-differing", ("apply", "--into", "site", "--accept-differing",
+                                              "demo/a.txt"), _differing),
+    Scene("apply --into, files that may differ", ("apply", "--into", "site"), _may_differ),
     Scene("test --junit", ("test", "--junit", "out.xml"), _tested, done=frozenset({0})),
     Scene("test --learn", ("test", "--learn"), _tested),
+    Scene("bump --test", ("bump", "--to", "next", "--test"), _tested_bump),
     Scene("bisect", ("bisect", "demo", "--run", "grep -q 'line 5' a.txt"), _two),
     Scene("bump --all", ("bump", "--all", "--to", "latest"), _two,
           parts=tuple(("bump", name, "--to", "latest") for name in ("demo", "other"))),

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import re
 
-from patchkit.manifest.machine_fields import ENVIRONMENT, IMAGE, LAUNCH, STEP, VALUES
+from patchkit.manifest.machine_fields import (
+    ENVIRONMENT,
+    IMAGE,
+    LAUNCH,
+    STEP,
+    UPSTREAM_TESTS,
+    VALUES,
+)
 from patchkit.manifest.types import (
     ARCHIVE_URL,
     COMMIT,
@@ -511,36 +518,6 @@ _PATCH = Choice(
     ),
 )
 
-_UPSTREAM_TESTS = Record(
-    "upstream tests",
-    (
-        Field(
-            "run",
-            PROSE,
-            "A shell command that runs the tests and writes JUnit XML to $PATCHKIT_JUNIT: "
-            '`python -m pytest --junitxml="$PATCHKIT_JUNIT" tests/unit`.',
-            required=True,
-            synonyms=("command", "cmd", "shell"),
-        ),
-        Field(
-            "directory",
-            INNER_FOLDER,
-            "Folder of the checkout to run in.",
-            default="the checkout's root",
-            synonyms=("cwd", "dir"),
-        ),
-        Field(
-            "variables",
-            MapOf(
-                Text("a variable", r"[A-Za-z_][A-Za-z0-9_]*", example="PYTHONPATH"), Text("text")
-            ),
-            "Environment variables to set for it. Paths are as the command sees them.",
-            synonyms=("env", "environment"),
-        ),
-    ),
-    "How to run tests of upstream's own.",
-)
-
 _DIFFERING = Record(
     "differing files",
     (
@@ -622,7 +599,7 @@ _COMPONENT_RECORD = Record(
         Field("install", ListOf(STEP, "step"), "How to install the patched checkout."),
         Field(
             "upstream_tests",
-            _UPSTREAM_TESTS,
+            UPSTREAM_TESTS,
             "Tests of upstream's own that the patched component is to pass; run by `patchkit test` "
             "only.",
             synonyms=("test", "unit_tests", "pytest"),

@@ -148,6 +148,36 @@ IMAGE = Record(
     "What the Dockerfile starts from.",
 )
 
+UPSTREAM_TESTS = Record(
+    "upstream tests",
+    (
+        Field(
+            "run",
+            PROSE,
+            "A shell command that runs the tests and writes JUnit XML to $PATCHKIT_JUNIT: "
+            '`python -m pytest --junitxml="$PATCHKIT_JUNIT" tests/unit`.',
+            required=True,
+            synonyms=("command", "cmd", "shell"),
+        ),
+        Field(
+            "directory",
+            INNER_FOLDER,
+            "Folder of the checkout to run in.",
+            default="the checkout's root",
+            synonyms=("cwd", "dir"),
+        ),
+        Field(
+            "variables",
+            MapOf(
+                Text("a variable", r"[A-Za-z_][A-Za-z0-9_]*", example="PYTHONPATH"), Text("text")
+            ),
+            "Environment variables to set for it. Paths are as the command sees them.",
+            synonyms=("env", "environment"),
+        ),
+    ),
+    "How to run tests of upstream's own.",
+)
+
 LAUNCH = Record(
     "launch",
     (

@@ -331,7 +331,7 @@ class DifferingFiles(Struct, frozen=True):
 
     files: tuple[str, ...]
     reason: str  # why they may differ
-    where: Location
+    where: Location  # the entry in the manifest
 
 
 class Component(Struct, frozen=True):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from patchkit.ops.upstream_tests import read_junit
+from tests.support.commands import run_process
 from tests.support.golden import Golden
-from tests.support.projects import Project
+from tests.support.projects import Project, write_files
 from tests.support.repos import Upstream, make_patch
 
 _RUNNER = """\
@@ -129,6 +132,25 @@ def test_a_bump_and_its_tests_are_one_document(demo: Project, upstream: Upstream
     )
     again = demo.run("bump", "demo", "--to", "main", "--test", "--json")
     assert (again.code, again.json["tests"]) == (0, None)
+
+
+@pytest.mark.slow
+def test_tests_of_a_bump_that_was_cut_short_run_when_it_is_repeated(
+    demo: Project, upstream: Upstream
+) -> None:
+    """The pin moved and nobody tested it: to say then that all is well would be wrong."""
+    demo.run("test", "--learn").ok()
+    upstream.commit({"cases": "one=bad\n" + _CASES.partition("\n")[2]}, "Break one")
+    shell = demo.root / "bin" / "sh"  # a shell that ends with its command, as after kill -9
+    write_files(demo.root, {"bin/sh": "#!/bin/sh\nkill -9 $PPID\n"})
+    shell.chmod(0o755)
+    path = {**os.environ, "PATH": f"{shell.parent}{os.pathsep}{os.environ['PATH']}"}
+    argv = ("bump", "demo", "--to", "main", "--test")
+    ran = run_process(*argv, cwd=demo.root, environment=path)
+    assert ran.code == -signal.SIGKILL
+    again = demo.run("bump", "demo", "--to", "main", "--test")
+    assert (again.code, "t::one" in again.out) == (1, True)
+    assert demo.run("bump", "demo", "--to", "main", "--test").ok().out.count("t::one") == 0
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from patchkit.cli.session import Session
 from patchkit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from patchkit.manifest.values import Component
     from patchkit.ops.refresh_report import BumpReport, TestReport
@@ -97,7 +97,9 @@ RunOption = Annotated[
 TestOption = Annotated[
     bool,
     OptionSpec(
-        "--test", help="Run upstream's tests, as `patchkit test` does, where the pin moved."
+        "--test",
+        help="Run upstream's tests, as `patchkit test` does, where the pin moved, now or in a run "
+        "with this option that was cut short.",
     ),
 ]
 PartialOption = Annotated[
@@ -179,6 +181,7 @@ def bump(
 
         require_tests(session.manifest, picked)
     wanted = _wanted(to, several=every or len(picked) > 1)
+    owed = _owed(session, picked) if test and not dry_run else frozenset()
     with session.progress() as progress:
         report = bump_components(
             session.manifest,
@@ -200,11 +203,11 @@ def bump(
     writing.write(report)
     tested = test and not dry_run and report.exit_code is ExitCode.OK
     if tested and session.terminal.json:  # one document, once all is known
-        report = replace(report, tests=_tested(session, report))
+        report = replace(report, tests=_tested(session, report, owed))
         tested = False
     if not writing.printed:
         session.report("bump", report, render_bump(diff=diff))
-    if tested and (tests := _tested(session, report)) is not None:
+    if tested and (tests := _tested(session, report, owed)) is not None:
         # people see what was moved before tests that may take an hour
         if not writing.printed:
             from patchkit.cli.commands.test import render_tests
@@ -297,13 +300,26 @@ def _reviewed(session: Session, report: BumpReport) -> BumpReport:
         return report
 
 
-def _tested(session: Session, report: BumpReport) -> TestReport | None:
-    """Run the tests of components whose pins were moved just now; None where they have none."""
-    from patchkit.cli.commands.test import run_tests
+def _owed(session: Session, picked: Sequence[Component]) -> Collection[str]:
+    """Note that tests are to run; the components of which an earlier run was cut short."""
+    from patchkit.ops.upstream_tests import owe_tests
 
+    return owe_tests(session.manifest, picked, session.workspace)
+
+
+def _tested(session: Session, report: BumpReport, owed: Collection[str]) -> TestReport | None:
+    """Run the tests of components whose pins were moved just now, or in a run that was cut short;
+    None where they have none.
+    """
+    from patchkit.cli.commands.test import run_tests
+    from patchkit.ops.upstream_tests import forget_tests
+
+    names = [each.name for each in report.components if each.moved or each.name in owed]
+    others = {each.name for each in report.components} - {*names}
+    forget_tests(session.manifest, others, session.workspace)
     moved = Session(
         manifest=str(session.manifest.path),
-        component=[each.name for each in report.components if each.moved],
+        component=names,
         workspace=session.workspace,
         cache=session.store.cache,
         offline=session.store.offline,
