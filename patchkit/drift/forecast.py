@@ -165,6 +165,7 @@ class Forecaster:
         self._kept_paths = frozenset(kept)
         self._related = [self._related_paths(number) for number in range(len(self._layers))]
         self._patches: dict[object, tuple[PatchVerdict, State]] = {}
+        self._prefixes: dict[object, int] = {}
         #: What stands at each path now; moved on by whoever walks.
         self.state: dict[str, TreeEntry | None] = {}
         self.past = RoutePast(route, self.state)
@@ -190,18 +191,20 @@ class Forecaster:
         """What would become of each patch in the present state."""
         self._failed, self._there, self._open = [], {}, set()
         told: list[PatchVerdict] = []
+        before = 0
         for number, layer in enumerate(self._layers):
-            key = self._state_key(number, told)
-            known = self._patches.get(key) if key is not None else None
+            before = self._prefix(before, *map(self._moved, layer.changes))
+            # all that the verdict follows from, but of a recipe, which looks at more
+            key = number, before, *map(self.state.get, self._related[number])
+            known = self._patches.get(key) if layer.recipe is None else None
             if known is None:
                 layer.left = {}
-                known = self._patch(number, layer), layer.left
-                if key is not None:
-                    self._patches[key] = known
+                known = self._patches[key] = self._patch(number, layer), layer.left
             verdict, layer.left = known
             if verdict.status.fails:
                 self._failed.append(number)
             told.append(verdict)
+            before = self._prefix(before, verdict.status.value, verdict.waits_for)
         return tuple(told)
 
     def groups(self) -> tuple[ChangeGroup, ...]:
@@ -287,15 +290,9 @@ class Forecaster:
         """What is in a blob of the upstream, or in one that a patch makes."""
         return self.read(oid, "blob")
 
-    def _state_key(self, number: int, told: Sequence[PatchVerdict]) -> object:
-        """All that the patch's verdict follows from; None for a recipe, which looks at more."""
-        if self._layers[number].recipe is not None:
-            return None
-        states = tuple(self.state.get(path) for path in self._related[number])
-        moved = tuple(
-            self._moved(change) for layer in self._layers[: number + 1] for change in layer.changes
-        )
-        return number, states, moved, tuple((each.status, each.waits_for) for each in told)
+    def _prefix(self, before: int, *news: object) -> int:
+        """A number for what earlier patches came to and where their files went, one for each."""
+        return self._prefixes.setdefault((before, *news), len(self._prefixes) + 1)
 
     def _related_paths(self, number: int) -> tuple[str, ...]:
         """The paths of a patch, of earlier patches that share some, and so on."""
