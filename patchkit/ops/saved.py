@@ -471,10 +471,13 @@ def drop_saved(
         what = f"saved drop: {', '.join(each.id for each in own)}"
         with locked(checkout):
             push_undo(checkout, manifest.root, Undo(name, {}, bump=False, what=what, refs=refs))
-            changes = [RefChange(ref, None, commit) for ref, commit in refs.items()]
             try:
                 checkout.repository.free_refs(refs)
-                checkout.repository.update_refs(changes, reason="patchkit: saved drop")
+                gone = checkout.repository.drop_loose_refs(refs)
+                gone -= checkout.repository.refs(SAVED_REFS).keys()  # packed while their files went
+                changes = [RefChange(ref, None, refs[ref]) for ref in refs if ref not in gone]
+                if changes:
+                    checkout.repository.update_refs(changes, reason="patchkit: saved drop")
             except BaseException:
                 if checkout.repository.refs(SAVED_REFS).items() >= refs.items():
                     pop_undo(checkout)

@@ -194,6 +194,35 @@ def test_dropped_work_is_brought_back(demo: Project) -> None:
     assert (ran.code, "git has cleared away" in ran.err) == (1, True)
 
 
+@pytest.mark.parametrize("packed", ["none", "one", "all"])
+def test_refs_are_dropped_packed_or_not(demo: Project, packed: str) -> None:
+    edit(demo)
+    force_away(demo)
+    git = demo.checkout("demo") / ".git"
+    if packed != "none":
+        git_in(demo.checkout("demo"), "pack-refs", "--all")
+    if packed != "all":
+        demo.run("drop", "two").ok()
+    both = saved(demo)
+    demo.run("saved", "drop", *(each["id"] for each in both)).ok()
+    assert saved(demo) == []
+    assert not [*git.rglob("*.lock")]
+    git_in(demo.checkout("demo"), "fsck")
+    demo.run("undo").ok()
+    assert saved(demo) == both
+
+
+def test_the_lock_of_a_git_that_packs_refs_is_left_to_it(demo: Project) -> None:
+    edit(demo)
+    force_away(demo)
+    both, lock = saved(demo), demo.checkout("demo") / ".git/packed-refs.lock"
+    lock.touch()
+    ran = demo.run("saved", "drop", both[0]["id"])
+    assert (ran.code, lock.exists(), saved(demo)) == (5, True, both)
+    lock.unlink()
+    demo.run("saved", "drop", both[0]["id"]).ok()
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [

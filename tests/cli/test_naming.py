@@ -1,0 +1,125 @@
+"""Components and patches are named alike in every command: generated from the list of commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from patchkit.cli.catalog import COMMANDS
+from patchkit.cli.command import (
+    REQUIRED,
+    ArgumentSpec,
+    OptionSpec,
+    ParameterSpec,
+    body_of,
+    parameters_of,
+)
+from patchkit.errors import ExitCode
+from tests.support.commands import run
+from tests.support.projects import Project
+from tests.support.repos import Upstream, git_in, make_patch
+
+#: What a command needs beside its names, so that it comes to look at them.
+_NEEDED = {
+    "bump": ("--to", "main"),
+    "export": ("--quilt", "quilt"),
+    "attest": ("--into", "."),
+    "bisect": ("--run", "true"),
+    "move": ("--to", "2"),
+    "split": ("--file", "sub/b"),
+    "edit": ("--message", "Other words"),
+    "saved drop": ("1",),
+    "recipe new": ("--pattern", "f($X)", "--remove"),
+}
+_VALUES = {"PATCH": "first", "PATCH|COMMIT": "fix-two", "NAME": "another", "FILE[:LINE]": "a"}
+
+
+def _words(command: str, but: ParameterSpec | None = None, value: str = "") -> list[str]:
+    """A line of the command with all that it needs; `but` has that value there."""
+    elsewhere = but is not None and but.keyword in ("before", "after")  # in place of --to
+    words = [*command.split(), *(() if elsewhere else _NEEDED.get(command, ()))]
+    for each in parameters_of(body_of(command)):
+        if _is(each, but) or (each.default is REQUIRED and each.keyword != "names"):
+            given = (
+                value
+                if _is(each, but)
+                else _VALUES.get(str(each.declared.settings["metavar"]), "x")
+            )
+            words += (
+                [given]
+                if isinstance(each.declared, ArgumentSpec)
+                else [each.declared.names[0], given]
+            )
+    return words
+
+
+def _is(one: ParameterSpec, other: ParameterSpec | None) -> bool:
+    return other is not None and one.keyword == other.keyword
+
+
+def _taking_components() -> Iterator[tuple[str, bool]]:
+    """Each command that works on components, and whether it takes them as arguments."""
+    for command in COMMANDS:
+        parameters = {each.keyword: each for each in parameters_of(body_of(command))}
+        if "-c" in getattr(parameters.get("component"), "declared", OptionSpec(help="")).names:
+            yield command, "names" in parameters
+
+
+def _taking_patches() -> Iterator[tuple[str, ParameterSpec]]:
+    for command in COMMANDS:
+        for each in parameters_of(body_of(command)):
+            if str(each.declared.settings.get("metavar")).startswith("PATCH"):
+                yield command, each
+
+
+@pytest.fixture
+def project(project: Project, upstream: Upstream) -> Project:
+    """Two components; `app` has two patches."""
+    files = {"a": "1\n", "sub/b": "1\n"}
+    after = {"a": "2\n", "sub/b": "2\n"}
+    patches = {
+        "first.patch": make_patch(after, {**after, "c": "1\n"}, body="Because."),
+        "fix-two.patch": make_patch(files, after, body="Because."),
+    }
+    pin = upstream.commit(files)
+    project.component("app", upstream, pin, patches)
+    project.component("tools", upstream, pin, {})
+    return project
+
+
+@pytest.mark.parametrize(("command", "argument"), [*_taking_components()])
+def test_components_are_named_alike(command: str, argument: bool, project: Project) -> None:
+    ways = [("-c", "ap"), ("--component", "ap"), *([("ap",)] if argument else [])]
+    for way in ways:
+        ran = run(*_words(command), *way, cwd=project.root)
+        assert ran.code == ExitCode.USAGE, (way, ran)
+        assert "ap: no such component" in ran.err, (way, ran.err)
+        assert "did you mean app?" in ran.err, (way, ran.err)
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [pytest.param(*each, id=f"{each[0]} {each[1].keyword}") for each in _taking_patches()],
+)
+def test_patches_are_named_alike(command: str, where: ParameterSpec, project: Project) -> None:
+    """By number, by a beginning that only it has, with or without the ending; and did-you-mean."""
+    project.run("apply").ok()
+    (project.checkout("app") / "new").write_text("1\n")
+    git_in(project.checkout("app"), "add", "new")
+    dry = ["--dry-run"] if "dry_run" in _keywords(command) else []
+
+    def ran(value: str) -> tuple[int, str, str]:
+        done = project.run(*_words(command, where, value), "-c", "app", *dry)
+        return done.code, done.out, done.err
+
+    said = ran("fix-two.patch")
+    assert "no such patch" not in said[2]
+    assert [ran(value) for value in ("2", "fix-t", "fix-two")] == [said] * 3
+    for value, word in (("fix-tow", "did you mean fix-two.patch?"), ("9", "no such patch")):
+        code, _, err = ran(value)
+        assert (code, word in err) == (ExitCode.USAGE, True), err
+
+
+def _keywords(command: str) -> set[str]:
+    return {each.keyword for each in parameters_of(body_of(command))}
