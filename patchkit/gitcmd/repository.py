@@ -157,7 +157,7 @@ class Repository(Struct, frozen=True):
 def _names(packed: Path, name: str) -> bool:
     """Whether a file of packed refs has one of that name."""
     try:
-        rows = packed.read_bytes().splitlines()
+        rows = packed.read_bytes().split(b"\n")
     except FileNotFoundError:
         return False
     return any(row.endswith(b" " + os.fsencode(name)) for row in rows)

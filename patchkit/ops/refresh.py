@@ -326,15 +326,22 @@ class _Refreshing:
     def _series_edited(
         self, found: RefreshInput, edit: SeriesEdit, blank: RefreshedComponent
     ) -> PlannedRefresh:
-        """A verb on the series; uncommitted edits of the checkout stay what they are."""
+        """A verb on the series; uncommitted edits of the checkout stay what they are.
+
+        What is in the way there is no more than a note of a dry run.
+        """
         from patchkit.refresh.series_edits import draft_series_edit  # noqa: PLC0415
 
-        absent = found.snapshot.state is CheckoutState.ABSENT
+        absent, dry = found.snapshot.state is CheckoutState.ABSENT, self._options.dry_run
         source = self._store.repository(found.project.component)
-        repository = source if absent else found.checkout.repository
-        with overlay(repository) as trial, reading(trial) as reader:
+        own = () if absent else (found.checkout.repository,)
+        with (
+            overlay(*own, *((source,) if dry or absent else ())) as trial,
+            reading(trial) as reader,
+        ):
             stack = build_stack(reader, found.base, found.series.series_patches)
-            if problem := no_series_edit(found, stack, moves_files=False):
+            problem = no_series_edit(found, stack, moves_files=False)
+            if problem and not (dry and stack.clean):
                 return PlannedRefresh(refused(blank, problem))
             write_objects(trial, stack.objects)
             start = _edit_start(found, trial, reader, stack, edit)
@@ -344,12 +351,13 @@ class _Refreshing:
             return PlannedRefresh(replace(blank, result=RefreshResult.UNCHANGED))
         after = draft.plan.stack
         moves = after.tree != stack.tree
-        if moves and (problem := no_series_edit(found, stack, moves_files=True)):
+        problem = no_series_edit(found, stack, moves_files=moves)
+        if problem and not dry:
             return PlannedRefresh(refused(blank, problem))
         move, before = None, None
         if not absent:
-            keep = stack if draft.dropped else None
-            move = BranchMove(found.checkout, found.snapshot, after, keep)
+            kept = stack if draft.dropped else None
+            move = BranchMove(found.checkout, found.snapshot, after, kept)
             move = replace(move, source=source, held=Held(stack.commit)) if moves else move
             before = (stack.base.commit, stack.commit)
         report = replace(
@@ -358,13 +366,12 @@ class _Refreshing:
             detail=draft.detail,
             emptied=draft.emptied,
             dropped=draft.dropped,
-            notes=draft.notes,
+            notes=(*draft.notes, *((problem,) if problem else ())),
         )
         planned = self._planned(found, draft, report, move)
         if planned.report.result is not RefreshResult.REFRESHED:
             return planned
-        what = f"{edit.verb}: {draft.detail}"
-        undo = Undo(planned.report.name, {}, before, bump=False, what=what)
+        undo = Undo(blank.name, {}, before, bump=False, what=f"{edit.verb}: {draft.detail}")
         return replace(planned, undo=(found.checkout, undo))
 
     def _plain(

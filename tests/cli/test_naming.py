@@ -1,4 +1,6 @@
-"""Components and patches are named alike in every command: generated from the list of commands."""
+"""What holds for every command alike, generated from their list: how components and patches are
+named, and that no dry run refuses over edits in a checkout.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +58,10 @@ def _words(command: str, but: ParameterSpec | None = None, value: str = "") -> l
 
 def _is(one: ParameterSpec, other: ParameterSpec | None) -> bool:
     return other is not None and one.keyword == other.keyword
+
+
+def _keywords(command: str) -> set[str]:
+    return {each.keyword for each in parameters_of(body_of(command))}
 
 
 def _taking_components() -> Iterator[tuple[str, bool]]:
@@ -121,5 +127,25 @@ def test_patches_are_named_alike(command: str, where: ParameterSpec, project: Pr
         assert (code, word in err) == (ExitCode.USAGE, True), err
 
 
-def _keywords(command: str) -> set[str]:
-    return {each.keyword for each in parameters_of(body_of(command))}
+@pytest.mark.parametrize("command", [each for each in COMMANDS if "dry_run" in _keywords(each)])
+@pytest.mark.parametrize("work", ["edits", "commits"])
+def test_a_dry_run_does_not_refuse_over_edits(
+    command: str, work: str, project: Project, upstream: Upstream
+) -> None:
+    """But for `apply`, whose answer is what is in its way."""
+    if command == "apply":
+        pytest.skip("it says what is in the way")
+    upstream.commit({"other": "1\n"})
+    project.run("apply").ok()
+    checkout, words = project.checkout("app"), [*_words(command), "--dry-run"]
+    words += ["-c", "app"] if "component" in _keywords(command) else []
+    clean = project.run(*words)
+    (checkout / "a").write_text("mine\n")
+    if work == "commits":
+        git_in(checkout, "commit", "-qam", "Mine")
+    before = project.files(), git_in(checkout, "status", "--porcelain")
+    ran = project.run(*words)
+    assert (project.files(), git_in(checkout, "status", "--porcelain")) == before
+    if command not in ("refresh", "new"):  # these are about the edits
+        assert ran.code == clean.code, ran.err
+    assert ran.code != ExitCode.FINDING or clean.code == ExitCode.FINDING, ran.err
