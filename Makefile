@@ -67,7 +67,7 @@ corpora: $(VENV)/.develops  ## the suites of others, from clones: GIT=DIR GNU_PA
 	$(BIN)/python -m bench.corpora --write docs/corpora.md $(if $(GIT),--git $(GIT)) \
 		$(if $(GNU_PATCH),--gnu-patch $(GNU_PATCH)) $(if $(SLIME),--slime $(SLIME)) \
 		$(if $(SGLANG),--sglang $(SGLANG)) $(if $(MEGATRON),--megatron $(MEGATRON)) \
-		$(if $(MINDSPEED),--mindspeed $(MINDSPEED))
+		$(if $(MINDSPEED),--mindspeed $(MINDSPEED)) $(if $(DEBIAN),--debian $(DEBIAN))
 
 coverage: $(VENV)/.measures  ## branch coverage of the suite, by package; writes docs/testing.md
 	rm -rf build/coverage

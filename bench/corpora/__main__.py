@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.corpora.applying import Found, judge_published
+from bench.corpora.debian import debian_packages, debian_section
 from bench.corpora.judging import as_git
 from bench.corpora.page import slime_section, suite_section
 from bench.corpora.published import Clone
@@ -27,13 +28,19 @@ def main() -> int:
     parser.add_argument("--slime", metavar="CLONE", help="of slime: every published patch")
     for name in _SLIME:
         parser.add_argument(f"--{name}", metavar="CLONE", action="append", help="for --slime")
+    parser.add_argument("--debian", metavar="FOLDER", help="source packages, each with its .dsc")
     parser.add_argument("--match", default="t41[0-4]*.sh", help="which scripts of git (t41[0-4]*)")
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the figures there")
     options = parser.parse_args()
-    suites = {"git": options.git, "gnu-patch": options.gnu_patch, "slime": options.slime}
+    suites = {
+        "git": options.git,
+        "gnu-patch": options.gnu_patch,
+        "slime": options.slime,
+        "debian": options.debian,
+    }
     skipped = [name for name, clone in suites.items() if not clone]
     for name in skipped:
-        _tell(f"skipped: {name} (--{name} CLONE runs it)")
+        _tell(f"skipped: {name} (--{name} {'FOLDER' if name == 'debian' else 'CLONE'} runs it)")
     if len(skipped) == len(suites):
         return 77
     differ = 0
@@ -53,8 +60,13 @@ def main() -> int:
             sets = _published(options, Path(folder))
             differ += len(sets.differ)
             _done("slime", slime_section(sets, head(options.slime)), options.write)
+        if options.debian:
+            below = _below(folder, "debian")
+            packages = list(debian_packages(Path(options.debian).absolute(), below, tell=_tell))
+            differ += sum(not each.agrees for each in packages) or not packages
+            _done("debian", debian_section(packages), options.write)
     run = ", ".join(name for name in suites if name not in skipped)
-    print(f"\n{run}: {differ} verdicts or trees are other than git's")
+    print(f"\n{run}: {differ} verdicts or trees are other than git's, or dpkg-source's")
     return 1 if differ else 0
 
 
