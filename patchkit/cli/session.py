@@ -402,15 +402,17 @@ class Session:
         show: Callable[[Terminal, _Answer], None],
         *,
         shown: bool = True,
+        at_end: bool = False,
     ) -> Iterator[Answers[_Answer]]:
         """What is called with each component's name and answer as soon as it is known: `show`
         prints it, and on ^C what is known stays printed. It prints nothing, and says so by its own
-        `shown`, where not `shown`, and with --json and --quiet.
+        `shown`, where not `shown`, and with --json and --quiet. `at_end`: nor in a pipe, where a
+        table has them all.
         """
         from patchkit.cli.terminal import Answers
 
         shown = shown and not (self.terminal.json or self.terminal.quiet)
-        answers = Answers(self.terminal, names, show, shown=shown)
+        answers = Answers(self.terminal, names, show, shown=shown, at_end=at_end)
         try:
             yield answers
         except KeyboardInterrupt:

@@ -239,6 +239,11 @@ class Terminal:
         for line in lines:
             self.product(line, hang=hang)
 
+    def row(self, row: Sequence[Line], like: Sequence[Line]) -> None:
+        """One row of a table that comes row by row; `like` has cells as wide as any will be."""
+        line, widest = columns([row, like])
+        self.product(line, hang=min(width(widest), width(line)))
+
     def folded(self, rows: Sequence[Sequence[Line]], *, indent: int = 0) -> None:
         """A table whose last cells go below the others where it is wider than the terminal."""
         room = max(_NARROW, get_terminal_size().columns)
@@ -403,7 +408,8 @@ class Answers(Generic[_Result]):
     """Shows what is known of each component as soon as it is known, while others are looked at.
 
     Called from their threads. Where somebody watches, in the order in which they end; in a pipe or
-    a file in the order of `names`, so that two runs can be compared.
+    a file in the order of `names`, so that two runs can be compared. `at_end`: there the report
+    tells all of them together, but for what is known on ^C.
     """
 
     def __init__(
@@ -413,27 +419,31 @@ class Answers(Generic[_Result]):
         show: Callable[[Terminal, _Result], None],
         *,
         shown: bool,
+        at_end: bool = False,
     ) -> None:
         self._terminal = terminal
         self._left = list(names)
         self._known: dict[str, _Result] = {}
         self._show = show
-        self.shown = shown
+        self._kept = shown
+        self.shown = shown and (terminal.watched or not at_end)
         self._lock = threading.Lock()
 
     def __call__(self, name: str, answer: _Result) -> None:
         """The answer for a component is known."""
-        if not self.shown:
+        if not self._kept:
             return
         with self._lock:
             self._known[name] = answer
+            if not self.shown:
+                return
             most = None if self._terminal.watched else 1
             while ready := [each for each in self._left[:most] if each in self._known]:
                 self._print(ready[0])
 
     def interrupted(self) -> None:
         """Show what is known, and name what is not."""
-        if not self.shown:
+        if not self._kept:
             return
         with self._lock:
             for name in [each for each in self._left if each in self._known]:

@@ -6,7 +6,7 @@ A component is all or nothing, and does not keep the others from being done.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import ClassVar
@@ -158,13 +158,15 @@ def apply_components(
     workspace: Path,
     options: ApplyOptions,
     progress: Progress,
+    known: Callable[[str, AppliedComponent], None] = lambda _name, _applied: None,
 ) -> ApplyReport:
     """Bring the checkouts of `components` to their stacks, and write the lock.
 
+    `known` gets each component as soon as its checkout is done.
     BadInputError if the lock cannot be read; everything else that is wrong is in the report.
     """
     lock = load_lock(manifest.lock_path)
-    applying = _Applying(manifest, store, workspace, options, progress, lock)
+    applying = _Applying(manifest, store, workspace, options, progress, lock, known)
     applied = in_parallel(applying.component, components, jobs=options.jobs, stop=store.stop.ask)
     written = not options.dry_run and applying.write_lock(applied)
     return ApplyReport(
@@ -184,6 +186,7 @@ class _Applying(Struct, frozen=True):
     options: ApplyOptions  # of the command line
     progress: Progress
     lock: Lock | None
+    known: Callable[[str, AppliedComponent], None]  # gets each when it is done
 
     def component(self, component: Component) -> AppliedComponent:
         """One component from its pin to its checkout; never raises what concerns it alone."""
@@ -197,6 +200,7 @@ class _Applying(Struct, frozen=True):
             failure = _from_system(error, component)
             applied = replace(blank, exit_code=failure.exit_code, problems=failure.problems)
         self.progress.finish(component.name, applied.result.value)
+        self.known(component.name, applied)
         return applied
 
     def write_lock(self, applied: Sequence[AppliedComponent]) -> bool:

@@ -8,7 +8,7 @@ resolved in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -195,28 +195,35 @@ def _index_pin(project: str, wanted: str) -> IndexPin:
     return IndexPin(version, sdist_hash(project, version))
 
 
+class WantedPin(Struct, frozen=True):
+    """Where a pin is to go."""
+
+    to: str  # a ref or version, of an archive also its URL
+    sha256: str | None = None  # of an archive
+
+
 def bump_components(
     manifest: Manifest,
     names: Sequence[str],
-    wanted: str,
+    wanted: WantedPin,
     *,
     store: Store,
     workspace: Path,
     options: RefreshOptions,
     progress: Progress,
-    sha256: str | None = None,
+    known: Callable[[str, BumpedComponent], None] = lambda _name, _row: None,
 ) -> BumpReport:
-    """Move components of `manifest` to `wanted`, with `sha256` for an archive: see `find_target`.
+    """Move components of `manifest` to `wanted`: see `find_target`.
 
     Several move each to LATEST: one that cannot is a problem in its report, and those without a
     `track` are named there. On disk, for each: the pin, the patches and the lock, all or none; no
     checkout. Of one component raises UsageError for a `wanted` that is not there, and BadInputError
-    where the pin cannot be edited.
+    where the pin cannot be edited. `known` gets each as soon as it is moved.
     """
     options = replace(options, stop=len(names) == 1)
     several = len(names) > 1
-    known = {name: manifest.component(name) for name in names}
-    untracked = [n for n, each in known.items() if several and each is not None and not each.track]
+    named = {name: manifest.component(name) for name in names}
+    untracked = [n for n, each in named.items() if several and each is not None and not each.track]
 
     def move(name: str) -> BumpedComponent:
         # a pin that the one before moved stands in the same file
@@ -225,11 +232,13 @@ def bump_components(
         assert component is not None
         bumping = _Bumping(now, component, store, workspace, options, progress)
         try:
-            return bumping.to(wanted, sha256)
+            row = bumping.to(wanted.to, wanted.sha256)
         except PatchkitError as error:
             if not several:
                 raise
-            return _failed(bumping, wanted, error)
+            row = _failed(bumping, wanted.to, error)
+        known(name, row)
+        return row
 
     moving = [name for name in names if name not in untracked]
     rows: Sequence[BumpedComponent]

@@ -7,7 +7,7 @@ manifests share. Components are checked at once; one's trouble stops no other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -382,6 +382,7 @@ class _Tools(Struct, frozen=True):
     results: Results
     patches: Mapping[str, LoadedPatch]
     agreements: Agreements
+    known: Callable[[str, ComponentCheck], None]  # gets each when it is checked
 
     def missing(self, origin: Origin, earlier: Collection[str]) -> Origin:
         """The origin with places for keys, without patches that stand earlier in the series."""
@@ -400,13 +401,14 @@ def check_manifests(
     jobs: int = 4,
     broken: Sequence[BrokenManifest] = (),
     locked: bool = True,
+    known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
 ) -> CheckReport:
     """Check the chosen components of each manifest, `jobs` at once.
 
     On disk: what the store fetches, nothing else. `broken` are manifests that could not be read;
     they go into the report. With `run` the commands of verify steps run, each in a scratch folder;
-    `today` decides which reasons are over, None: none is. Unless `locked`, edits of the project's
-    own patches and series that the lock does not have yet are warnings, not errors.
+    `today` decides which reasons are over, None: none is. Unless `locked`, edits of local patches
+    that the lock does not have yet are warnings. `known` gets each ("manifest: component") early.
     """
     pairs = [(manifest, component) for manifest, each in chosen for component in each]
     stop = store.stop.ask
@@ -414,7 +416,7 @@ def check_manifests(
     named = {patch.sha256: patch for task in tasks for patch in _series_patches(task)}
     results = results_of((sha, patch_changes(p.series_patch)) for sha, p in named.items())
     agreements = Agreements(store, progress)
-    tools = _Tools(store, progress, strict, locked, run, today, results, named, agreements)
+    tools = _Tools(store, progress, strict, locked, run, today, results, named, agreements, known)
     checks = in_parallel(lambda task: _check(task, tools), tasks, jobs=jobs, stop=stop)
     return CheckReport(strict, checks, find_shared(_uses(tasks, checks)), tuple(broken))
 
@@ -438,6 +440,7 @@ def _check(task: _Task, tools: _Tools) -> ComponentCheck:
     except PatchkitError as error:
         check = replace(blank, exit_code=error.exit_code, problems=error.problems)
     tools.progress.finish(component.name, "failed" if check.problems else "checked")
+    tools.known(f"{task.manifest.name}: {component.name}", check)
     return check
 
 

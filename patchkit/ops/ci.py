@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -58,13 +58,19 @@ def check_and_drift(
     broken: Sequence[BrokenManifest] = (),
     drift_allowed: bool = False,
     every_commit: bool = False,
+    known: Callable[[str, ComponentCheck], None] = lambda _name, _check: None,
 ) -> CiReport:
-    """What `check_manifests` says, and `look_for_drift` of the components that track a branch."""
+    """What `check_manifests` says, and `look_for_drift` of the components that track a branch.
+
+    `known` gets each component's check as soon as it is there.
+    """
     # the jobs of a matrix are named, and their results joined, without it
     from patchkit.ops.check import check_manifests  # noqa: PLC0415
 
     tracking = [(each, [c for c in some if c.track is not None]) for each, some in chosen]
-    checked = check_manifests(chosen, store, progress, strict=strict, jobs=jobs, broken=broken)
+    checked = check_manifests(
+        chosen, store, progress, strict=strict, jobs=jobs, broken=broken, known=known
+    )
     drifted = look_for_drift(tracking, store, progress, every_commit=every_commit)
     return CiReport(checked, drifted, drift_allowed)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -65,22 +65,30 @@ def fetch_components(
     *,
     verify: bool = False,
     jobs: int = JOBS,
+    known: Callable[[str, FetchedComponent], None] = lambda _name, _fetched: None,
 ) -> FetchReport:
     """Bring the components' pins and patches by reference into the cache, several at once.
+
+    `known` gets each as soon as it is there.
 
     With `verify`, what is cached is read to the last byte first; what is damaged is fetched again.
     """
     damaged = {c.name for c in components if verify and not _verified(store, c, progress)}
     cached = {c.name for c in components if cached_whole(store, manifest, c) is not None}
-    results = fetch_all(manifest, store, progress, components=components, jobs=jobs)
-    return FetchReport(
-        manifest.name,
-        store.cache,
-        tuple(
-            _component(store, each, results[each.name], each.name in cached, each.name in damaged)
-            for each in components
-        ),
+
+    def told(each: Component, result: Base | PatchkitError) -> FetchedComponent:
+        return _component(store, each, result, each.name in cached, each.name in damaged)
+
+    results = fetch_all(
+        manifest,
+        store,
+        progress,
+        components=components,
+        jobs=jobs,
+        known=lambda each, result: known(each.name, told(each, result)),
     )
+    rows = tuple(told(each, results[each.name]) for each in components)
+    return FetchReport(manifest.name, store.cache, rows)
 
 
 def _component(

@@ -14,7 +14,7 @@ The pin's ref is written last. A pin that has one is whole and is never asked fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
@@ -277,8 +277,11 @@ def fetch_all(
     *,
     components: Sequence[Component] | None = None,
     jobs: int = JOBS,
+    known: Callable[[Component, Base | PatchkitError], None] = lambda _component, _base: None,
 ) -> dict[str, Base | PatchkitError]:
     """The base of every component (or of those given), `jobs` at once; one's error stops no other.
+
+    `known` gets each as soon as it is there.
 
     Published patches that the components take by reference are fetched with them. A
     KeyboardInterrupt ends all fetches before it goes on. What is cached makes no progress.
@@ -288,16 +291,21 @@ def fetch_all(
     results = {each.name: cached_whole(store, manifest, each) for each in chosen}
     missing = [component for component in chosen if results[component.name] is None]
 
+    for component in chosen:
+        if (base := results[component.name]) is not None:
+            known(component, base)
+
     def fetch_one(component: Component) -> Base | PatchkitError:
         try:
-            base = store.base(component, progress)
+            found: Base | PatchkitError = store.base(component, progress)
             for entry in component.references:
                 store.pinned_file(manifest, component, entry, progress)
         except PatchkitError as error:
-            progress.finish(component.name, "failed")
-            return error
-        progress.finish(component.name, "fetched")
-        return base
+            found = error
+        failed = isinstance(found, PatchkitError)
+        progress.finish(component.name, "failed" if failed else "fetched")
+        known(component, found)
+        return found
 
     if missing:
         fetched = in_parallel(fetch_one, missing, jobs=jobs, stop=store.stop.ask)

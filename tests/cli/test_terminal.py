@@ -19,6 +19,8 @@ from patchkit.cli.terminal import Answers, Terminal, colour_wanted, showing_prog
 from patchkit.errors import ExitCode
 from patchkit.model.outcome import Status
 from tests.support.commands import run_process
+from tests.support.projects import Project
+from tests.support.repos import Upstream, make_patch
 
 
 class _Result(Struct, frozen=True):
@@ -191,3 +193,21 @@ def test_answers_come_as_they_are_known_where_somebody_watches() -> None:
         shown = os.read(screen.fileno(), 65536)
     assert b"looking" in shown
     assert shown.index(b"the second") < shown.index(b"the first")
+
+
+def test_rows_come_one_by_one_where_somebody_watches(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a": "a\n"})
+    patch = make_patch({"a": "a\n"}, {"a": "b\n"}, subject="Say b", body="It is b.")
+    project.component("demo", upstream, pin, {"b.patch": patch})
+    for command, row in (
+        ("fetch", "✓ fetched  demo  "),
+        ("apply", "✓ created     demo  1 patch, "),
+        ("check", "✓ ok          demo: demo  1 patch applies"),
+    ):
+        main, other = pty.openpty()
+        with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
+            program = [sys.executable, "-m", "patchkit", command]
+            done = subprocess.run(program, cwd=project.root, stdout=stream, check=False)
+            shown = os.read(screen.fileno(), 65536).decode()
+        assert (done.returncode, shown.count(row)) == (0, 1), shown
+        assert shown.count("demo") <= 2, "no table besides"

@@ -278,18 +278,29 @@ def test_one_that_cannot_be_looked_at_stops_no_other(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["plan", "drift"])
+@pytest.mark.parametrize(
+    ("command", "ends", "row"),
+    [
+        ("plan", "demo: looked at", "demo  main to"),
+        ("drift", "demo: looked at", "demo  main to"),
+        ("fetch", "demo: fetched", "✓ fetched  demo  "),
+        ("apply", "demo: created", "✓ created     demo  2 patches"),
+        ("bump --all", "dead: ", "✗ conflicted  ahead  "),
+    ],
+)
 def test_what_is_known_when_it_is_interrupted_is_printed(
-    command: str, project: Project, upstream: Upstream
+    command: str, ends: str, row: str, project: Project, upstream: Upstream
 ) -> None:
     """The component with an answer comes behind one whose server never gives any."""
     pin, patches = on_the_way(upstream)
     with silent_server() as port:
         dead = {"git": f"git://127.0.0.1:{port}/r.git"}
+        if command == "bump --all":
+            project.component("ahead", upstream, pin, patches, track="main")
         project.component("dead", upstream, pin, patches, track="main", source=dead)
         project.component("demo", upstream, pin, patches, track="main")
         process = subprocess.Popen(
-            [sys.executable, "-m", "patchkit", command],
+            [sys.executable, "-m", "patchkit", *command.split()],
             cwd=project.root,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -299,11 +310,12 @@ def test_what_is_known_when_it_is_interrupted_is_printed(
         )
         assert process.stderr is not None
         for line in process.stderr:
-            if "demo: looked at" in line:
+            if ends in line:
                 break
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "demo  main to" in out
-    assert f"error: no answer yet for {'demo: ' if command == 'drift' else ''}dead\n" in err
+    assert row in out
+    left = "dead, demo" if command == "bump --all" else "dead"
+    assert f"error: no answer yet for {'demo: ' if command == 'drift' else ''}{left}\n" in err
     assert err.endswith("error: interrupted\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,7 +124,14 @@ def apply(
 
     locked = locked or (in_ci() and not update_lock)
     options = ApplyOptions(int(time.time()), force, dry_run, update_lock, jobs, locked)
-    with session.progress() as progress:
+    names = [each.name for each in session.components]
+    like = (word("conflicted"), max(names, key=len), "")
+
+    def show(terminal: Terminal, applied: AppliedComponent) -> None:
+        if not _is_same(applied):
+            terminal.row(_row(applied, session.manifest.name), like)
+
+    with session.answers(names, show, at_end=True) as known, session.progress() as progress:
         report = apply_components(
             session.manifest,
             session.components,
@@ -131,8 +139,9 @@ def apply(
             workspace=session.workspace,
             options=options,
             progress=progress,
+            known=known,
         )
-    return session.report("apply", report, _render)
+    return session.report("apply", report, partial(_render, shown=known.shown))
 
 
 def _into(
@@ -158,8 +167,9 @@ def _into(
     return session.report("apply into", report, render_into)
 
 
-def _render(terminal: Terminal, report: ApplyReport) -> None:
-    terminal.table(_rows(report))
+def _render(terminal: Terminal, report: ApplyReport, *, shown: bool = False) -> None:
+    """What was done; `shown`: components that changed were printed when they were known."""
+    terminal.table(_rows(report, only_same=shown))
     terminal.table([row for each in report.components for row in _patch_rows(each)], indent=2)
     for each in report.components:
         _print_notes(terminal, each)
@@ -173,12 +183,16 @@ def _render(terminal: Terminal, report: ApplyReport) -> None:
     _print_next(terminal, report)
 
 
-def _rows(report: ApplyReport) -> list[tuple[Line, ...]]:
+def _is_same(applied: AppliedComponent) -> bool:
+    return applied.result.value == "unchanged"
+
+
+def _rows(report: ApplyReport, *, only_same: bool) -> list[tuple[Line, ...]]:
     """A row for each component; several that are as they were have one together."""
-    same = [each for each in report.components if each.result.value == "unchanged"]
+    same = [each for each in report.components if _is_same(each)]
     rows = [
         _row(each, report.manifest)
-        for each in report.components
+        for each in (same if only_same else report.components)
         if len(same) < 3 or each not in same
     ]
     if len(same) >= 3:
@@ -343,17 +357,32 @@ def fetch(
     from patchkit.ops.fetch import fetch_components
 
     components = session.components
-    with session.progress() as progress:
+    names = [each.name for each in components]
+    like = (word("fetched"), max(names, key=len), "")
+
+    def show(terminal: Terminal, fetched: FetchedComponent) -> None:
+        terminal.row(_fetched_row(fetched), like)
+
+    with session.answers(names, show, at_end=True) as known, session.progress() as progress:
         report = fetch_components(
-            session.manifest, components, session.store, progress, verify=verify, jobs=jobs
+            session.manifest,
+            components,
+            session.store,
+            progress,
+            verify=verify,
+            jobs=jobs,
+            known=known,
         )
-    return session.report("fetch", report, _render_fetched)
+    return session.report("fetch", report, partial(_render_fetched, shown=known.shown))
 
 
-def _render_fetched(terminal: Terminal, report: FetchReport) -> None:
-    from patchkit.cli.status_words import word
+def _fetched_row(fetched: FetchedComponent) -> tuple[Line, ...]:
+    return word(fetched.status), fetched.name, _detail(fetched)
 
-    terminal.table([(word(each.status), each.name, _detail(each)) for each in report.components])
+
+def _render_fetched(terminal: Terminal, report: FetchReport, *, shown: bool = False) -> None:
+    """What is here; `shown`: a row for each component was printed when it was known."""
+    terminal.table(() if shown else map(_fetched_row, report.components))
     for each in report.components:
         for problem in each.problems:
             terminal.problem(problem)

@@ -13,8 +13,9 @@ from patchkit.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from patchkit.cli.terminal import Terminal
     from patchkit.manifest.values import Component
-    from patchkit.ops.refresh_report import BumpReport, TestReport
+    from patchkit.ops.refresh_report import BumpedComponent, BumpReport, TestReport
 
 
 class ReviewForm(str, Enum):
@@ -168,8 +169,8 @@ def bump(
 
     from msgspec.structs import replace
 
-    from patchkit.cli.refresh_output import render_bump
-    from patchkit.ops.bump import bump_components
+    from patchkit.cli.refresh_output import render_bump, render_bumped
+    from patchkit.ops.bump import WantedPin, bump_components
     from patchkit.ops.refresh_input import RefreshOptions
 
     writing = Reviewing(session, review, review_form, summary)
@@ -182,12 +183,17 @@ def bump(
         require_tests(session.manifest, picked)
     wanted = _wanted(to, several=every or len(picked) > 1)
     owed = _owed(session, picked) if test and not dry_run else frozenset()
-    with session.progress() as progress:
+
+    def show(terminal: Terminal, row: BumpedComponent) -> None:
+        render_bumped(terminal, row, dry_run=dry_run, diff=diff)
+
+    moving = [each.name for each in picked if len(picked) == 1 or each.track is not None]
+    shown = session.answers(moving, show, shown=not writing.printed)
+    with shown as known, session.progress() as progress:
         report = bump_components(
             session.manifest,
             [each.name for each in picked],
-            wanted,
-            sha256=sha256,
+            WantedPin(wanted, sha256),
             store=session.store,
             workspace=session.workspace,
             options=RefreshOptions(
@@ -199,6 +205,7 @@ def bump(
                 dry_run=dry_run,
             ),
             progress=progress,
+            known=known,
         )
     writing.write(report)
     tested = test and not dry_run and report.exit_code is ExitCode.OK
@@ -206,7 +213,7 @@ def bump(
         report = replace(report, tests=_tested(session, report, owed))
         tested = False
     if not writing.printed:
-        session.report("bump", report, render_bump(diff=diff))
+        session.report("bump", report, render_bump(diff=diff, shown=known.shown))
     if tested and (tests := _tested(session, report, owed)) is not None:
         # people see what was moved before tests that may take an hour
         if not writing.printed:

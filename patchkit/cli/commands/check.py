@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,9 +21,12 @@ from patchkit.model.outcome import Status
 from patchkit.model.text import counted
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from patchkit.cli.terminal import Answers
     from patchkit.explain.explanation import Origin
+    from patchkit.manifest.values import Component, Manifest
     from patchkit.model.lint import Finding
     from patchkit.ops.check_report import CheckReport, ComponentCheck, PatchCheck, SharedPatch
 
@@ -77,7 +81,8 @@ def check(
     asked = wanted(form, output, json=session.terminal.json)
     paths = session.manifest_paths
     chosen, broken = session.open_manifests()
-    with session.progress() as progress:
+    shown = checks_shown(session, chosen, strict=strict, shown=asked.form is Format.TEXT)
+    with shown as known, session.progress() as progress:
         report = check_manifests(
             chosen,
             session.store,
@@ -88,8 +93,28 @@ def check(
             jobs=jobs,
             broken=broken,
             locked=in_ci(),
+            known=known,
         )
-    return deliver(session.terminal, report, asked, lambda: _writers(paths), print_check)
+    show = partial(print_check, shown=known.shown)
+    return deliver(session.terminal, report, asked, lambda: _writers(paths), show)
+
+
+def checks_shown(
+    session: Session,
+    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
+    *,
+    strict: bool,
+    shown: bool,
+) -> AbstractContextManager[Answers[ComponentCheck]]:
+    """Prints a row for each component as soon as it is checked."""
+    names = [f"{manifest.name}: {each.name}" for manifest, some in chosen for each in some]
+    like = (word("conflicted"), max(names, key=len, default=""), "")
+
+    def show(terminal: Terminal, check: ComponentCheck) -> None:
+        status, name, what = _row(check, strict=strict)
+        terminal.row((status, f"{check.manifest}: {name}", what), like)
+
+    return session.answers(names, show, shown=shown, at_end=True)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[CheckReport]:
@@ -103,12 +128,17 @@ _PLACES = 6
 _ANOTHER_BASE = "another-base"
 
 
-def print_check(terminal: Terminal, report: CheckReport, brief: bool = False) -> None:
-    """The whole report; in `brief` its problems and a summary."""
+def print_check(
+    terminal: Terminal, report: CheckReport, brief: bool = False, *, shown: bool = False
+) -> None:
+    """The whole report; in `brief` its problems and a summary.
+
+    `shown`: a row for each component was printed when it was known.
+    """
     if not brief:
-        for name, components in _by_manifest(report.components):
+        for name, components in () if shown else _by_manifest(report.components):
             terminal.product(Painted(name, Paint.STRONG))
-            terminal.table([_row(each, report) for each in components], indent=2)
+            terminal.table([_row(each, strict=report.strict) for each in components], indent=2)
         _print_failures(terminal, report)
         _print_findings(terminal, report)
         _print_shared(terminal, report.shared)
@@ -131,7 +161,7 @@ def _by_manifest(
     return list(groups.items())
 
 
-def _row(check: ComponentCheck, report: CheckReport) -> tuple[Line, Line, Line]:
+def _row(check: ComponentCheck, *, strict: bool) -> tuple[Line, Line, Line]:
     if check.problems:
         return word("failed"), check.name, "could not be checked, see below"
     failed = [patch for patch in check.patches if patch.status is Status.CONFLICTED]
@@ -141,7 +171,7 @@ def _row(check: ComponentCheck, report: CheckReport) -> tuple[Line, Line, Line]:
         return word("conflicted"), check.name, f"{failed[0].name} does not apply{rest}"
     found = count_by_severity(check.all_findings)
     errors, warnings = found[Severity.ERROR], found[Severity.WARNING]
-    if report.strict:
+    if strict:
         warnings += found[Severity.STYLE]
     applying = counted(len(check.patches), "patch applies", "patches apply")
     left = sum(finding.code == "verify-not-run" for finding in check.findings)

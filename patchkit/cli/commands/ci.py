@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,12 +72,14 @@ def ci(
     What `patchkit check` and `patchkit drift` say, in one go. Components that track no branch are
     checked only.
     """
+    from patchkit.cli.commands.check import checks_shown
     from patchkit.ops.ci import check_and_drift
 
     asked = wanted(form, output, json=session.terminal.json)
     paths = session.manifest_paths
     chosen, broken = session.open_manifests()
-    with session.progress() as progress:
+    shown = checks_shown(session, chosen, strict=strict, shown=asked.form is Format.TEXT)
+    with shown as known, session.progress() as progress:
         report = check_and_drift(
             chosen,
             session.store,
@@ -86,8 +89,10 @@ def ci(
             broken=broken,
             drift_allowed=allow_drift,
             every_commit=asked.form is Format.HTML,
+            known=known,
         )
-    return deliver(session.terminal, report, asked, lambda: _writers(paths), print_ci)
+    show = partial(print_ci, shown=known.shown)
+    return deliver(session.terminal, report, asked, lambda: _writers(paths), show)
 
 
 def _writers(paths: Sequence[Path]) -> Writers[CiReport]:
@@ -96,12 +101,17 @@ def _writers(paths: Sequence[Path]) -> Writers[CiReport]:
     return ci_writers(paths)
 
 
-def print_ci(terminal: Terminal, report: CiReport, brief: bool = False) -> None:
-    """What both say; in `brief` their problems and summaries."""
+def print_ci(
+    terminal: Terminal, report: CiReport, brief: bool = False, *, shown: bool = False
+) -> None:
+    """What both say; in `brief` their problems and summaries.
+
+    `shown`: a row for each component that was checked was printed when it was known.
+    """
     from patchkit.cli.commands.check import print_check
     from patchkit.cli.commands.drift import print_drift
 
-    print_check(terminal, report.check, brief)
+    print_check(terminal, report.check, brief, shown=shown)
     if report.drift.components:
         if not brief:
             terminal.product()
