@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from bench.carry.cases import Case, read_cases
+from bench.carry.debian import UnavailableError, cases_of, read_release
 from bench.carry.grading import Grade, Whole, grade, grade_whole, language, languages
 from bench.carry.mine import main as mine_cases
 from bench.carry.run import Tally
 from bench.carry.strategies import careful, patchkit, strategies
+from patchkit.gitcmd.repository import init_repository
 from patchkit.model.objects import make_object
 from tests.support.repos import Upstream
 
@@ -181,3 +185,63 @@ def test_a_change_that_the_new_base_has_by_the_same_commit_was_not_rebased(
     mine_cases(["some/where", "--mirrors", str(tmp_path), "--kind", "rebases", "--clean", "1"])
     mined = json.loads(capsys.readouterr().out)
     assert [(case["A"], case["B"]) for case in mined["cases"]] == [(change, rebased)]
+
+
+def _archive(path: Path, files: dict[str, bytes]) -> None:
+    with tarfile.open(path, "w:gz") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+
+
+def _diff(old: bytes, new: bytes) -> bytes:
+    """A patch of line 3 of a file of four lines or five, in the form of quilt."""
+    before, after = old.splitlines(), new.splitlines()
+    body = [
+        b" " + a if a == b else b"-" + a + b"\n+" + b for a, b in zip(before, after, strict=True)
+    ]
+    count = len(before)
+    return b"--- a/f\n+++ b/f\n@@ -1,%d +1,%d @@\n%s\n" % (count, count, b"\n".join(body))
+
+
+def test_two_releases_of_debian_become_cases(tmp_path: Path) -> None:
+    """One patch is kept under another number, one is given up, as upstream has it."""
+    taken = BASE.replace(b"two", b"TWO")
+    series = {
+        "old": (BASE, ["01_three.patch", "02-taken.patch"]),
+        "new": (UPSTREAM, ["07_three.patch"]),
+    }
+    changed = {side: text.replace(b"three", b"THREE") for side, (text, _) in series.items()}
+    patches = {
+        "01_three.patch": _diff(BASE, changed["old"]),
+        "02-taken.patch": _diff(changed["old"], taken.replace(b"three", b"THREE")),
+        "07_three.patch": _diff(UPSTREAM, changed["new"]),
+    }
+    repository = init_repository(tmp_path / "debian+x" / "repo")
+    releases = []
+    for side, (text, names) in series.items():
+        folder = tmp_path / side
+        folder.mkdir()
+        _archive(folder / "x_1.orig.tar.gz", {"x-1/f": text})
+        listed = {"debian/patches/series": b"# ours\n" + "\n".join(names).encode()}
+        listed |= {f"debian/patches/{name}": patches[name] for name in names}
+        _archive(folder / "x_1-1.debian.tar.gz", listed)
+        releases.append(read_release(folder, repository))
+    old, new = releases
+    cases = list(cases_of("x", repository, old, new.named_as(old)))
+    found = [(each["id"], each["group"], each["files"][0]["cls"]) for each in cases]
+    assert found == [("x-01_three.patch", "kept", "pure"), ("x-02-taken.patch", "gone", "dropped")]
+    listed_cases = tmp_path / "cases.json"
+    listed_cases.write_text(json.dumps({"mirrors": {"x": "debian+x"}, "cases": cases}))
+    tally = Tally()
+    for case in read_cases(listed_cases, tmp_path, tmp_path / "work", "whole"):
+        assert isinstance(case, Case)
+        tally.add(case, patchkit(case), 1.0)
+    assert [each.grade for each in tally.files] == [Grade.RIGHT] * 2
+
+
+def test_a_source_package_without_patches_of_its_own_is_said_to_be_none(tmp_path: Path) -> None:
+    _archive(tmp_path / "x_1.tar.gz", {"x-1/f": BASE})
+    with pytest.raises(UnavailableError, match="no package of one archive and a folder debian/"):
+        read_release(tmp_path, init_repository(tmp_path / "repo"))

@@ -1,8 +1,8 @@
 """Case files: facts only (repositories, commits, blob ids, paths); the text is in local clones.
 
 Two kinds are read. A *bump*: an old patch file of a project, the base it was made for, the new base
-and the new patch file that the project's maintainers made of it. A *carried change*: a commit, and
-the same change as its authors carried it to another base.
+and the new patch file that the project's maintainers made of it, null if they gave it up. A
+*carried change*: a commit, and the same change as its authors carried it to another base.
 """
 
 from __future__ import annotations
@@ -177,8 +177,10 @@ def _bump(facts: Mapping[str, Any], wanted: list[Any], clones: Clones) -> Case:
     )
     clones.restart(facts["component"])
     patch = source[1].read(facts["old_patch"], "blob")
+    # without one they gave the patch up
+    given = [facts["new_patch"]] if facts["new_patch"] is not None else []
     theirs = build_stack(
-        reader, new, [_series_patch("new", source[1].read(facts["new_patch"], "blob"))]
+        reader, new, [_series_patch("new", source[1].read(oid, "blob")) for oid in given]
     )
     made = Tree(Overlay(reader, theirs.objects), theirs.tree)
     truths = [_truth(each, _contents(reader, theirs.objects, made, each)) for each in wanted]

@@ -138,13 +138,7 @@ class Mine:
         old, patched, upstream, truth = (split_lines(texts[each]) for each in blobs)
         names = ("pre_old", "post_old", "pre_new", "truth")
         facts = {"path": path, **dict(zip(names, blobs, strict=True))}
-        if kind == "landed":
-            facts["cls"] = "landed"
-        elif truth == upstream:
-            facts["cls"] = "dropped"
-        else:
-            same = _net(old, patched) == _net(upstream, truth)
-            facts["cls"] = "pure" if same else "reworked"
+        facts["cls"] = "landed" if kind == "landed" else what_became(old, patched, upstream, truth)
         return {**facts, "hard": bool(compare_three(old, upstream, patched).conflicts)}
 
 
@@ -235,6 +229,15 @@ def _some(mine: Mine, kind: str, options: argparse.Namespace) -> list[dict[str, 
         if len(found) == options.most:
             break
     return found
+
+
+def what_became(
+    old: list[bytes], patched: list[bytes], upstream: list[bytes], truth: list[bytes]
+) -> str:
+    """What was done with a change from `old` to `patched`: dropped, pure or reworked."""
+    if truth == upstream:
+        return "dropped"
+    return "pure" if _net(old, patched) == _net(upstream, truth) else "reworked"
 
 
 def _net(old: list[bytes], new: list[bytes]) -> tuple[Counter[bytes], Counter[bytes]]:
