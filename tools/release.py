@@ -49,8 +49,10 @@ def main(words: list[str]) -> int:
             print("\n".join(problems) or f"{tag} is ready")
             return 1 if problems else 0
         case ["notes"]:
-            print(changes()[named_in(_ROOT)[0]], end="")
-            return 0
+            version = named_in(_ROOT)[0]
+            notes = changes().get(version)
+            print(f"CHANGELOG.md: no section `## {version}`" if notes is None else notes.rstrip())
+            return 1 if notes is None else 0
     print(__doc__, file=sys.stderr)
     return 2
 

@@ -349,7 +349,8 @@ class _Planner:
             )
             hint = "choose another --output, or leave it out: render install launch versions"
             raise UsageError(Problem(what, hint=hint))
-        needs = tuple(dict.fromkeys(referred(image.base)))
+        index = self._environment.variables.get("PIP_INDEX_URL", "")
+        needs = tuple(dict.fromkeys((*referred(image.base), *referred(index))))
         known = {**dict.fromkeys(needs, "missing"), **self._site.values}
         return self._document(
             DocumentKind.DOCKERFILE,
@@ -358,6 +359,7 @@ class _Planner:
             needs,
             base=notation.image(filled(image.base, known), self._manifest.path.name),
             packages=image.packages,
+            index=notation.index(filled(index, known), self._manifest.path.name),
             folders=self._folders(),
             tag=_tag(self._manifest.name),
             version=__version__,

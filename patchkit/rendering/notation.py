@@ -35,6 +35,15 @@ def image(name: str, where: str) -> str:
     return name
 
 
+def index(url: str, where: str) -> str:
+    """A package index for ARG; BadInputError if it would be more than one word there."""
+    if not re.fullmatch(r"[A-Za-z0-9:/._~%@+=?&,-]*", url):
+        what = f"environment.variables.PIP_INDEX_URL: {shown(url)} is no address of an index"
+        hint = "like https://mirror.example.com/simple; look at the site's values"
+        raise BadInputError(Problem(what, where, hint))
+    return url
+
+
 def copy_words(source: str) -> str:
     """`COPY` arguments that put a path of the context at the same place in the image."""
     if _PLAIN_PATH.fullmatch(source):

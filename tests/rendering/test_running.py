@@ -306,9 +306,24 @@ def _image_steps(dockerfile: str) -> list[tuple[str, str]]:
     return [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in text.splitlines() if line]
 
 
-def _build(root: Path, machine: Machine, image: Path) -> list[str]:
+def _rooted(script: str, machine: Machine, image: Path) -> str:
+    """Shell text that runs a script with `image`'s /opt, /tmp and /var in a root of its own: this
+    machine's, in a mount namespace, with the stubs on PATH.
+    """
+    root, here = image / "root", machine.folder
+    root.mkdir(exist_ok=True)
+    mounts = [f"mount --rbind / {root}"]
+    mounts += [f"mount --bind {image / name} {root / name}" for name in ("opt", "tmp", "var")]
+    mounts += [f"mkdir -p {root}{here}", f"mount --bind {here} {root}{here}"]
+    inner = " && ".join([*mounts, f"exec chroot {root} /bin/bash -c {shlex.quote(script)}"])
+    return f"unshare --mount --propagation private /bin/sh -c {shlex.quote(inner)}"
+
+
+def _build(root: Path, machine: Machine, image: Path, *, in_root: bool = False) -> list[str]:
     """Do what the Dockerfile says, below `image` for the root; the programs are stubs.
 
+    With `in_root` each RUN is done as it is written, in a root of its own (chroot in a mount
+    namespace): what it writes to /opt, /tmp and /var is the image's, and stays for the next one.
     What an image builder does with COPY is done here: sources are patterns, of which one must
     match something, and folders give their contents.
     """
@@ -333,11 +348,35 @@ def _build(root: Path, machine: Machine, image: Path) -> list[str]:
                     target.mkdir(parents=True, exist_ok=True)
                     shutil.copy(path, target)
         elif word == "RUN":
-            script = rest.replace("/tmp/", f"{image}/tmp/").replace("/var/", f"{image}/var/")
+            within = f"/{folder.relative_to(image)}" if in_root else str(folder)
+            script = rest if in_root else rest.replace("/tmp/", f"{image}/tmp/")
+            script = script if in_root else script.replace("/var/", f"{image}/var/")
             given = "".join(f"{name}={shlex.quote(each)}; " for name, each in arguments.items())
-            done = machine.run(f"set -euo pipefail; cd {shlex.quote(str(folder))}; {given}{script}")
+            script = f"set -euo pipefail; cd {shlex.quote(within)}; {given}{script}"
+            done = machine.run(_rooted(script, machine, image) if in_root else script)
             assert done.returncode == 0, (rest, done.stderr)
     return called(machine)
+
+
+@pytest.mark.parametrize("wheel", [True, False])
+def test_the_steps_run_in_a_root_of_their_own(
+    root: Path, machine: Machine, image: Path, wheel: bool
+) -> None:
+    (image / "tmp").mkdir()
+    tried = machine.run(_rooted("test -d /opt/demo/workspace", machine, image))
+    if tried.returncode != 0:
+        pytest.skip(f"no chroot in a mount namespace here: {tried.stderr.strip()}")
+    if wheel:
+        (root / "dist").mkdir()
+        (root / "dist/patchkit_cli-9.9-py3-none-any.whl").write_bytes(b"wheel")
+    ran = _build(root, machine, image, in_root=True)
+    package = f"patchkit-cli=={__version__}"
+    package = "/tmp/patchkit/patchkit_cli-9.9-py3-none-any.whl" if wheel else package
+    assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{package}]" in ran
+    assert "patchkit [apply] [--manifest] [manifests/demo.yaml]" in " ".join(ran)
+    assert [line for line in machine.log if line.startswith("  in /opt/demo/workspace/Core ")]
+    assert ran[-1].startswith("patchkit [doctor]")
+    assert not (image / "tmp/patchkit").exists()
 
 
 @pytest.fixture
@@ -367,3 +406,22 @@ def test_the_image_takes_the_wheel_that_is_there(root: Path, machine: Machine, i
     wheel = f"{image}/tmp/patchkit/patchkit_cli-9.9-py3-none-any.whl"
     assert f"python3 [-m] [pip] [install] [--no-cache-dir] [{wheel}]" in ran
     assert not [line for line in ran if "patchkit-cli==" in line]
+
+
+def test_the_image_takes_the_index_of_the_site(root: Path) -> None:
+    """As install.sh does, by the environment; what is no address never gets into the file."""
+    manifest = root / "manifests/demo.yaml"
+    text = manifest.read_text().replace(
+        "  devices:", "  mirror: {description: our index}\n  devices:"
+    )
+    manifest.write_text(
+        text.replace("  variables: {", "  variables: {PIP_INDEX_URL: '${mirror}', ", 1)
+    )
+    index = "https://mirror.example.com/simple"
+    folder = rendered(root, "--set", f"mirror={index}")
+    assert f"ARG PIP_INDEX_URL={index}\n" in (folder / "Dockerfile").read_text()
+    assert index in (folder / "env.sh").read_text()
+    before = (folder / "Dockerfile").read_bytes()
+    ran = run("render", *VALUES, "--set", "mirror=x$(id) y", cwd=root)
+    assert (ran.code, "is no address of an index" in ran.err) == (4, True), ran.err
+    assert (folder / "Dockerfile").read_bytes() == before
