@@ -225,24 +225,28 @@ def bump_components(
     named = {name: manifest.component(name) for name in names}
     untracked = [n for n, each in named.items() if several and each is not None and not each.track]
 
-    def move(name: str) -> BumpedComponent:
+    def bumping_of(name: str) -> _Bumping:
         # a pin that the one before moved stands in the same file
         now = manifest if options.dry_run else load_manifest(manifest.path)
         component = now.component(name)
         assert component is not None
-        bumping = _Bumping(now, component, store, workspace, options, progress)
+        return _Bumping(now, component, store, workspace, options, progress)
+
+    def move(name: str) -> BumpedComponent:
+        bumping = bumping_of(name)
         try:
             row = bumping.to(wanted.to, wanted.sha256)
         except PatchkitError as error:
-            if not several:
-                raise
             row = _failed(bumping, wanted.to, error)
         known(name, row)
         return row
 
     moving = [name for name in names if name not in untracked]
     rows: Sequence[BumpedComponent]
-    if several and options.dry_run:
+    if len(names) == 1:
+        rows = [bumping_of(names[0]).to(wanted.to, wanted.sha256)]
+        known(names[0], rows[0])
+    elif options.dry_run:
         rows = in_parallel(move, moving, jobs=_JOBS, stop=store.stop.ask)
     else:  # the pins that are written are in one file
         rows = [move(name) for name in moving]
