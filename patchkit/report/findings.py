@@ -152,9 +152,9 @@ def silent_notices(component: ComponentDrift, path: str) -> Iterator[Notice]:
     for (kind, commit), targets in by_kind.items():
         first = targets[0]
         many = counted(len(targets), "function")
-        title = f"{first.component} replaces {many} that upstream has otherwise"
+        title = f"{first.component} replaces {many} that upstream has changed"
         if first.verdict is TargetVerdict.GONE:
-            title = f"{first.component} replaces {many} that upstream has no more"
+            title = f"{first.component} replaces {many} that upstream has removed"
         message = _message(f"{title} ({where})", first.by, [each.name for each in targets])
         level = Level.NOTE if first.verdict is TargetVerdict.BODY else Level.WARNING
         rule = f"override-{first.verdict.value}-upstream"
@@ -214,7 +214,7 @@ RULES: Mapping[str, str] = {
     "unseen": "Something that changes without a conflict could not be looked at",
     "new-site-upstream": "The tracked branch has new code of the kind that patches take care of",
     "override-gone-upstream": "A function that another component replaces is gone upstream",
-    "override-signature-upstream": "A function that another component replaces is called otherwise",
+    "override-signature-upstream": "A function that another component replaces has other arguments",
     "override-body-upstream": "A function that another component replaces does something else",
 }
 

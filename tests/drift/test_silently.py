@@ -103,8 +103,8 @@ def test_functions_that_are_replaced_and_changed_are_told_with_the_commit(
     markdown = project.run("drift", "-c", "core", "--format", "markdown").out
     listed = [line for line in markdown.splitlines() if line.startswith("- ")]
     assert [line.partition(" (")[0] for line in listed] == [
-        "- ⚠️ speed replaces 1 function that upstream has no more",
-        "- ⚠️ speed replaces 1 function that upstream has otherwise",
+        "- ⚠️ speed replaces 1 function that upstream has removed",
+        "- ⚠️ speed replaces 1 function that upstream has changed",
     ]
     again = _drift(project, "-c", "core", "--offline")
     assert again["targets"] == component["targets"]

@@ -259,3 +259,17 @@ def test_of_a_file_that_upstream_emptied_only_what_is_near_is_shown(
     assert (new[:10] in ran.out, far[:10] in ran.out) == (True, False)
     page = project.run("bump", "demo", "--to", new, "--dry-run", "--review", "-").out
     assert "more lines of these hunks are far from the patch" in page
+
+
+def test_a_review_that_can_name_no_commit_says_so(bumping: tuple[Project, str, str]) -> None:
+    """It is a review all the same: exit code 0, and a warning beside the words on the page."""
+    project, new, _ = bumping
+    project.run("bump", "demo", "--to", new).ok()
+    for folder in project.root.parent.rglob("histories"):
+        folder.rename(folder.with_name("gone"))
+    ran = project.run("bump", "--summary", "body.md", "--offline").ok()
+    assert ran.err.count("warning: demo: the review names no upstream commits: ") == 1
+    assert "Eleven" not in (project.root / "body.md").read_text()
+    project.run("undo").ok()
+    ran = project.run("bump", "demo", "--to", new, "--summary", "body.md", "--offline")
+    assert (ran.code, ran.err.count("warning: demo: ")) == (0, 1), "one cause, one message"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from patchkit.cli.command import DryRunOption, OptionSpec, command
 from patchkit.cli.session import Session
-from patchkit.errors import ExitCode
+from patchkit.errors import ExitCode, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -261,6 +261,11 @@ class Reviewing:
             found = review_bump(
                 manifest, report, store=session.store, progress=progress, checked=checked
             )
+        for each in found.components:
+            told = any(each.unknown in note.what for note in each.report.notes)
+            if each.unknown and not told:
+                what = f"the review names no upstream commits: {each.unknown}"
+                session.terminal.warn(Problem(what, each.report.name))
         if self._summary is not None:
             self._put(self._summary, review_markdown(found))
         if self._review is not None and self._form is ReviewForm.MARKDOWN:

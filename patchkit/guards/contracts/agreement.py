@@ -157,7 +157,7 @@ class Examiner(Struct):
             first = ".".join(name.split(".")[:2])
         known = self.given is None or first in sys.stdlib_module_names
         if not known and not any(fnmatchcase(first, glob) for glob in self.given or ()):
-            what = f"no component and no requirement gives {first}"
+            what = f"no component or requirement provides {first}"
             self._tell(Breach.PACKAGE, module, found, first, what, "")
 
     def _nearest(self, name: str) -> str:
