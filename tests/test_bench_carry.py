@@ -133,6 +133,7 @@ def test_cases_are_mined_from_a_history(
     assert len(tally.patches) == 4
 
 
+@pytest.mark.slow
 def test_a_merge_into_the_branch_is_told_from_one_into_upstream(
     upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

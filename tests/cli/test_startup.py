@@ -144,6 +144,7 @@ print(*seen[0], file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "work", "most"),
     [

@@ -26,6 +26,7 @@ def test_cleaning(text: str, expected: str) -> None:
     assert clean(text) == expected
 
 
+@pytest.mark.slow
 @given(st.text() | st.binary().map(shown))
 def test_nothing_that_steers_a_terminal_gets_through(text: str) -> None:
     written = render([text, Painted(text, Paint.BAD)], colour=True)

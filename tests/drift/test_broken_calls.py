@@ -60,6 +60,7 @@ def told(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_what_upstream_breaks_is_told_with_the_commit(pair: Project, kernels: Upstream) -> None:
     kernels.commit({"kernels/norm.py": "# faster\n" + NORM}, "No matter")
     moved = NORM.replace("hidden_size, eps, weight=None", "weight, hidden_size, eps")
@@ -88,6 +89,7 @@ def test_what_upstream_calls_wrongly_is_told_too(pair: Project, upstream: Upstre
     assert told(found) == [("kernels.norm.rms_norm", "needs hidden_size, eps", by)]
 
 
+@pytest.mark.slow
 def test_what_was_broken_before_or_is_explained_is_no_news(
     pair: Project, upstream: Upstream, kernels: Upstream
 ) -> None:
@@ -103,6 +105,7 @@ def test_what_was_broken_before_or_is_explained_is_no_news(
     assert told(drift(pair, "kernels")) == []
 
 
+@pytest.mark.slow
 def test_since_the_last_report_only_new_ones_are_told(pair: Project, kernels: Upstream) -> None:
     kernels.commit({"kernels/norm.py": "def rms_norm():\n    return 1\n"}, "Nothing")
     argv = ("drift", "-c", "kernels", "--since-last", "--json")
@@ -124,6 +127,7 @@ def test_what_cannot_be_looked_at_is_said(pair: Project, upstream: Upstream) -> 
     assert "calls between components: " in found["unseen"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dry", [True, False])
 def test_a_bump_tells_what_breaks(pair: Project, kernels: Upstream, dry: bool) -> None:
     kernels.commit({"kernels/norm.py": "def rms_norm():\n    return 1\n"}, "Nothing any more")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from patchkit.drift.drift_report import PatchDrift
 from patchkit.model.outcome import Status
 from tests.drift.lines import edit, look, numbered
@@ -69,6 +71,7 @@ def test_one_file_in_conflict_is_enough(project: Project, upstream: Upstream) ->
     assert found[2].waits_for == ("1.patch",)
 
 
+@pytest.mark.slow
 def test_a_recipe_makes_a_patch_anew_as_long_as_it_finds_something(
     project: Project, upstream: Upstream
 ) -> None:

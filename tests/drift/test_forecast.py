@@ -39,6 +39,7 @@ def test_a_patch_that_fits_is_carried_as_well(project: Project, upstream: Upstre
     assert (file.status, file.confidence, file.review) == (Status.UNCHANGED, 1.0, False)
 
 
+@pytest.mark.slow
 def test_a_patch_that_its_recipe_makes_anew_is_no_finding(
     project: Project, upstream: Upstream
 ) -> None:

@@ -49,6 +49,7 @@ def test_only_what_changed_is_told(drifting: Project, upstream: Upstream) -> Non
     assert "unchanged  a.patch  was conflicted" in mended.out
 
 
+@pytest.mark.slow
 def test_a_break_by_another_commit_is_news(drifting: Project, upstream: Upstream) -> None:
     upstream.commit({"a.py": numbered(l6="theirs")}, "Break a")
     drifting.run("drift")
@@ -59,6 +60,7 @@ def test_a_break_by_another_commit_is_news(drifting: Project, upstream: Upstream
     assert "a.patch  by another commit than before" in found.out
 
 
+@pytest.mark.slow
 def test_each_form_has_only_what_changed(drifting: Project, upstream: Upstream) -> None:
     upstream.commit({"a.py": numbered(l6="theirs")}, "Break a")
     drifting.run("drift", "--record", "seen.jsonl")

@@ -477,6 +477,7 @@ def test_a_lock_that_says_otherwise(demo: Project, site: Path) -> None:
     assert (seen.code, "another stack than the manifest's lock" in seen.out) == (1, True)
 
 
+@pytest.mark.slow
 def test_attest_finds_a_python_and_an_image(demo: Project, site: Path, tmp_path: Path) -> None:
     demo.run("apply", "--into", str(site)).ok()
     python = tmp_path / "python"

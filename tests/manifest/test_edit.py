@@ -70,6 +70,7 @@ def manifests(draw: st.DrawFn) -> tuple[bytes, str]:
     return (mark + text.replace("\n", newline)).encode(), old
 
 
+@pytest.mark.slow
 @given(manifests(), commits)
 def test_a_new_commit_changes_only_the_pins_characters(
     manifest: tuple[bytes, str], new: str

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def test_lines_that_repeat_too_often_to_anchor_are_compared_all_the_same() -> No
     assert sum(each.new_end - each.new_start for each in edits) < 8
 
 
+@pytest.mark.slow
 def test_a_long_stretch_of_few_lines_does_not_take_for_ever() -> None:
     chance = random.Random(1)
     old, new = (chance.choices([b"x\n", b"y\n"], k=6000) for _ in range(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def test_exact_search_takes_the_nearest() -> None:
     assert find_exact([], lines, near=6) is None
 
 
+@pytest.mark.slow
 @given(texts, texts, texts)
 def test_differences_turn_one_into_the_other(
     before: list[bytes], expected: list[bytes], after: list[bytes]

@@ -83,6 +83,7 @@ def test_what_is_in_the_way_is_named() -> None:
 PATHS = st.lists(st.sampled_from("ab.-"), min_size=1, max_size=3).map("/".join)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(PATHS, st.sampled_from([FILE_MODE, EXECUTABLE_MODE])), st.randoms())
 def test_law_edits_give_what_building_gives(modes: dict[str, int], random: Random) -> None:
     wanted = {

@@ -244,6 +244,7 @@ def test_the_checkout_outlives_the_cache(demo: Project) -> None:
     assert demo.run("apply").ok().out.startswith("✓ unchanged")
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(demo: Project) -> None:
     command = [sys.executable, "-m", "patchkit", "apply"]
     both = [

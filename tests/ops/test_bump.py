@@ -187,6 +187,7 @@ def test_offline_only_a_commit_that_is_cached_will_do(stack: Stacked, upstream: 
     assert new in (stack.project.root / MANIFEST).read_text()
 
 
+@pytest.mark.slow
 def test_upstreams_history_is_followed(project: Project, upstream: Upstream) -> None:
     """What the cache has are two commits; a file that went by way of two others is found."""
     upstream.git("config", "uploadpack.allowFilter", "true")
@@ -263,6 +264,7 @@ def test_a_version_of_the_index(project: Project, index: HttpServer) -> None:
     assert project.run("bump", "thing", "--to", "2.0rc1", "--dry-run").code == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "code", "said"),
     [("1.2", 5, "there are 1.0, 1.1, 2.0rc1"), ("main", 2, "main is no version")],
@@ -303,6 +305,7 @@ def packed(project: Project) -> tuple[Project, dict[str, str]]:
     return project, digests
 
 
+@pytest.mark.slow
 def test_an_archive_moves_by_its_version(packed: tuple[Project, dict[str, str]]) -> None:
     project, digests = packed
     path = project.root / MANIFEST
@@ -351,6 +354,7 @@ def test_an_archive_moves_to_a_url(packed: tuple[Project, dict[str, str]]) -> No
     assert "is at" in project.run(*argv).ok().out
 
 
+@pytest.mark.slow
 def test_a_conflict_of_an_archive_is_resolved(packed: tuple[Project, dict[str, str]]) -> None:
     project, digests = packed
     files = on_disk(project)
@@ -401,6 +405,7 @@ def test_a_digest_goes_with_an_archive_only(stack: Stacked) -> None:
 # -- what stops it ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_conflict_writes_nothing_into_the_project(stack: Stacked, upstream: Upstream) -> None:
     upstream.commit({"a.txt": lines({5: "upstream was here\n"})}, "Be here (#7)")
     before, refs = on_disk(stack.project), stack.git("show-ref")
@@ -518,6 +523,7 @@ def test_a_generated_patch_is_made_anew(project: Project, upstream: Upstream) ->
 # -- the summary --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_summary_is_sorted_by_what_a_reviewer_must_look_at(
     stack: Stacked, upstream: Upstream
 ) -> None:
@@ -575,6 +581,7 @@ def several(project: Project, upstream: Upstream, tmp_path: Path) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_all_components_each_to_its_track(several: Project, upstream: Upstream) -> None:
     before = several.files()
     ran = several.run("bump", "--all", "--summary", "body.md")
@@ -601,6 +608,7 @@ def test_all_components_each_to_its_track(several: Project, upstream: Upstream) 
     several.run("check", "-c", "demo").ok()
 
 
+@pytest.mark.slow
 def test_all_components_as_a_dry_run(several: Project) -> None:
     before = on_disk(several)
     ran = several.run("bump", "--all", "--to-track", "--dry-run")

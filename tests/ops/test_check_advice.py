@@ -108,6 +108,7 @@ def test_carrying_over_by_hand(project: Project, upstream: Upstream) -> None:
     assert git_in(project.checkout("demo"), "status", "--porcelain", "-uno") == b""
 
 
+@pytest.mark.slow
 def test_a_pin_that_was_moved(project: Project, upstream: Upstream) -> None:
     """What the carry engine can do comes before all that takes work by hand."""
     patches = {"one.patch": ONE}

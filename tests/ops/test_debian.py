@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 from tests.support.stacked import lines
@@ -25,6 +27,7 @@ Last-Update: 2024-01-02
 """
 
 
+@pytest.mark.slow
 def test_a_debian_series_in_place(project: Project, upstream: Upstream) -> None:
     base = {"a.c": lines(), "src/c.c": lines()}
     pin = upstream.commit(base)

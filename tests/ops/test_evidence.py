@@ -14,6 +14,7 @@ def remotes(stack: Bumping) -> list[str]:
     return stack.git("for-each-ref", "--format=%(refname)", "refs/remotes").split()
 
 
+@pytest.mark.slow
 def test_git_shows_upstreams_commit_where_a_bump_waits(stack: Bumping, upstream: Upstream) -> None:
     assert stack.bump().code == 3
     full = str(upstream.resolve("main~2"))
@@ -43,6 +44,7 @@ def test_nothing_of_it_is_left_at_the_end(stack: Bumping, upstream: Upstream, en
         assert stack.state == before
 
 
+@pytest.mark.slow
 def test_the_users_own_remotes_stay(stack: Bumping) -> None:
     head = stack.git("rev-parse", "HEAD").strip()
     for name in ("refs/remotes/origin/main", "refs/remotes/origin/0123456789"):
@@ -76,6 +78,7 @@ def test_a_ref_of_the_users_stays_whatever_its_name(stack: Bumping, upstream: Up
     assert remotes(stack) == sorted([f"refs/remotes/{full[:10]}", "refs/remotes/abcdefabcd"])
 
 
+@pytest.mark.slow
 def test_show_knows_patches_and_commits(stack: Bumping, upstream: Upstream) -> None:
     one = (stack.project.root / "patches/demo/one.patch").read_bytes()
     assert stack.run("show", "1").ok().out.encode() == one

@@ -65,6 +65,7 @@ def test_a_result_is_flagged_and_remembered(short: Bumping) -> None:
     assert b"\nMerged-By: sed\n" in short.project.files()[kept]
 
 
+@pytest.mark.slow
 def test_what_is_remembered_stays_flagged(short: Bumping) -> None:
     with_mergers(short, GOOD, name="sed")
     before = short.project.files("patches"), short.project.files("manifests")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from tests.drift.lines import edit, numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
@@ -37,6 +39,7 @@ components:
     project.series("home", {})
 
 
+@pytest.mark.slow
 def test_its_commit_is_named_and_the_version_before(
     project: Project, upstream: Upstream, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def on_the_way(upstream: Upstream) -> tuple[str, dict[str, bytes]]:
     return pin, patches
 
 
+@pytest.mark.slow
 def test_how_far_each_amount_of_work_reaches(
     project: Project, upstream: Upstream, golden: Golden
 ) -> None:
@@ -69,6 +70,7 @@ def test_what_an_earlier_plan_found_is_believed_unless_it_is_damaged(
     assert project.run("plan", "--json", "--offline").ok().json == first
 
 
+@pytest.mark.slow
 def test_a_patch_of_a_recipe_is_no_hand_work(project: Project, upstream: Upstream) -> None:
     upstream.git("config", "uploadpack.allowFilter", "true")
     code = "@fuser\ndef f(x):\n    return x\n"
@@ -116,6 +118,7 @@ def test_what_is_said_of_a_commit_is_what_a_bump_does(project: Project, upstream
     assert [each[1] for each in as_bumps_have_it(project)] == [2, 3, 4, 6]
 
 
+@pytest.mark.slow
 def test_a_file_that_upstream_takes_apart_is_followed(project: Project, upstream: Upstream) -> None:
     """Into parts of which none is the file itself, renamed: to review, as in a bump."""
     parts = {

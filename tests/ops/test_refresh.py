@@ -129,6 +129,7 @@ def test_what_lies_with_no_patch_is_asked_for(stack: Stacked, old: str, new: str
     assert stack.everything() == before
 
 
+@pytest.mark.slow
 def test_an_edit_between_two_patches_names_both(stack: Stacked) -> None:
     stack.git("reset", "-q", "--hard", "HEAD~1")
     stack.edit("a.txt", "six\n", "six\nlater\n")

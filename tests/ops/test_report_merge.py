@@ -66,6 +66,7 @@ def test_law_the_jobs_together_are_the_whole(many: Project, most: str) -> None:
     assert many.run("report", "merge", "again.json", "--json").json == merged.json
 
 
+@pytest.mark.slow
 def test_a_merged_report_has_every_form(many: Project) -> None:
     results = _run_jobs(many)
     junit = ElementTree.fromstring(many.run("report", "merge", *results, "--format", "junit").out)

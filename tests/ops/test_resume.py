@@ -692,6 +692,7 @@ def test_what_a_kill_at_the_very_end_left_is_tidied_though_nothing_waits(stack: 
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_partial_carries_what_fits_and_says_what_it_left_out(stack: Bumping) -> None:
     start = stack.state
     foreseen = stack.bump("--partial", "--dry-run")

@@ -93,6 +93,7 @@ def test_edits_come_back_and_go_again(demo: Project) -> None:
     assert "line thirty" in (demo.root / "patches/demo/rest.patch").read_text()
 
 
+@pytest.mark.slow
 def test_they_are_merged_into_other_edits(demo: Project) -> None:
     folder = edit(demo)
     work = force_away(demo)
@@ -133,6 +134,7 @@ def test_nothing_is_replaced_that_differs(demo: Project, how: str) -> None:
     assert {p.name: p.read_bytes() for p in folder.glob("*.*") if p.is_file()} == files
 
 
+@pytest.mark.slow
 def test_undo_refuses_once_the_files_changed(demo: Project) -> None:
     folder = edit(demo)
     work = force_away(demo)

@@ -181,6 +181,7 @@ def test_what_needs_a_patch_keeps_it_from_being_dropped_or_moved(overlapping: Pr
     assert "patches/demo/over.patch:11: over.patch" in overlapping.run("drop", "one").err
 
 
+@pytest.mark.slow
 def test_move_merges_hunks_that_are_next_to_each_other(overlapping: Project) -> None:
     files, before = worktree(overlapping), everything(overlapping)
     ran = overlapping.run("move", "near", "--to", "1").ok()

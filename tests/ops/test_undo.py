@@ -106,6 +106,7 @@ def test_what_was_changed_since_stops_it(demo: Project) -> None:
     demo.run("undo").ok()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["refresh", "new"])
 def test_what_was_taken_up_is_an_edit_again(demo: Project, command: str) -> None:
     folder = demo.checkout("demo")
@@ -170,6 +171,7 @@ def test_a_refresh_stays_where_its_edits_would_be_nowhere(demo: Project, how: st
     assert "or at another stack" in ran.err
 
 
+@pytest.mark.slow
 def test_components_are_taken_back_on_their_own(demo: Project, upstream: Upstream) -> None:
     """They share a lock: what it says of another component is left alone."""
     pin = upstream.resolve("refs/tags/v1")

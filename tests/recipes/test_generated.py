@@ -121,6 +121,7 @@ def test_quilt_and_git_see_an_ordinary_patch(kitchen: Kitchen) -> None:
     assert "import sys" in text  # the patch before it is there
 
 
+@pytest.mark.slow
 def test_a_moved_pin(kitchen: Kitchen, golden: Golden) -> None:
     kitchen.run("apply").ok()
     more = CODE.replace("def g(x):", "def new(x):") + "\n\n@fuser\ndef newest(): pass\n"
@@ -264,6 +265,7 @@ def test_a_recipe_of_no_patch_is_told(kitchen: Kitchen) -> None:
     assert "lost" not in kitchen.run("check", "--jobs", "1").ok().out
 
 
+@pytest.mark.slow
 def test_a_patch_behind_a_generated_one(kitchen: Kitchen) -> None:
     """The recipe runs in its place: the patch behind it is made for what it leaves."""
     kitchen.run("apply").ok()

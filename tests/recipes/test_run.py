@@ -52,6 +52,7 @@ def test_a_line_is_removed_and_no_other_byte(data: bytes) -> None:
     assert result(DROP, data) == expected
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.sampled_from(

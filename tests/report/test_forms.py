@@ -203,6 +203,7 @@ def _drifted(project: Project, upstream: Upstream, subject: str) -> None:
     upstream.commit({"a.py": "one\nzwei\nthree\n"}, subject)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check", "drift"])
 def test_every_form_of_every_report(project: Project, upstream: Upstream, command: str) -> None:
     _drifted(project, upstream, "Rework ::error::x %0A (#7)")

@@ -83,6 +83,7 @@ def test_an_id_stays_while_upstream_goes_on(stack: Project, upstream: Upstream) 
     assert [row["change"] for row in rows] == ["unchanged", "opened"]
 
 
+@pytest.mark.slow
 def test_what_is_mended_is_closed_once_and_reopened(stack: Project, upstream: Upstream) -> None:
     upstream.commit({"a.py": numbered(l6="theirs")}, "Change six")
     (opened,) = _rows(_issues(stack, "--json"))

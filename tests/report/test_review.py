@@ -60,6 +60,7 @@ def bumping(project: Project, upstream: Upstream) -> tuple[Project, str, str]:
     return project, new, broken
 
 
+@pytest.mark.slow
 def test_a_page_has_all_that_a_reviewer_needs(bumping: tuple[Project, str, str]) -> None:
     project, new, _ = bumping
     project.run("bump", "demo", "--to", new, "--review", "page.html").ok()
@@ -78,6 +79,7 @@ def test_a_page_has_all_that_a_reviewer_needs(bumping: tuple[Project, str, str])
     assert len(opened) == 1, "of the rest nobody need read a line"
 
 
+@pytest.mark.slow
 def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> None:
     project, new, _ = bumping
     assert project.run("bump", "--review", "-").code == 1
@@ -92,6 +94,7 @@ def test_the_last_bump_is_reviewed_later(bumping: tuple[Project, str, str]) -> N
     assert project.run("bump", "--review", "-").code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", [1, 2, 6])
 def test_a_bump_killed_behind_its_commit_point_is_reviewed_when_run_again(
     bumping: tuple[Project, str, str], point: int
@@ -141,6 +144,7 @@ def test_a_bump_that_failed_leaves_the_review_of_the_one_before(
     assert project.run("bump", "--review", "-", "--format", "markdown").ok().out == first
 
 
+@pytest.mark.slow
 def test_what_the_check_cannot_read_is_no_finding_of_a_page(
     bumping: tuple[Project, str, str], tmp_path: Path
 ) -> None:
@@ -193,6 +197,7 @@ def test_a_dry_run_shows_what_a_confidence_stands_for(bumping: tuple[Project, st
     assert "Check:" not in page
 
 
+@pytest.mark.slow
 def test_who_shares_the_series_is_named(
     bumping: tuple[Project, str, str], upstream: Upstream
 ) -> None:
@@ -239,6 +244,7 @@ def test_it_fits_every_width(bumping: tuple[Project, str, str], tmp_path: Path, 
     assert dom["wide"] == []
 
 
+@pytest.mark.slow
 def test_of_a_file_that_upstream_emptied_only_what_is_near_is_shown(
     project: Project, upstream: Upstream
 ) -> None:

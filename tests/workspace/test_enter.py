@@ -491,6 +491,7 @@ def test_contents_that_no_server_has_are_left_out(bench: Bench) -> None:
     assert (bench.path / "b.py").read_text() == "2\n"
 
 
+@pytest.mark.slow
 def test_the_users_git_works_where_contents_are_missing(bench: Bench) -> None:
     """Commit, stash, collect garbage; and nothing that was there is gone afterwards."""
     base = {**BASE, "lost.png": "lost\n", "docs/lost.png": "lost, too\n", "docs/a.md": "a\n"}

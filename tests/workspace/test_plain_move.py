@@ -60,6 +60,7 @@ def settle_clock(bench: Bench) -> None:
     bench.git("update-index", "-q", "--refresh")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_both_ways_end_in_one_place(bench: Bench, seed: int) -> None:
     dice = random.Random(seed)
@@ -138,6 +139,7 @@ def test_what_is_odd_is_left_to_git(bench: Bench, tmp_path: Path, setting: tuple
     assert not is_plain(bench, stack, tmp_path / "after")
 
 
+@pytest.mark.slow
 def test_an_edit_right_after_is_seen(bench: Bench) -> None:
     """However fast: of the same size, within the second in which the index was written."""
     stack = bench.stack(BASE, {"a.py": "aaa\n", "b.py": "bbb\n"})

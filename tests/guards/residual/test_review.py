@@ -89,6 +89,7 @@ _CHARACTERS = "aZ9 _./:*#'\"\\{}[]-,&!|>%@`äλ→"
 _WORDS = st.text(_CHARACTERS, max_size=20).map(lambda text: f"a{text}".strip())
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.builds(
