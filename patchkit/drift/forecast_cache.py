@@ -1,8 +1,8 @@
 """Keep what became of files, so that the next drift or plan only looks at versions that are new.
 
-One small file for each series on each pin, and one for what carrying to single commits came to. A
-shortcut and nothing more: one that is damaged, or that another version of the engine wrote, is as
-good as none.
+One small file for each series on each pin, one for what carrying to single commits came to, and one
+for each walk to a tip. A shortcut and nothing more: one that is damaged, or that another version of
+the engine wrote, is as good as none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 
 import patchkit.carry
 import patchkit.drift
+import patchkit.explain
 import patchkit.model
 import patchkit.model.merging
 from patchkit.disk.result_cache import memory_path, read_as, recall, remember
@@ -125,9 +126,31 @@ def open_trials(
     remembered: Mapping[str, Resolution],
 ) -> Trials:
     """What carrying this series from this pin came to; `folder` is the cache."""
-    rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
-    facts = [*_facts(history, patches, remembered), rules]
+    facts = [*_facts(history, patches, remembered), _rules(recipes)]
     return Trials(memory_path(folder, "trials", facts))
+
+
+def walk_path(
+    folder: Path,
+    history: History,
+    patches: Sequence[LoadedPatch],
+    recipes: Mapping[str, Recipe],
+    remembered: Mapping[str, Resolution],
+    *,
+    bisect: bool,
+) -> Path:
+    """Where a walk of this series from this pin to this tip is kept; `folder` is the cache.
+
+    What it found follows from the commits alone if no server lacked a file of theirs: only then may
+    it be kept.
+    """
+    series = _facts(history, patches, remembered)
+    facts = [*series, _rules(recipes), history.fork, history.tip, bisect]
+    return memory_path(folder, "walks", facts)
+
+
+def _rules(recipes: Mapping[str, Recipe]) -> dict[str, str]:
+    return {name: repr(recipe) for name, recipe in sorted(recipes.items())}
 
 
 def _facts(
@@ -142,7 +165,14 @@ def _facts(
 def _engine() -> str:
     """A digest of the code whose rules the verdicts are."""
     digest = sha256()
-    for package in (patchkit.carry, patchkit.model, patchkit.model.merging, patchkit.drift):
+    packages = (
+        patchkit.carry,
+        patchkit.model,
+        patchkit.model.merging,
+        patchkit.drift,
+        patchkit.explain,
+    )
+    for package in packages:
         for file in sorted(Path(str(package.__file__)).parent.glob("*.py")):
             digest.update(file.read_bytes())
     return digest.hexdigest()

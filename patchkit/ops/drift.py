@@ -12,6 +12,7 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from patchkit.disk.result_cache import recall_packed, remember_packed
 from patchkit.drift.describe import explain_clash, landed_of, tell
 from patchkit.drift.drift_report import (
     BrokenContract,
@@ -23,7 +24,7 @@ from patchkit.drift.drift_report import (
     Suspicion,
     TrendPoint,
 )
-from patchkit.drift.forecast_cache import open_trials, open_verdicts
+from patchkit.drift.forecast_cache import open_trials, open_verdicts, walk_path
 from patchkit.drift.record import (
     KEPT,
     Line,
@@ -59,7 +60,9 @@ from patchkit.errors import (
     SurroundingsError,
     worst,
 )
+from patchkit.explain.explanation import PatchExplanation
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
+from patchkit.gitcmd.pins import absent_blobs
 from patchkit.guards.overrides.override_review import TreeAt, read_replacements
 from patchkit.guards.overrides.replacements import Replacements
 from patchkit.guards.residual_sites import (
@@ -73,12 +76,14 @@ from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
+from patchkit.model.resolution import Resolution
 from patchkit.ops.agreements import partners_of
 from patchkit.ops.built_stack import built_stack
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.reviews import baseline_path
 from patchkit.parallel import in_parallel
 from patchkit.recipes.generate import load_generator
+from patchkit.recipes.rule import Recipe
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
@@ -335,9 +340,20 @@ class _Looking(Struct, frozen=True):
         return HistoryReader(self.history, self.reader, self.bring)
 
 
+class _Walked(Struct, frozen=True):
+    """What a walk found: all of it follows from commits, series, recipes and resolutions."""
+
+    walk: Walk
+    forecasts: (
+        tuple[PatchForecast, ...] | None
+    )  # what carrying to the tip comes to; None: not known
+    clashes: tuple[PatchExplanation | None, ...]  # for each patch, why it does not apply
+
+
 def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     history, patches = looking.history, looking.series.patches
-    walker, walk, forecasts = _walk(looking)
+    walked = _walked(looking)
+    walk, forecasts = walked.walk, walked.forecasts
     told = tell(history, walk, patches)
     if looking.tools.bisect:
         told = tuple(replace(each, risk=None) for each in told)
@@ -346,7 +362,8 @@ def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
     listed = [patch.listed_at(looking.manifest.root) for patch in patches]
     told = tuple(
         replace(
-            _explained(each, number, walker, looking),
+            each,
+            explanation=walked.clashes[number],
             forecast=forecasts[number] if forecasts is not None else None,
             suspicions=odd,
             listed=at,
@@ -381,13 +398,29 @@ def _line(looking: _Looking) -> tuple[Landed, ...]:
     return tuple(landed_of(looking.history, [line.start, *line.commits]))
 
 
-def _walk(looking: _Looking) -> tuple[Walker, Walk, tuple[PatchForecast, ...] | None]:
-    """The walk, ending in what carrying to the tip comes to; None where that cannot be said."""
+def _walked(looking: _Looking) -> _Walked:
+    """The walk to the tip; the one of an earlier run where nothing changed since."""
     store, history, patches = looking.tools.store, looking.history, looking.series.patches
     recipes = load_generator(patches).recipes
     entry = looking.component.series
     home = SeriesFolder(looking.manifest.root, entry, looking.component) if entry else None
     remembered = load_resolutions(home) if home is not None else {}
+    bisect = looking.tools.bisect
+    kept = walk_path(store.cache, history, patches, recipes, remembered, bisect=bisect)
+    known = recall_packed(kept, _Walked)
+    if known is not None:
+        return known
+    walked = _walk(looking, recipes, remembered)
+    if walked.forecasts is not None and not absent_blobs(history.repository):
+        remember_packed(kept, walked)
+    return walked
+
+
+def _walk(
+    looking: _Looking, recipes: Mapping[str, Recipe], remembered: Mapping[str, Resolution]
+) -> _Walked:
+    """The walk, ending in what carrying to the tip comes to."""
+    store, history, patches = looking.tools.store, looking.history, looking.series.patches
     verdicts = open_verdicts(store.cache, history, patches, remembered)
     series = WatchedSeries(looking.series.series_patches, recipes, remembered, verdicts)
     note = partial(looking.tools.progress.advance, looking.component.name)
@@ -395,13 +428,15 @@ def _walk(looking: _Looking) -> tuple[Walker, Walk, tuple[PatchForecast, ...] | 
     walk = bisect_history(walker) if looking.tools.bisect else walk_history(walker)
     trials = open_trials(store.cache, history, patches, recipes, remembered)
     forecasts = Trial(looking.along, series, trials).carry_to(history.tip)
-    if forecasts is None:
-        return walker, walk, None
-    others = differing(walk, forecasts)
-    if others and not looking.tools.bisect:
-        walker = Walker(looking.along, series, quick=True, route=walker.route, thorough=others)
-        walk = walk_history(walker)
-    return walker, ended(walk, forecasts), forecasts
+    if forecasts is not None:
+        others = differing(walk, forecasts)
+        if others and not looking.tools.bisect:
+            walker = Walker(looking.along, series, quick=True, route=walker.route, thorough=others)
+            walk = walk_history(walker)
+        walk = ended(walk, forecasts)
+    told = enumerate(tell(history, walk, patches))
+    clashes = tuple(_clash(each, number, walker, looking) for number, each in told)
+    return _Walked(walk, forecasts, clashes)
 
 
 def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple[Suspicion, ...]]:
@@ -412,13 +447,15 @@ def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple
         return [()] * len(told)
 
 
-def _explained(patch: PatchDrift, number: int, walker: Walker, looking: _Looking) -> PatchDrift:
-    """The patch with what clashes at the commit since which it is in its state."""
+def _clash(
+    patch: PatchDrift, number: int, walker: Walker, looking: _Looking
+) -> PatchExplanation | None:
+    """What clashes at the commit since which the patch is in its state, as far as it is known."""
     if not patch.is_broken:
-        return patch
+        return None
     position = patch.intervals[-1].first if patch.since else len(walker.route.line.commits)
     try:
-        explanation = explain_clash(
+        return explain_clash(
             looking.history,
             walker.forecaster,
             looking.series.series_patches[number],
@@ -427,8 +464,7 @@ def _explained(patch: PatchDrift, number: int, walker: Walker, looking: _Looking
             bring=looking.bring,
         )
     except MissingObjectError:  # a file that no server gives
-        return patch
-    return replace(patch, explanation=explanation)
+        return None
 
 
 def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:

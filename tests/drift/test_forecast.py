@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from patchkit.errors import ExitCode
@@ -73,6 +75,7 @@ def test_a_forecast_is_kept_and_a_damaged_one_is_made_anew(
     (kept,) = (project.root / "cache" / "trials").iterdir()
     for harm in (b"", kept.read_bytes()[:-9], kept.read_bytes().replace(b"merged", b"mended")):
         kept.write_bytes(harm)
+        shutil.rmtree(project.root / "cache" / "walks")
         assert look(project, upstream, pin, patches).patches == first.patches
         assert kept.read_bytes() != harm
     data = kept.read_bytes()

@@ -329,6 +329,7 @@ def test_the_next_report_is_the_same_without_what_was_kept(
     again = look(project, upstream, pin, {"ours.patch": OURS})
     shutil.rmtree(project.root / "cache" / "verdicts")
     shutil.rmtree(project.root / "cache" / "trials")
+    shutil.rmtree(project.root / "cache" / "walks")
     assert look(project, upstream, pin, {"ours.patch": OURS}) == again
 
 
@@ -347,11 +348,55 @@ def test_a_damaged_memory_is_not_believed(project: Project, upstream: Upstream, 
     assert found.patches[0].broken_by == right.patches[0].broken_by
 
 
+@pytest.mark.parametrize("harm", ["cut", "flip", "empty"])
+def test_a_walk_is_kept_and_a_damaged_one_is_made_again(
+    project: Project, upstream: Upstream, harm: str
+) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    first = look(project, upstream, pin, {"ours.patch": OURS})
+    assert first.patches[0].explanation is not None
+    (kept,) = (project.root / "cache" / "walks").iterdir()
+    whole = kept.read_bytes()
+
+    # it is believed as long as it is whole: nothing else of the cache's memory is read
+    for kind in ("verdicts", "trials"):
+        shutil.rmtree(project.root / "cache" / kind)
+    assert look(project, upstream, pin, {"ours.patch": OURS}) == first
+    assert not (project.root / "cache" / "verdicts").exists()
+
+    _harm(kept, harm)
+    assert look(project, upstream, pin, {"ours.patch": OURS}) == first
+    assert kept.read_bytes() == whole
+
+    # another tip, another walk; and another series
+    mended = upstream.commit({"a.py": BASE}, "Mend")
+    found = look(project, upstream, pin, {"ours.patch": OURS})
+    assert (found.tip and found.tip.commit, found.patches[0].is_broken) == (mended, False)
+    other = edit("a.py", BASE, l12="ours")
+    assert look(project, upstream, pin, {"ours.patch": other}).patches != found.patches
+    assert len(list((project.root / "cache" / "walks").iterdir())) == 3
+
+
+def test_a_walk_that_lacked_a_file_is_not_kept(project: Project, upstream: Upstream) -> None:
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    look(project, upstream, pin, {"ours.patch": OURS})
+    shutil.rmtree(project.root / "cache" / "walks")
+    (repository,) = (project.root / "cache" / "histories").iterdir()
+    (repository / "patchkit-absent").write_text("0" * 40 + "\n")
+
+    look(project, upstream, pin, {"ours.patch": OURS})
+
+    assert not (project.root / "cache" / "walks").exists()
+
+
 def _harm(memory: Path, how: str) -> None:
     data = memory.read_bytes()
     if how == "cut":
         memory.write_bytes(data[: len(data) // 2])
     elif how == "flip":
+        assert b"conflicted" in data
         memory.write_bytes(data.replace(b"conflicted", b"unchanged "))
     else:
         memory.write_bytes(b"")
