@@ -15,6 +15,18 @@ import pytest
 from patchkit.templates.environments import digest_source
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+#: A window gets no narrower than this, whatever is asked for; a frame in it does.
+_NARROWEST = 500
+_FRAME = """<!doctype html><meta charset="utf-8"><body><script>
+const frame = document.createElement('iframe');
+frame.style = 'border: 0; height: 900px; width: ' + WIDTH + 'px';
+frame.onload = () => {
+    const result = frame.contentDocument.getElementById('test-result');
+    if (result) document.body.append(result);
+};
+frame.src = 'page.html';
+document.body.append(frame);
+</script>"""
 _RESULT = re.compile(r'<pre id="test-result">(.*?)</pre>', re.DOTALL)
 
 
@@ -33,8 +45,12 @@ def look_at(page: str, folder: Path, script: str, *, width: int = 1280, dark: bo
     opened = page.replace("script-src ", f"script-src {digest_source(body)} ", 1)
     file = folder / "page.html"
     file.write_text(opened.replace("</body>", f"<script>{body}</script></body>"), encoding="utf-8")
+    if width < _NARROWEST:
+        file = folder / "frame.html"
+        file.write_text(_FRAME.replace("WIDTH", str(width)), encoding="utf-8")
     scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
-    dom = _browser(folder, scheme, f"--window-size={width},900", "--dump-dom", file.as_uri())
+    same = "--allow-file-access-from-files"  # lets frame.html read what page.html found
+    dom = _browser(folder, scheme, same, f"--window-size={width},900", "--dump-dom", file.as_uri())
     found = _RESULT.search(dom)
     assert found is not None, "the page's script did not come to its end"
     result, violations = json.loads(html.unescape(found[1]))
@@ -61,15 +77,23 @@ def _browser(folder: Path, *arguments: str) -> str:
 
 
 _WIDTHS = """
+const texts = 'h1 span:last-child, h2, h3, h4, p, li, summary, caption';
+for (const each of document.querySelectorAll(texts))
+    each.append(' a/path/' + 'w'.repeat(150));
 const wide = [...document.querySelectorAll('body *')].filter(each =>
     each.getBoundingClientRect().right > innerWidth + 1 && !each.closest('pre, .scroll'));
 return {inner: innerWidth, scroll: document.documentElement.scrollWidth,
-    wide: wide.map(each => each.tagName + '.' + each.className)};
+    wide: wide.map(each => each.tagName + '.' + each.className),
+    low: [...document.querySelectorAll('summary')].filter(each =>
+        each.offsetHeight > 0 && each.offsetHeight < 24).length};
 """
 
 
 def open_page(page: str, folder: Path, *, width: int) -> Any:
-    """How wide a page without a script of its own gets: `inner`, `scroll`, and what stands out."""
+    """How wide a page without a script of its own gets: `inner`, `scroll`, and what stands out.
+
+    Words longer than any line are added to all its texts first, as paths and names of calls are.
+    """
     return look_at(
         page.replace("style-src ", "script-src 'sha256-x'; style-src ", 1),
         folder,
