@@ -48,7 +48,7 @@ def _parameters() -> list[object]:
 
 @pytest.fixture(scope="session", params=_parameters())
 def case(request: pytest.FixtureRequest) -> Case:
-    """Every scenario in turn; skipped where its upstream cannot be had.
+    """Every scenario in turn; skipped where its upstream cannot be fetched.
 
     Of the session, like the stacks: these are fetched before the environment is sealed for a test.
     """

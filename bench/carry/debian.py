@@ -6,7 +6,7 @@ patch that is not there any more was given up, mostly since upstream has it. The
 it are in DIR: `python -m bench.carry.run CASES --mirrors DIR --subset whole`.
 
 Sources are fetched by apt from the mirror that this machine is configured with, with its keys, into
-DIR; nothing of the machine's own lists is touched. A package that cannot be had, or whose patches
+DIR; nothing of the machine's own lists is touched. A package that is missing, or whose patches
 do not apply as they are, is left out, and the last lines on stderr say which and why.
 """
 
@@ -41,7 +41,7 @@ _RELEASES = ("bookworm", "trixie")
 
 
 class UnavailableError(Exception):
-    """Why a package, or all of them, cannot be had here."""
+    """Why a package, or all of them, cannot be fetched here."""
 
 
 # apt, with lists of its own: deb-src lines for both suites, on the mirrors of the machine.

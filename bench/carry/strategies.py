@@ -166,7 +166,7 @@ def by_file(command: list[str]) -> Strategy:
 
 
 def strategies() -> dict[str, Strategy | str]:
-    """Name -> strategy, or the reason why it cannot be had here."""
+    """Name -> strategy, or the reason why it cannot be fetched here."""
     merge_tree: Strategy | str = git_merge_tree
     if git_version() < (2, 38):
         merge_tree = "git is older than 2.38"

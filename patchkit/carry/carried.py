@@ -274,7 +274,7 @@ class CarriedFile(Struct, frozen=True):
     change vacates. `blob` is a new object for `entry`. In a conflict `entry` is None, and
     `marked` the file with conflict markers where there is one to show; `sides` are what the old
     base, the new one and the patch have there, `blobs` objects that the new base may lack, `key`
-    what tells this conflict from others. `split`: upstream took the file apart, or a part of it
+    what tells this conflict from others. `split`: upstream split the file, or a part of it
     away, and `split_off` are further files that have its code now. `proposal` is what a conflict
     could be merged to, if a person says so.
     """

@@ -168,7 +168,7 @@ def _locate(context: CarryContext, change: FileChange) -> tuple[str, bool]:
 
 def _added(it: FileSides) -> CarriedFile:
     if it.after is None:
-        return conflict(it.exact, it.place, "the patch does not make it on the old base")
+        return conflict(it.exact, it.place, "the patch does not create it on the old base")
     outcome = replace(it.exact, status=Status.UNCHANGED, clashes=())
     return CarriedFile(outcome, it.place, it.after, blob_of(it.context.old_blobs, it.after))
 
@@ -480,7 +480,7 @@ def _by(commit: str) -> str:
     return f" ({commit})" if commit else ""
 
 
-# Code that went to other files: upstream took the file apart, or moved the part that a patch
+# Code that went to other files: upstream split the file, or moved the part that a patch
 # changes. Taken only where every edit has exactly one place (`model/merging/moved.py`), and always
 # flagged for review.
 
@@ -510,7 +510,7 @@ def split_up(it: FileSides) -> CarriedFile | None:
         return None
     made = _made(homes, merge.files)
     by = f" ({commit})" if commit else ""
-    reason = f"upstream took the file apart{by}; its code is in {', '.join(merge.files)} now"
+    reason = f"upstream split the file{by}; its code is in {', '.join(merge.files)} now"
     gone = names_reason(merge.names)
     confidence = _SPLIT.times(_NAMES_GONE if gone else SURE)
     status = replace(it.exact, status=Status.MERGED, clashes=(), carried_to=made[0].path)

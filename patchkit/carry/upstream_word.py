@@ -293,7 +293,7 @@ def _taken(
     plain = file.outcome.status is Status.ABSORBED and not file.outcome.review
     guessed = share.by_lines and not plain
     if guessed:
-        reasons.append("the patch names no commit; only its lines tell")
+        reasons.append("the patch names no commit; judged by its lines alone")
     absorbed = replace(file.outcome, status=Status.ABSORBED, clashes=())
     outcome = replace(
         judged(absorbed, _LIKELY_TAKEN if gone or guessed else SURE, tuple(reasons)),

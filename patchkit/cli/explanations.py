@@ -64,7 +64,7 @@ def explanation_lines(explanation: PatchExplanation, *, shift: int = 0) -> Itera
     for file in explanation.files:
         yield from _file_lines(file, room)
     if explanation.contained:
-        yield ["  ", Painted("why", Paint.NOTICE), "   the tree has the whole change already"]
+        yield ["  ", Painted("why", Paint.NOTICE), "   the tree already has the whole change"]
     for name in explanation.renamed:
         yield from _renamed_lines(name, explanation)
     yield from _edited_lines(edited_files(explanation))
@@ -80,25 +80,25 @@ def _origin_lines(origin: Origin) -> Iterator[Line]:
         more = f" and {len(origin.others) - _BLOBS} more" * (len(origin.others) > _BLOBS)
         yield ["  ", Painted("why", Paint.NOTICE), f"{why}{paths}{more}"]
     elif origin.others:
-        were = "file was another" if origin.known == 1 else "files were others"
+        were = "file differs" if origin.known == 1 else "files differ"
         count = f"{len(origin.others)} of {origin.known} {were}"
         yield [
             "  ",
             Painted("why", Paint.NOTICE),
-            f"   made for another base: {count} when it was made",
+            f"   made for another base: {count}",
         ]
         yield from origin_lines(origin)
 
 
 def origin_lines(origin: Origin) -> Iterator[Line]:
-    """Which files were others when a patch was made, and where these are to be had."""
+    """Which files were others when a patch was made, and where these can be found."""
     for other in origin.others[:_BLOBS]:
         found = short_id(other.found) or "none"
-        yield f"          {short_id(other.expected)} then, {found} here: {other.path}"
+        yield f"          {short_id(other.expected)} expected, {found} found: {other.path}"
     if len(origin.others) > _BLOBS:
         yield f"          and {len(origin.others) - _BLOBS} more"
     for name in origin.made_by:
-        yield f"        such files are made by {name}: is it missing before this one?"
+        yield f"        {name} makes such files: is it missing before this one?"
     if origin.commit is not None:
         nearest = "made for" if origin.commit_matches == origin.known else "nearest known"
         yield f"        {nearest}: {origin.commit}"
@@ -114,7 +114,7 @@ def _file_lines(file: FileExplanation, room: int) -> Iterator[Line]:
         yield ["  ", Painted(file.path, Paint.STRONG), ":"]
         yield f"    {words}"
     if file.contained:
-        yield "    the change has been made already"
+        yield "    already applied"
         return
     yield from (_move_line(move) for move in file.moves)
     for hunk in file.hunks:
@@ -222,9 +222,7 @@ def _renamed_lines(name: RenamedName, explanation: PatchExplanation) -> Iterator
 
 def _edited_lines(edited: Sequence[str]) -> Iterator[Line]:
     if edited:
-        which = (
-            "these files are the very ones" if len(edited) > 1 else f"{edited[0]} is the very one"
-        )
+        which = "these files are the versions" if len(edited) > 1 else f"{edited[0]} is the version"
         yield [
             "  ",
             Painted("why", Paint.NOTICE),

@@ -49,7 +49,7 @@ def _as_expected(error: BaseException, argv: list[str]) -> PatchkitError | None:
         place = error.filename or "the system"
         return SurroundingsError(f"{place}: {error.strerror or error}")
     if isinstance(error, MemoryError):
-        return SurroundingsError("there is no memory left", hint="do less at once: --jobs 1")
+        return SurroundingsError("out of memory", hint="run fewer jobs: --jobs 1")
     # what is loaded late, a full table of open files keeps from being loaded
     if isinstance(error, ImportError) and any(said in str(error) for said in _SHORTAGES):
         return SurroundingsError(f"a part of patchkit cannot be loaded: {error}")

@@ -23,7 +23,7 @@ _USAGE = 2
 
 #: Commands of git, quilt and StGit that are typed here, and what does that.
 _ELSEWHERE = {
-    "commit": "`patchkit refresh` takes edits and commits into the patches",
+    "commit": "`patchkit refresh` records edits and commits in the patches",
     "push": "`patchkit apply` applies the whole series",
     "pop": "`patchkit drop` takes a patch off the series",
     "goto": "`patchkit apply` applies the whole series",

@@ -125,7 +125,7 @@ def render_bumped(terminal: Terminal, row: BumpedComponent, *, dry_run: bool, di
             for file in patch.files:
                 print_carried_file(terminal, file)
         if patch.attention is Attention.FLAGGED and not patch.explained:
-            terminal.product(["        ", Painted("its change is not the same now", Paint.FAINT)])
+            terminal.product(["        ", Painted("its change differs now", Paint.FAINT)])
         if changes.get(patch.name) and patch.attention not in _MOVED_ONLY:
             terminal.diff(changes[patch.name])
     _render_notes(terminal, row)
@@ -288,11 +288,11 @@ def _name(patch: RefreshedPatch, component: RefreshedComponent) -> str:
     if patch.revision is not Revision.REMOVED:
         return patch.file
     if patch.name in component.emptied:
-        return f"{patch.file}  changes nothing any more"
+        return f"{patch.file}  is empty now"
     if component.detail and component.result is RefreshResult.REFRESHED:
         return patch.file  # a verb on the series, which says so itself
     if component.result is RefreshResult.REGENERATED:
-        return f"{patch.file}  what comes before it contains it"
+        return f"{patch.file}  an earlier patch contains it"
     if component.result is RefreshResult.CARRIED:
         return f"{patch.file}  the new pin contains it"
     return f"{patch.file}  its commit is gone"

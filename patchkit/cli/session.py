@@ -343,7 +343,7 @@ class Session:
         return UsageError(*problems, hint=self._meant_instead(unknown[0], have, manifests))
 
     def _meant_instead(self, word: str, have: Sequence[str], manifests: Sequence[Manifest]) -> str:
-        """What to type instead of a word that is no component."""
+        """What to type instead of a word that is not a component."""
         from difflib import get_close_matches
 
         if word == "help":

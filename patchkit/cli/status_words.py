@@ -46,6 +46,7 @@ _LOOKS: dict[str, tuple[str, Paint]] = {
     "fresh": ("✓", Paint.GOOD),
     "stale": ("~", Paint.NOTICE),
     "leftover": ("-", Paint.NOTICE),
+    "foreign": ("✗", Paint.BAD),  # a rendered file that patchkit did not make
     "context": ("~", Paint.NOTICE),
     "changed": ("!", Paint.NOTICE),
     "added": ("+", Paint.GOOD),

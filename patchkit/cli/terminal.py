@@ -231,13 +231,23 @@ class Terminal:
             self._write(self._out, render(each, colour=self._colour_out))
 
     def table(self, rows: Iterable[Sequence[Line]], *, indent: int = 0) -> None:
-        """Rows of cells on stdout, in aligned columns; put what may be long last."""
+        """Rows of cells on stdout, in aligned columns; put what may be long last.
+
+        On a terminal the last cell goes below its row where it has less than half the width.
+        """
         rows = list(rows)
         lines = columns(rows, indent=indent)
-        heads = columns([row[:-1] for row in rows if len(row) > 1], indent=indent)
-        hang = max(map(width, heads), default=0) + 2
-        for line in lines:
-            self.product(line, hang=hang)
+        heads = columns([row[:-1] for row in rows], indent=indent)
+        hang = max(
+            (width(each) for each, row in zip(heads, rows, strict=True) if row[1:]), default=0
+        )
+        room = max(_NARROW, get_terminal_size().columns)
+        for line, head, row in zip(lines, heads, rows, strict=True):
+            if row[1:] and hang > room // 2 and width(line) > room and self._out.isatty():
+                self.product(head)
+                self.product([" " * (indent + 4), *pieces(row[-1])])
+            else:
+                self.product(line, hang=hang + 2)
 
     def row(self, row: Sequence[Line], like: Sequence[Line]) -> None:
         """One row of a table that comes row by row; `like` has cells as wide as any will be."""
@@ -340,7 +350,8 @@ class Terminal:
         if width(line) <= room:
             return [line]
         text = "".join(_text(piece) for piece in pieces(line))
-        if hang is None or hang > room // 2:
+        longest = max(map(len, text.split()), default=0)
+        if hang is None or hang > room // 2 or hang + longest > room:
             hang = len(text) - len(text.lstrip()) + 4
         return fold(line, room, hang)
 

@@ -167,7 +167,7 @@ def _read_plain(path: Path, most: int) -> bytes:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         kind = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
-        raise OSError(kind, "is no ordinary file", str(path))
+        raise OSError(kind, "is not a regular file", str(path))
     with path.open("rb") as stream:
         # not `most` at once: that much memory would be set aside for each small file
         data = stream.read(min(status.st_size, most) + 1)
@@ -263,7 +263,7 @@ def _acquired(path: Path, stop: Stop, waiting: Callable[[], None]) -> FileLock:
     except OSError as error:
         what = f"{path} cannot be locked: {error}"
         raise SurroundingsError(what, hint="put the cache elsewhere with --cache DIR") from error
-    raise AssertionError("patience is without end")
+    raise AssertionError("_patience never ends")
 
 
 def _patience(waiting: Callable[[], None]) -> Iterator[float]:

@@ -165,8 +165,8 @@ def _is_to_do(root: Path, step: _Step) -> bool:
         return True
     raise SurroundingsError(
         f"{root / step.path} was changed after patchkit was killed while it wrote it",
-        hint=f"{step.beside or 'nothing'} was to take its place; put that in order as {JOURNAL}"
-        " tells, then delete the journal",
+        hint=f"{step.beside or 'nothing'} was to replace it; decide which to keep ({JOURNAL}"
+        " lists the files), then delete the journal",
     )
 
 

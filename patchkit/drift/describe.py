@@ -69,7 +69,7 @@ def explain_clash(
     _bring_renamed(history, commit, outcome, bring)
     view = TreeView(Overlay(source, (*objects, *builder.objects)), builder.tree_id)
     explained = explain_patch(view, patch, outcome, base=commit)
-    # which files were others when the patch was made is no news: the branch moves on
+    # that files changed since the patch was made is no news: the branch moves on
     return replace(explained, origin=Origin(0, ()))
 
 

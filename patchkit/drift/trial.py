@@ -34,7 +34,7 @@ class Trial(Struct, frozen=True):
     trials: Trials
 
     def carry_to(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
-        """What a bump to the commit comes to; None where files for it cannot be had."""
+        """What a bump to the commit comes to; None where files for it cannot be fetched."""
         found = self.trials.known(commit)
         if found is None or [each.name for each in found] != self._names:
             found = self._carried(commit)

@@ -82,7 +82,7 @@ class MovedPath(Struct, frozen=True):
 class FileExplanation(Struct, frozen=True):
     """Why a file change does not fit: of `hunks_total` hunks those in `hunks` have no place.
 
-    `preimage` MATCHES: the file is the very one that the patch was made against, so it is the patch
+    `preimage` MATCHES: the file is the version that the patch was made against, so it is the patch
     that was edited. `contained`: undoing the whole change works, so it has been made already.
     """
 
@@ -159,7 +159,7 @@ class PatchEdit(Struct, frozen=True):
 class PatchExplanation(Struct, frozen=True):
     """Why a patch does not apply.
 
-    `contained`: the tree has the whole change already. `files` are those that do not fit, of
+    `contained`: the tree already has the whole change. `files` are those that do not fit, of
     `files_total`; `renamed` are renamings that explain hunks of them. `edit` is what its own
     repository did to it, where that repository's history is here.
     """
@@ -214,7 +214,7 @@ def next_steps(
     if not ways:
         ways.append(f"take another version of {patch.name}: {_entry(patch, manifest)}")
     check = f"patchkit check {manifest.options(component.name)}"
-    return (ways[0], *(f"or {way}" for way in ways[1:]), f"then see whether it fits:\n  {check}")
+    return (ways[0], *(f"or {way}" for way in ways[1:]), f"then check that it applies:\n  {check}")
 
 
 def _carried(patch: LoadedPatch, manifest: Manifest, component: Component) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _moved(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]:
             old, new = re.escape(file.path).replace("#", r"\#"), file.moves[0].path
             heads = r"/^(diff|---|\+\+\+) /"
             yield (
-                f"write {new} for {file.path} in it:\n"
+                f"replace {file.path} with {new} in it:\n"
                 f"  sed -i -E '{heads}s#\\b{old}\\b#{new}#g' {quote(patch.where)}"
             )
 
@@ -275,7 +275,7 @@ def _context(explanation: PatchExplanation, patch: LoadedPatch) -> Iterator[str]
     which = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
     yield (
         f"if the change is still right there, correct {which} of the patch:\n"
-        "  replace them with the lines found, after the first column"
+        "  replace them with the lines found, keeping the first column"
     )
 
 
@@ -292,14 +292,14 @@ def _renamed(
         return
     if explanation.renamed and isinstance(patch.origin, PinnedPatch):
         yield (
-            f"take {patch.origin.path.rpartition('/')[2]} at a commit from before the renaming:\n"
+            f"take {patch.origin.path.rpartition('/')[2]} at a commit before the rename:\n"
             f"  `commit` and `sha256` of {_entry(patch, manifest)}"
         )
         return
     for name in explanation.renamed:
         old, new = re.escape(name.expected).replace("/", r"\/"), name.found.replace("/", r"\/")
         yield (
-            f"write {name.found} for {name.expected} in the lines that it expects:\n"
+            f"replace {name.expected} with {name.found} in the lines that it expects:\n"
             f"  sed -i '/^[ -]/s/\\b{old}\\b/{new}/g' {quote(patch.where)}"
         )
 
@@ -332,7 +332,7 @@ def _by_hand(patch: LoadedPatch, manifest: Manifest, component: Component) -> It
         "(and before those of patches that build on it), then\n"
         f"  patchkit apply {manifest.options(component.name)} --update-lock\n"
         f"  git -C {quote(checkout)} apply --reject $PWD/{quote(patch.where)}\n"
-        "  (edit: what does not fit is in *.rej files; git add new files)\n"
+        "  (edit: rejected hunks are in *.rej files; git add new files)\n"
         f"  patchkit new NAME {manifest.options(component.name)}"
     )
 
@@ -396,7 +396,7 @@ def renamed_words(name: RenamedName, explanation: PatchExplanation) -> Iterator[
     yield f"in {name.lines} lines of {files}; this alone explains {share}"
     if name.expected_exists is False:
         yield f"there is no {name.expected} in the tree: it was renamed after this pin,"
-        yield "or the renaming went over the patch file, too"
+        yield "or the rename was applied to the patch file, too"
 
 
 def edited_files(explanation: PatchExplanation) -> tuple[str, ...]:

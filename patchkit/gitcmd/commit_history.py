@@ -388,7 +388,7 @@ class Between(Struct):
         )
 
     def _versions(self, path: str) -> dict[str, bytes] | None:
-        """All versions of a file by their blobs; None where one cannot be had."""
+        """All versions of a file by their blobs; None where one cannot be fetched."""
         if self._read[0] != path:
             touches = self.touches(path)
             if self.history is not None:

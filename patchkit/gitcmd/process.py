@@ -173,7 +173,7 @@ def git_version() -> tuple[int, int]:
     out = subprocess.run([git_program(), "version"], capture_output=True, text=True, check=False)
     match = re.search(r"(\d+)\.(\d+)", out.stdout)
     if match is None:
-        raise UntoldVersionError(f"{git_program()} does not tell its version")
+        raise UntoldVersionError(f"{git_program()} does not report its version")
     return int(match[1]), int(match[2])
 
 
@@ -256,7 +256,7 @@ def user_identity(folder: Path, date: str = "") -> Identity:
     email = rest.rpartition("> ")[0]
     if done.returncode != 0 or not mark:
         raise SurroundingsError(
-            "git does not know who you are",
+            "git has no author identity",
             hint='git config --global user.name "..."; git config --global user.email "..."',
         )
     return Identity(name, email, when)
@@ -284,7 +284,7 @@ def edit_text(folder: Path, text: str, name: str) -> str:
     )
     editor = asked.stdout.decode("utf-8", "surrogateescape").strip()
     if asked.returncode != 0 or not editor:
-        raise SurroundingsError("git knows no editor", hint="set EDITOR, or use --message")
+        raise SurroundingsError("git has no editor configured", hint="set EDITOR, or use --message")
     with scratch_folder() as place:
         file = place / name
         file.write_text(text, encoding="utf-8", errors="surrogateescape")

@@ -143,7 +143,7 @@ _SIGNS = (
 )
 
 _HINTS = {
-    Trouble.ABSENT: "check the pin; if it was pushed away upstream, add a mirror that has it",
+    Trouble.ABSENT: "check the pin; if upstream force-pushed over it, add a mirror that has it",
     Trouble.UNREACHABLE: "check the network, the proxy and the URL, or add a mirror",
     Trouble.DENIED: "give git the credentials (credential helper, ssh key); patchkit never asks",
     Trouble.NO_REPOSITORY: "check the URL; a private repository needs credentials",

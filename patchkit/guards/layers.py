@@ -214,7 +214,7 @@ def layered_findings(
             yield Finding(Severity.NOTE, "override-wrapped", what, each.place, hint)
             continue
         what = f"{each.name} is changed by {names} and replaced by {component}, which wins"
-        hint = f"see {site}: where it is on, the patch does nothing; patch {component} instead"
+        hint = f"see {site}: where it is active, the patch has no effect; patch {component} instead"
         severity = Severity.NOTE if each.reviewed else Severity.WARNING
         yield Finding(severity, "override-patched", what, f"{target}: {each.place}", hint)
 
@@ -351,7 +351,7 @@ def no_layer_finding(
     paths = {each.path for each in outcome.files if each.clashes}
     others = _named([each.title for each in below if each.paths & paths])
     what = f"{title} does not apply on top of {others or 'the manifests beneath'}"
-    hint = "take what the patch beneath has already off this one, and the patch if that is all"
+    hint = "remove from this patch what the lower one does; drop it if nothing is left"
     if twin:
         what = f"{title} is {twin} again, and does not apply on top of it"
         hint = (

@@ -524,7 +524,7 @@ def residual_findings(review: Review, name: str, command: str) -> Iterator[Findi
             if found:
                 many = f"{counted(len(found), 'site')} that {what}"
                 text = f"{rule}: {many}: {_places(found)}"
-                hint = f"`{command}` lists them, with `--accept --reason ...` they may stay"
+                hint = f"`{command}` lists them; `--accept --reason ...` allows them"
                 yield Finding(Severity.WARNING, f"residual-{code}", text, name, hint)
     if review.unmatched:
         count = len(review.unmatched)

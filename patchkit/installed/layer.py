@@ -185,7 +185,7 @@ def read_receipt(data: bytes) -> Receipt:
     paths += [each.path for each in receipt.before] + [each.path for each in receipt.records]
     bad = [path for path in paths if not can_be_a_file(path) or path.startswith(f"{RECEIPTS}/")]
     if bad:
-        raise ValueError(f"{bad[0]!r} is no path in the folder")
+        raise ValueError(f"{bad[0]!r} is not a path in the folder")
     for file in layer.files:
         if len(file.states) != len(file.patches) + 1:
             raise ValueError(f"{file.path}: {len(file.states)} states")
@@ -237,7 +237,7 @@ def is_executable(state: str | None) -> bool:
 
 
 def _damaged(path: Path, what: str) -> Problem:
-    hint = "it is no receipt of patchkit's, or was changed: reinstall the package, then delete it"
+    hint = "not a patchkit receipt, or modified: reinstall the package, then delete it"
     return Problem(what, str(path), hint)
 
 
@@ -250,7 +250,7 @@ class PatchPresence(str, Enum):
     LIVE = "live"  # every file has it
     MISSING = "not live"  # no file has it
     PARTLY = "partly live"  # some files have it
-    UNKNOWN = "unknown"  # a file of it is neither the stack's nor its base's
+    UNKNOWN = "unknown"  # a file of it is neither the patched nor the base file
     LEFT_OUT = "left out"  # none of its files is installed
 
 

@@ -429,7 +429,7 @@ def _stranger(owner: Distribution | None, path: str, data: bytes) -> Problem:
         )
         return Problem(what, "", hint)
     what = f"{path} was edited since {owner.title} was installed"
-    return Problem(what, "", "install the package again, without the edit")
+    return Problem(what, "", "reinstall the package, without the edit")
 
 
 _BY_CHECKOUT = "use a checkout: patchkit apply without --into"
@@ -481,7 +481,7 @@ def is_stale(view: FolderView, receipt: Receipt) -> bool:
 def _not_ours(path: str, receipt: Receipt, others: Iterable[Receipt]) -> Problem:
     for each in others:
         if each.number > receipt.number and each.original(path) is not None:
-            hint = "take that back first: it was put on top"
+            hint = "reverse that first: it was applied on top"
             return Problem(f"{path} was changed by {each.layer.title}", "", hint)
     hint = (
         f"put it back as it was, or reinstall the package and delete"

@@ -58,7 +58,7 @@ def ask_python(program: str) -> TargetPython | str:
         return TargetPython(program, data["version"], data["packages"], folders)
     except (ValueError, KeyError, TypeError):
         last = answer.stderr.strip().rpartition("\n")[2]
-        return last or f"it gives no answer (exit code {answer.returncode})"
+        return last or f"no answer (exit code {answer.returncode})"
 
 
 def ask_npu_smi(program: str) -> str | None:

@@ -190,7 +190,7 @@ def diagnose_software(name: str, specifier: str, host: AscendHost) -> Diagnosis:
     wanted = ("system", name, specifier)
     if name == "firmware":
         advice = "compare it yourself: npu-smi info -t board -i 0"
-        return _of(wanted, MachineVerdict.UNCERTAIN, "no file of this machine says it", "", advice)
+        return _of(wanted, MachineVerdict.UNCERTAIN, "no file here records it", "", advice)
     label, install = _SOFTWARE[name]
     advice = install.format(specifier.removeprefix("=="))
     found = {"cann": host.cann, "nnal": host.nnal}.get(name, host.driver)()
@@ -209,7 +209,7 @@ def diagnose_software(name: str, specifier: str, host: AscendHost) -> Diagnosis:
 
 def _compared(wanted: tuple[str, str, str], found: InstalledSoftware, advice: str) -> Diagnosis:
     if found.version is None:
-        what = "it is there, and nothing says which version"
+        what = "found, but its version is unknown"
         return _of(
             wanted, MachineVerdict.UNCERTAIN, what, found.where, f"look whether it is {wanted[2]}"
         )

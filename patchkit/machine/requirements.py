@@ -157,7 +157,7 @@ def _requirements(told: _FileMetadata, file: str, enforced: bool) -> DeclaredReq
                 DeclaredRequirement(Requirement(line), file, enforced, told.certain)
             )
         except InvalidRequirement:
-            unread.append(f"{file}: {line[:_LONGEST]!r} is no requirement")
+            unread.append(f"{file}: {line[:_LONGEST]!r} is not a valid requirement")
     python = told.python if len(told.python) <= _LONGEST else ""
     return DeclaredRequirements(tuple(requirements), python, file if python else "", tuple(unread))
 
@@ -166,7 +166,7 @@ def _pyproject(text: str, extras: frozenset[str]) -> _FileMetadata | None:
     try:
         tomllib = import_module("tomllib")
     except ImportError:
-        return _FileMetadata((), unread="reading it needs a patchkit on Python 3.11 or later")
+        return _FileMetadata((), unread="run patchkit on Python 3.11 or later to read it")
     try:
         project = tomllib.loads(text).get("project")
     except (ValueError, RecursionError) as error:
@@ -220,7 +220,7 @@ def _setup_py(text: str, _extras: frozenset[str]) -> _FileMetadata | None:
         return _FileMetadata((), unread="not Python that can be read")
     lines = found.get("install_requires", ())
     if not isinstance(lines, tuple) or not all(isinstance(each, str) for each in lines):
-        return _FileMetadata((), unread="its requirements are made by code")
+        return _FileMetadata((), unread="its requirements are computed by code")
     return _FileMetadata(lines)
 
 

@@ -52,14 +52,14 @@ def read_manifest(path: Path, cache: Path) -> Manifest:
 def manifests_beneath(manifest: Manifest, cache: Path) -> tuple[Manifest, ...]:
     """The manifests upon which this one lies, and theirs: the lowest first, each once.
 
-    BadInputError where one is not there, cannot be read, or lies upon itself.
+    BadInputError where one is not there, cannot be read, or is layered on itself.
     """
     found: dict[str, Manifest] = {}
 
     def add(upper: Manifest, way: tuple[str, ...]) -> None:
         for name in upper.upon:
             if name in way:
-                what = f"lies upon itself: {' -> '.join((*way, name))}"
+                what = f"is layered on itself: {' -> '.join((*way, name))}"
                 raise BadInputError(Problem(what, str(upper.path), "take one off `upon`"))
             if name in found:
                 continue

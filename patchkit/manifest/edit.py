@@ -283,7 +283,7 @@ def _is_null(node: Node) -> bool:
 
 
 def _not_here(what: str, file: Path) -> BadInputError:
-    hint = "it is inherited: change it in the file that says it"
+    hint = "it is inherited: change it in the file that sets it"
     return BadInputError(Problem(f"{what} is not in this file", f"{file}:1", hint))
 
 

@@ -63,7 +63,7 @@ def check_files(text: str) -> Complaint | None:
     """What is wrong with a glob of files."""
     if text.startswith(("/", "./", "../")) or "\\" in text or text.endswith("/"):
         hint = "globs start at the root of the upstream: megatron/**/*.py"
-        return Complaint("is no glob from the root", hint)
+        return Complaint("is not a glob from the root", hint)
     if not re.fullmatch(r"[^\[\]{}]*(?:(?:\[[^\]/]+\]|\{[^{}]*\})[^\[\]{}]*)*", text):
         return Complaint("is not a glob", "* ? ** [ab] {a,b}")
     return None
@@ -447,7 +447,7 @@ _PINNED_FIELDS = (
         "name",
         Text("a patch name", PATCH_NAME.pattern, check_patch_name),
         "What the patch is called in its stack; needed where the file's own name is taken by "
-        "another patch of the component, or is no patch name.",
+        "another patch of the component, or is not a valid patch name.",
         default="the file's name",
     ),
     Field(

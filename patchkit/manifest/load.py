@@ -499,7 +499,7 @@ class _Reader:
             return found
         return [
             *found[:MAXIMUM_PROBLEMS],
-            Problem(f"{more} more problems", hint="mend these first"),
+            Problem(f"{more} more problems", hint="fix these first"),
         ]
 
     def read(self, path: Path, chain: tuple[Path, ...]) -> Table | None:
@@ -562,7 +562,7 @@ class _Reader:
         if not there:
             return Problem(f"{name} does not exist", where, "paths start from this file's folder")
         if Path(os.path.realpath(path)) in chain:
-            return Problem(f"{name} extends this file, directly or not", where, "break the circle")
+            return Problem(f"{name} extends this file, directly or not", where, "break the cycle")
         if len(chain) >= MAXIMUM_EXTENDS:
             return Problem(
                 f"{name} is the end of a chain of more than {MAXIMUM_EXTENDS} files",

@@ -337,7 +337,7 @@ def _wrong(given: GivenValue, manifest: Manifest) -> Iterator[Problem]:
     if given.name not in known:
         close = near(given.name, known)
         hint = f"did you mean {close}?" if close else f"it has {', '.join(known)}"
-        what = f"{shown(given.name)} is no site value of {manifest.path.name}"
+        what = f"{shown(given.name)} is not a site value of {manifest.path.name}"
         yield Problem(what, given.where, hint)
     elif not text.isprintable():
         yield Problem(
@@ -352,5 +352,5 @@ def _wrong(given: GivenValue, manifest: Manifest) -> Iterator[Problem]:
             "write the folder in full",
         )
     elif _PLACEHOLDER.search(text):
-        hint = "write what it is at this site"
+        hint = "write its value for this site"
         yield Problem(f"{given.name}: {shown(text)} is a placeholder", given.where, hint)

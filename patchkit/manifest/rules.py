@@ -72,7 +72,7 @@ def _targets(name: str, node: Node | None, names: list[str]) -> Iterator[Problem
         elif target.text not in names:
             close = near(target.text, names)
             hint = f"did you mean {close}?" if close else f"components here: {', '.join(names)}"
-            yield Problem(f"{target.text} is no component of this manifest", where, hint)
+            yield Problem(f"{target.text} is not a component of this manifest", where, hint)
         elif target.text in seen:
             hint = "put the rules into one file"
             yield Problem(f"{name} overrides {target.text} twice", where, hint)
@@ -105,7 +105,7 @@ def _references(manifest: Table) -> Iterator[Problem]:
             if VALUE_NAME.fullmatch(name):
                 close = near(name, known)
                 hint = f"did you mean {close}?" if close else f"declare it: `values: {{{name}: ...`"
-                yield Problem(f"${{{name}}} is no site value", str(scalar.where), hint)
+                yield Problem(f"${{{name}}} is not a site value", str(scalar.where), hint)
             else:
                 hint = "site values are lower-case words in braces; `$${` is a plain `${`"
                 what = f"{shown(scalar.text)} has a ${{ that begins no site value"
@@ -145,7 +145,8 @@ def _place(launch: Table, manifest: Table) -> Iterator[Problem]:
     components = [key.text for key, _ in _machine_entries(manifest.get("components"))]
     if isinstance(node, Scalar) and node.text not in components:
         hint = f"components here: {', '.join(components)}"
-        yield Problem(f"{shown(node.text)} is no component of this manifest", str(node.where), hint)
+        what = f"{shown(node.text)} is not a component of this manifest"
+        yield Problem(what, str(node.where), hint)
 
 
 def _lists(launch: Table) -> Iterator[Problem]:
@@ -331,12 +332,12 @@ def _origin(name: str, entry: Table, components: dict[str, Table]) -> Iterator[P
         yield Problem(f"{name} takes a patch from itself", where, hint)
     elif node.text not in components:
         hint = f"components here: {', '.join(components)}"
-        yield Problem(f"{node.text} is no component of this manifest", where, hint)
+        yield Problem(f"{node.text} is not a component of this manifest", where, hint)
     else:
         source = components[node.text].get("source")
         if isinstance(source, Table) and source.get("git") is None:
             hint = "a patch can be taken from a component with a git source"
-            yield Problem(f"{node.text} is no git repository", where, hint)
+            yield Problem(f"{node.text} is not a git repository", where, hint)
 
 
 def _places(table: Table, root: Path) -> Iterator[Problem]:

@@ -179,7 +179,7 @@ def check_commit(text: str) -> Complaint | None:
         kind = "a short commit id" if len(text) < 40 else f"{len(text)} digits long"
         return Complaint(f"is {kind}", "write all 40 digits: `git rev-parse ID` prints them")
     return Complaint(
-        "is no commit id", "a branch or tag can move; `git ls-remote URL NAME` prints its commit"
+        "is not a commit id", "a branch or tag can move; `git ls-remote URL NAME` prints its commit"
     )
 
 
@@ -233,7 +233,7 @@ def check_inner_path(text: str) -> Complaint | None:
     """A path that stays below where it starts."""
     if text.startswith(("/", "~")) or re.match("[A-Za-z]:", text):
         return Complaint(
-            "is no relative path", "write it from the root of the project or repository"
+            "is not a relative path", "write it from the root of the project or repository"
         )
     if text.startswith("-"):
         return Complaint("begins with -, which programs read as an option", f"write ./{text}")
@@ -260,7 +260,7 @@ def check_patch_path(text: str) -> Complaint | None:
     if not name.endswith(".patch"):
         return Complaint("does not end in .patch", "a series file goes under `series:`")
     if not is_patch_name(name):
-        return Complaint("is no patch name", "ASCII letters, digits and . _ + - inside")
+        return Complaint("is not a valid patch name", "ASCII letters, digits and . _ + - inside")
     return check_file_path(text)
 
 
@@ -285,7 +285,7 @@ def check_patch_name(text: str) -> Complaint | None:
     if is_patch_name(text):
         return None
     return Complaint(
-        "is no patch name", "ASCII letters, digits and . _ + - inside, .patch at the end"
+        "is not a valid patch name", "ASCII letters, digits and . _ + - inside, .patch at the end"
     )
 
 
@@ -318,7 +318,7 @@ def check_specifier(text: str) -> Complaint | None:
         return Complaint("says no comparison", f'write "=={clause}", or ">={clause}"')
     if clause.startswith("=") and _is_version(clause[1:].strip()):
         return Complaint("has a single =", f'write "={clause}"')
-    return Complaint("is no version specifier", 'as pip takes it: ">=3.11,<3.12", "==8.5.*"')
+    return Complaint("is not a version specifier", 'as pip takes it: ">=3.11,<3.12", "==8.5.*"')
 
 
 def check_track(text: str) -> Complaint | None:
@@ -430,7 +430,7 @@ def _path_complaint(text: str) -> Complaint | None:
     if scheme and scheme[1] not in ("https", "http", "ssh", "git", "file"):
         return Complaint(f"has the scheme {scheme[1]}, which is not allowed", _FORMS)
     if ":" not in text and not _RELATIVE.fullmatch(text):
-        return Complaint("is no URL", f"./{text} if a local folder is meant; else {_FORMS}")
+        return Complaint("is not a URL", f"./{text} if a local folder is meant; else {_FORMS}")
     return None
 
 

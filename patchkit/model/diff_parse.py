@@ -421,7 +421,7 @@ class _Parser:
         if (has_old, has_new) == (old, new):
             what += " is cut off"
         else:
-            what += f" promises {old} old and {new} new lines, {has_old} and {has_new} follow"
+            what += f" declares {old} old and {new} new lines, but has {has_old} and {has_new}"
         self.offences.add(start, what, _CORRUPT_HINT)
 
     def _skip_hunks(self) -> None:

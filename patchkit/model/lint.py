@@ -227,7 +227,7 @@ def _subject_findings(header: Header, name: str) -> Iterator[Finding]:
             name,
             "header-subject",
             f"the subject has {len(subject)} characters, more than {SUBJECT_LENGTH}",
-            "say it shorter, and the rest in the message",
+            "shorten it, and put the rest into the message",
         )
 
 

@@ -47,7 +47,7 @@ def pick_patch(word: str, names: Sequence[str]) -> str:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise UsageError(f"{word}: several patches start so", hint=", ".join(fitting))
+        raise UsageError(f"{word}: several patches start with it", hint=", ".join(fitting))
     from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
 
     stems = {name.removesuffix(".patch"): name for name in names}

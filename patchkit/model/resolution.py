@@ -83,7 +83,7 @@ def parse_resolution(data: bytes, where: str) -> Resolution:
     )
     key = fields.get("Conflict", "")
     if not _KEY.fullmatch(key) or not {"Upstream", "Result"} <= fields.keys():
-        raise BadInputError(Problem("is no remembered resolution", where, _HINT))
+        raise BadInputError(Problem("is not a recorded resolution", where, _HINT))
     upstream, result = (_entry(fields[name], where) for name in ("Upstream", "Result"))
     by = fields.get("Merged-By", "")
     return Resolution(key, upstream, result, file.changes, where, by)

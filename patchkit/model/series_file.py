@@ -216,7 +216,7 @@ def _name_problem(name: str) -> Problem:
         hint = "patches are in the folder of their series file, or below it"
         return Problem(f"{_shown(name)} leaves the folder of the series", hint=hint)
     return Problem(
-        f"{_shown(name)} is no patch name",
+        f"{_shown(name)} is not a valid patch name",
         hint="ASCII letters, digits and . _ + -, beginning with a letter or digit",
     )
 

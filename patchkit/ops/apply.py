@@ -60,7 +60,7 @@ class ApplyResult(str, Enum):
     REFUSED = "refused"  # work of the user's is in the way
     CONFLICTED = "conflicted"  # a patch does not apply
     DIFFERS = "differs"  # the stack is not the one of the lock
-    FAILED = "failed"  # something it needs cannot be had or read
+    FAILED = "failed"  # something it needs cannot be fetched or read
 
     @property
     def done(self) -> bool:

@@ -93,7 +93,7 @@ def find_target(
             progress.step(component.name, "asking the package index")
             found = _index_pin(project, wanted)
             return BumpTarget(found, NamedPin(pin.version), NamedPin(found.version))
-    what = "the pin does not go with the source"
+    what = "the pin does not match the source"
     raise UsageError(Problem(what, component.name, "patchkit manifest lint  says more"))
 
 
@@ -131,7 +131,7 @@ def _archive_target(
     else:
         version = wanted.removeprefix("v")
         if not old or not re.fullmatch(r"\d[A-Za-z0-9.+_-]*", version):
-            what = f"--to {wanted} is no URL"
+            what = f"--to {wanted} is not a URL"
             what += "" if old else f", and {urls[0]} has no version to replace"
             raise UsageError(Problem(what, component.name, "--to URL --sha256 DIGITS"))
         place = re.compile(rf"(?<![0-9.]){re.escape(old)}(?![0-9])")

@@ -113,7 +113,7 @@ def review_bump(
     """The review of a bump; `manifest` is as it is now, after the bump unless that was a dry run.
 
     Fetches upstream's history between the pins where it is not here, and goes without where it
-    cannot be had. `checked`: run `patchkit check` on what was written. SurroundingsError where
+    cannot be fetched. `checked`: run `patchkit check` on what was written. SurroundingsError where
     something cannot be read that may be there.
     """
     rows = []

@@ -162,7 +162,7 @@ def _repository(folder: Path) -> Repository:
         git_dir = git_folder(folder)
         if git_dir is not None:
             return Repository(git_dir)
-    raise UsageError(f"{folder} is no git repository")
+    raise UsageError(f"{folder} is not a git repository")
 
 
 def _base(repository: Repository, revision: str) -> Base:

@@ -610,7 +610,7 @@ def _outcome_findings(
             Severity.WARNING,
             "another-base",
             f"applies, but was made for another base: {len(origin.others)} of {origin.known}"
-            f" {'files were others' if origin.known > 1 else 'file was another'} then",
+            f" {'files differ' if origin.known > 1 else 'file differs'}",
             patch.where,
         )
     for file in reviewed if outcome.tree is not None else ():
@@ -618,9 +618,9 @@ def _outcome_findings(
             yield Finding(
                 Severity.WARNING,
                 "other-base-over",
-                f"other_base names {file.path}, which is as the patch knows it",
+                f"other_base lists {file.path}, which is the version that the patch expects",
                 str(file.where),
-                "take it off the list",
+                "remove it from the list",
             )
     for each in outcome.files:
         if each.review:
@@ -629,12 +629,11 @@ def _outcome_findings(
                 "another-scope",
                 f"{each.path}: {'; '.join(each.reasons)}",
                 patch.where,
-                "look whether that is the place; if so, write it as git does: patchkit refresh",
+                "check that it is the right place; if so, write it as git does: patchkit refresh",
             )
     if outcome.status is Status.EMPTY:
-        yield Finding(
-            Severity.WARNING, "empty-patch", "changes no file", patch.where, "take it off the list"
-        )
+        hint = "remove it from the list"
+        yield Finding(Severity.WARNING, "empty-patch", "changes no file", patch.where, hint)
 
 
 def _series_findings(series: LoadedSeries) -> Iterator[Finding]:

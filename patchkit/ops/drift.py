@@ -96,7 +96,7 @@ from patchkit.upstream.store import Store
 
 
 class SilentDrift(Struct, frozen=True):
-    """What changed upstream without a conflict; `unseen` says what could not be looked at."""
+    """What changed upstream without a conflict; `unseen` says what could not be examined."""
 
     sites: tuple[NewSite, ...] = ()  # in the order of rules and files
     targets: tuple[MovedTarget, ...] = ()  # in the order of the manifest's overrides
@@ -213,7 +213,7 @@ class ComponentDrift(Struct, frozen=True):
     since the last one, and `patches` are only those that it is about. `sites` and `targets` are
     what changed without a conflict: code that rules name and no patch covers, and functions that
     other components replace; `contracts` are calls between components that fit no more; `unseen`
-    says what of that could not be looked at.
+    says what of that could not be examined.
     """
 
     not_in_json: ClassVar[frozenset[str]] = frozenset({"line"})

@@ -45,17 +45,17 @@ def _what(refusal: Refusal) -> str:
         return f"in the way of the stack, and no commit can hold it: {names}"
     if refusal.cause is RefusalCause.INTERRUPTED:
         changed = names or "its branch or its index"
-        return f"an apply stopped half-way, and since then somebody changed {changed}"
+        return f"an apply was interrupted, and since then somebody changed {changed}"
     return refusal.detail
 
 
 def _ways(entered: Entered, refusal: Refusal, target: str, checkout: str) -> list[tuple[str, str]]:
     """(what it does, what to type) for each way out, the gentlest first."""
-    save = ("save it under a ref and go on", f"patchkit apply {target} --force")
+    save = ("save it under a ref and apply", f"patchkit apply {target} --force")
     match refusal.cause:
         case RefusalCause.EDITED | RefusalCause.EXTRA_COMMITS:
             return [
-                ("take it into the patches", f"patchkit refresh {target}"),
+                ("record it in the patches", f"patchkit refresh {target}"),
                 ("look at it", f"patchkit diff {target}"),
                 save,
             ]
@@ -84,7 +84,7 @@ def _foreign_ways(target: str, checkout: str, *, ours: bool) -> list[tuple[str, 
     if ours:
         return [
             ("go back to the stack", f"git -C {checkout} switch patchkit"),
-            ("save what is uncommitted and go back", f"patchkit apply {target} --force"),
+            ("save uncommitted work and go back", f"patchkit apply {target} --force"),
         ]
     return [
         ("move it away, or choose another folder", f"patchkit apply {target} --workspace DIR"),

@@ -378,7 +378,7 @@ def _require_folder(folder: Path, *, dry_run: bool) -> None:
         raise UsageError(f"{folder} is a file, not a folder", hint=hint)
     if not folder.is_dir():
         hint = "python -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))' prints one"
-        raise UsageError(f"{folder} is no folder", hint=hint)
+        raise UsageError(f"{folder} is not a folder", hint=hint)
     if (folder / ".git").exists():
         hint = "patchkit apply without --into works on checkouts and keeps their history"
         raise UsageError(f"{folder} is a git checkout", hint=hint)
@@ -568,7 +568,7 @@ def folders_of_python(executable: Path) -> tuple[Path, ...]:
     python = ask_python(str(executable))
     if isinstance(python, str):
         hint = "name the interpreter whose packages are meant: --python /usr/bin/python3"
-        raise SurroundingsError(f"{executable} does not tell its path: {python}", hint=hint)
+        raise SurroundingsError(f"{executable} does not report its path: {python}", hint=hint)
     places = [Path(each) for each in python.folders]
     found = [each for each in places if each.is_dir()]
     homes = [each.editable for place in found for each in distributions(place) if each.editable]
@@ -578,7 +578,7 @@ def folders_of_python(executable: Path) -> tuple[Path, ...]:
 def folders_of_image(root: Path) -> tuple[Path, ...]:
     """The folders of an unpacked image that have receipts, or packages; links are not followed."""
     if not root.is_dir():
-        raise UsageError(f"{root} is no folder", hint="unpack the image there first")
+        raise UsageError(f"{root} is not a folder", hint="unpack the image there first")
     found: list[Path] = []
     for place, folders, _ in os.walk(root):
         if RECEIPTS in folders or place.endswith(("/site-packages", "/dist-packages")):

@@ -58,7 +58,7 @@ def given_merger(text: str) -> ExternalMerger:
     glob, equals, command = text.partition("=")
     wrong = check_glob(glob.strip()) if glob.strip() else None
     if not equals or not glob.strip() or not command.strip() or wrong is not None:
-        why = f"the glob {wrong.what}" if wrong is not None else "is no GLOB=COMMAND"
+        why = f"the glob {wrong.what}" if wrong is not None else "is not GLOB=COMMAND"
         raise UsageError(f"--merger {text}: {why}", hint="--merger '**/*.py=my-merger'")
     return ExternalMerger((glob.strip(),), command.strip(), Location(Path("--merger"), 1))
 

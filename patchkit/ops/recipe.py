@@ -287,7 +287,7 @@ def new_recipe(
 
 def _require_free(name: str, path: Path) -> None:
     if not is_patch_name(name):
-        raise UsageError(f"{name} is no name for a patch", hint="letters, digits, - and _")
+        raise UsageError(f"{name} is not a valid patch name", hint="letters, digits, - and _")
     taken = [each for each in (path, path.with_name(name)) if each.exists()]
     if taken:
         raise UsageError(f"{taken[0].name} is there already", hint="choose another name")

@@ -86,8 +86,8 @@ from patchkit.workspace.checkout import NEW_PIN, OLD_PIN, REMOTES
 from patchkit.workspace.waiting import read_halt
 
 # Upstream's history between two pins. The upstream's repository in the store has the two pins and
-# nothing in between. The history is brought when it is first asked for, and where it cannot be had
-# that is reported: it is a help, no more.
+# nothing in between. The history is brought when it is first asked for, and where that fails
+# this is reported: it is a help, no more.
 
 
 _SHOWN = 5
@@ -121,7 +121,7 @@ class UpstreamPast(Struct):
         return self._between
 
     def history(self) -> History | None:
-        """The history; None where there is none, or it cannot be had."""
+        """The history; None where there is none, or it cannot be fetched."""
         pin = self.component.pin
         if self._asked or not isinstance(pin, GitPin):
             return self._history
@@ -159,7 +159,7 @@ class UpstreamPast(Struct):
     def _note(self, error: PatchkitError) -> None:
         self.unknown = "; ".join(each.what for each in error.problems)
         away = isinstance(error, SurroundingsError)
-        self._hint = "run it again where the upstream can be had" if away else ""
+        self._hint = "run it again where the upstream can be reached" if away else ""
 
 
 def with_upstream(conflict: Conflict, upstream: UpstreamPast) -> Conflict:

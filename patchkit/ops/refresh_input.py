@@ -87,7 +87,7 @@ def refusal_of(found: RefreshInput) -> Problem | None:
         return Problem(snapshot.detail, where, f"patchkit status {target} says more")
     if snapshot.base != found.base.commit:
         hint = f"patchkit apply {target}"
-        return Problem("the checkout sits on another base than the pin", where, hint)
+        return Problem("the checkout is on another base than the pin", where, hint)
     if found.series.patches and snapshot.head == snapshot.base != snapshot.applied:
         hint = f"patchkit apply {target}; or empty the series if that is what you want"
         return Problem("no patch is applied in the checkout", where, hint)
@@ -304,7 +304,7 @@ def not_ours(report: RefreshedComponent, found: RefreshInput) -> RefreshedCompon
 def to_take(found: RefreshInput, names: Sequence[str]) -> str:
     """What to do about patches by reference that would have to change."""
     ways = [
-        ("make it yours, then bump again", f"patchkit vendor {' '.join(names)} {found.target}"),
+        ("vendor it, then bump again", f"patchkit vendor {' '.join(names)} {found.target}"),
         ("or take it at another commit", ""),
     ]
     return in_columns(ways)

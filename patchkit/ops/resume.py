@@ -197,7 +197,7 @@ def _require_as_it_was(found: RefreshInput, halt: Halt) -> None:
     if found.snapshot.head != halt.place.tip and not _is_committed(found, halt):
         tip = short_id(halt.place.tip)
         hint = f"git -C {shlex.quote(str(path))} reset --soft {tip}  keeps the files"
-        what = "the checkout's commits are other ones now"
+        what = "the commits in the checkout have changed"
         raise CannotGoOnError(Problem(what, waiting.component, hint))
 
 
@@ -303,7 +303,7 @@ def waits(snapshot: Snapshot) -> bool:
 def nothing_waits(manifest: Manifest, component: str = "") -> Problem:
     """There is no conflict to go on from, in a component or in any of the manifest's."""
     hint = f"patchkit status {manifest.options()} says what is there"
-    return Problem("no bump waits for a conflict to be resolved", component or manifest.name, hint)
+    return Problem("no bump is in progress", component or manifest.name, hint)
 
 
 def pin_text(pin: Pin, archive: Sequence[str] = ()) -> dict[str, str]:
@@ -319,7 +319,7 @@ def still_waits(found: RefreshInput) -> Problem:
     """Why nothing else can be done with a checkout that holds a conflict."""
     target = found.target
     return Problem(
-        "a bump waits in the checkout for its conflict to be resolved",
+        "a bump is in progress in the checkout, stopped at a conflict",
         found.project.component.name,
         f"patchkit continue {target}, or skip, or abort",
     )

@@ -226,7 +226,7 @@ class _Reviewing(Struct, frozen=True):
         if commit:
             if not isinstance(target.source, GitSource):
                 hint = "leave out --since and --at"
-                raise UsageError(f"{target.name} is no git repository", hint=hint)
+                raise UsageError(f"{target.name} is not a git repository", hint=hint)
             target = replace(target, pin=GitPin(CommitId(commit)))
         base = self.store.base(target, self.progress)
         reader = stack.enter_context(reading(self.store.repository(target)))
@@ -283,7 +283,7 @@ def _require_commits(options: OverridesOptions) -> None:
     for word in (options.since, options.at):
         if word and not COMMIT_ID.fullmatch(word):
             hint = "40 hex digits: git rev-parse, or ask the upstream"
-            raise UsageError(f"{word} is no full commit id", hint=hint)
+            raise UsageError(f"{word} is not a full commit id", hint=hint)
     if options.accept and (options.since or options.at):
         raise UsageError("--accept records what is at the pin: leave out --since and --at")
 

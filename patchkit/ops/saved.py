@@ -147,7 +147,7 @@ def find_saved(saved: Sequence[SavedWork], given: str) -> SavedWork:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"{given}: no such saved work", hint="patchkit saved list  says what is")
+        raise UsageError(f"{given}: no such saved work", hint="patchkit saved list  shows what is")
     names = ", ".join(f"{each.id} ({each.component})" for each in found)
     raise UsageError(f"{given} may be {names}", hint="name the component with -c, or the whole id")
 
@@ -426,7 +426,7 @@ class _Merging:
         old, now, new = sides
         modes = {each.mode for each in sides}
         if modes & {SYMLINK_MODE, SUBMODULE_MODE} or len(modes) > 2:
-            self._refuse(path, "is no regular file on all sides")
+            self._refuse(path, "is not a regular file on all sides")
             return tree
         base, here, saved = (split_lines(self._reader.blob(each.oid)) for each in sides)
         three = compare_three(base, here, saved)

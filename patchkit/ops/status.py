@@ -70,7 +70,7 @@ class StatusReport(Struct, frozen=True):
 
     @property
     def exit_code(self) -> ExitCode:
-        """OK unless a checkout could not be looked at: a state is no finding; see `gate`."""
+        """OK unless a checkout could not be examined: a state is no finding; see `gate`."""
         return worst(each.exit_code for each in self.components)
 
     @property

@@ -143,7 +143,7 @@ class Undo(Struct, frozen=True):
             return False
         if changed := [path for path in self.changed(root) if not is_resolution(path)]:
             what = f"{self.what}: {', '.join(changed)} changed since"
-            hint = "undo what came after it first; or take it back with git"
+            hint = "undo what came after it first; or revert it with git"
             raise CannotUndoError(Problem(what, self.component, hint))
         writes = {root / path: old for path, (old, _) in self.taken_back.items()}
         writes |= {root / path: self._old_lock(root / path, path) for path in self.locks}
@@ -383,7 +383,7 @@ class BackReport(Struct, frozen=True):
 
 def nothing_done(where: str) -> Problem:
     """There is no record of a change."""
-    return Problem("there is nothing to take back", where, _BY_GIT)
+    return Problem("there is nothing to undo", where, _BY_GIT)
 
 
 def recorded_changes(
@@ -546,12 +546,12 @@ def holds(checkout: Checkout, path: str, entry: TreeEntry) -> bool:
 
 
 def _put_refs_back(undo: Undo, checkout: Checkout) -> None:
-    """Make deleted refs again; CannotUndoError where git has cleared away what they named."""
+    """Make deleted refs again; CannotUndoError where git has pruned what they named."""
     repository = checkout.repository
     there = repository.refs(SAVED_REFS)
     refs = {name: oid for name, oid in undo.refs.items() if there.get(name) != oid}
     if gone := absent_objects(repository, refs.values()) if refs else set():
-        what = f"{undo.what}: git has cleared away {', '.join(sorted(gone))}"
+        what = f"{undo.what}: git has pruned {', '.join(sorted(gone))}"
         raise CannotUndoError(Problem(what, undo.component))
     repository.free_refs(refs)
     changes = [RefChange(name, oid, ZERO) for name, oid in refs.items()]

@@ -45,7 +45,7 @@ VARIABLE = "PATCHKIT_JUNIT"
 
 #: From best to worst.
 _OUTCOMES = ("passed", "skipped", "failed")
-_HINT = "it is written by: patchkit test --learn"
+_HINT = "create it with: patchkit test --learn"
 
 
 class Learnt(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,7 +142,7 @@ def require_tests(manifest: Manifest, components: Sequence[Component]) -> None:
     """UsageError where none of the components has tests of upstream's."""
     if all(each.upstream_tests is None for each in components):
         hint = "say how to run them under `upstream_tests:` of a component"
-        raise UsageError(f"{manifest.path.name}: no tests of upstream's are named", hint=hint)
+        raise UsageError(f"{manifest.path.name}: no upstream tests are declared", hint=hint)
 
 
 class _Run(Struct, frozen=True):

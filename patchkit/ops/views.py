@@ -476,7 +476,7 @@ def _shown_commit(
     commit = known_commit(store, source, given) if _ID.fullmatch(given) else None
     if commit is None and _ID.fullmatch(given) and len(given) < len(ZERO):
         problems = [replace(each, hint="") for each in unknown.problems]
-        hint = "the history in the cache has no such commit either; give its whole id"
+        hint = "the history in the cache has no such commit either; give its full id"
         raise UsageError(*problems[:-1], replace(problems[-1], hint=hint)) from None
     history = known_history(store, source, commit) if commit is not None else None
     if history is None:

@@ -257,7 +257,7 @@ def how_called(values: Values, value: Value) -> Called | Opaque:  # noqa: PLR091
             return _of_inherited(values, value)
         case Unknown(why=why):
             return Opaque(why)
-    return Opaque("it is nothing that is called")
+    return Opaque("it is not callable")
 
 
 def accepts(values: Values, called: Called, keyword: str, depth: int = 0) -> bool:

@@ -151,9 +151,9 @@ def _assigned(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, M
 
 
 #: Why nothing is known of a module whose file no server gives.
-LACKING = "its contents cannot be had"
+LACKING = "its contents cannot be fetched"
 
-#: Reads a file of the tree by its path; None if it cannot be had.
+#: Reads a file of the tree by its path; None if it cannot be fetched.
 Read = Callable[[str], bytes | None]
 
 
@@ -280,7 +280,7 @@ class JoinedModules(Modules):
         return any(_is_given(name, packages) for _, packages in self._parts)
 
     def is_lacking(self, name: str) -> bool:
-        """Whether the module was looked at, and its contents cannot be had."""
+        """Whether the module was looked at, and its contents cannot be fetched."""
         known = self._known.get(name)
         return known is not None and known.problem == LACKING
 

@@ -333,7 +333,7 @@ def _decided(things: Iterable[Thing]) -> tuple[Thing, ...]:
     if there:
         return there
     unclear = tuple(each for each in found if isinstance(each, Unclear))
-    return unclear or found[:1] or (Absent("its imports go in a circle"),)
+    return unclear or found[:1] or (Absent("its imports are circular"),)
 
 
 def _is_bare(thing: Thing) -> bool:

@@ -250,7 +250,7 @@ def check_generated(
     if outcome.tree != result.tree_id:
         return (_stale(patch, outcome, result), *findings)
     if not is_as_written(patch, place, result.tree_id):
-        what = "line numbers, context or blob ids are not those that its recipe gives now"
+        what = "line numbers, context or blob ids differ from what its recipe generates"
         findings.append(Finding(Severity.WARNING, "recipe-offsets", what, patch.where, _AGAIN))
     return tuple(findings)
 
@@ -274,7 +274,7 @@ def _stale(patch: LoadedPatch, outcome: PatchResult, result: Rewritten) -> Findi
     if not count:
         what, hint = "its recipe changes nothing here", "take the patch off the series"
     elif outcome.status.applies:
-        what, hint = "stale: it is not what its recipe gives here", _AGAIN
+        what, hint = "stale: differs from what its recipe generates", _AGAIN
     else:
         files = counted(count, "file")
         what, hint = f"stale: it does not apply, but its recipe changes {files} here", _AGAIN

@@ -80,7 +80,7 @@ def _check_regex(text: str) -> Complaint | None:
             warnings.simplefilter("ignore")
             re.compile(text, re.MULTILINE)
     except (re.error, OverflowError, RecursionError) as error:
-        return Complaint(f"is no regular expression: {error}", "Python's syntax")
+        return Complaint(f"is not a valid regular expression: {error}", "Python's syntax")
     return None
 
 

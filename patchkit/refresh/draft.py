@@ -445,7 +445,7 @@ def _new_name(request: Request, matching: CommitMatching, start: RefreshStart) -
     name = full_name(request.new)
     if not is_patch_name(name):
         raise UsageError(
-            f"{name!a} is no patch name",
+            f"{name!a} is not a valid patch name",
             hint=f"ASCII letters, digits and . _ + -, for example {slug(request.new)}.patch",
         )
     taken = {each.casefold() for each in (*matching.names, *start.taken)}

@@ -185,12 +185,12 @@ def _moved(start: RefreshStart, folder: SeriesFolder, edit: MovePatch) -> Draft:
     if edit.before or edit.after:
         beside = find_patch(start.patches, edit.before or edit.after)
         if beside.name == patch.name:
-            raise UsageError(f"{patch.name} cannot stand beside itself")
+            raise UsageError(f"{patch.name} cannot be moved next to itself")
         place = others.index(beside) + (1 if edit.after else 0)
     else:
         if not 1 <= edit.place <= len(start.patches):
             hint = f"the series has {len(start.patches)} patches"
-            raise UsageError(f"there is no place {edit.place}", hint=hint)
+            raise UsageError(f"there is no position {edit.place}", hint=hint)
         place = edit.place - 1
     order = [*others[:place], patch, *others[place:]]
     slots, notes = _reordered(start, order)
@@ -529,7 +529,7 @@ def _new_name(start: RefreshStart, given: str, old: str = "") -> str:
     name = full_name(given)
     if not is_patch_name(name):
         hint = f"ASCII letters, digits and . _ + -, for example {slug(given)}.patch"
-        raise UsageError(f"{name!a} is no patch name", hint=hint)
+        raise UsageError(f"{name!a} is not a valid patch name", hint=hint)
     taken = {each.casefold() for each in (*start.taken, *(each.name for each in start.patches))}
     if name == old or name.casefold() in taken - {old.casefold()}:
         raise UsageError(f"{name} is there already", hint="choose another name")

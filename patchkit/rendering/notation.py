@@ -27,7 +27,7 @@ def image(name: str, where: str) -> str:
     if not _IMAGE.fullmatch(name):
         raise BadInputError(
             Problem(
-                f"image.base: {shown(name)} is no image",
+                f"image.base: {shown(name)} is not an image name",
                 where,
                 "like ascendai/cann:8.5.0-a3-ubuntu22.04-py3.11; look at the site's values",
             )
@@ -38,7 +38,7 @@ def image(name: str, where: str) -> str:
 def index(url: str, where: str) -> str:
     """A package index for ARG; BadInputError if it would be more than one word there."""
     if not re.fullmatch(r"[A-Za-z0-9:/._~%@+=?&,-]*", url):
-        what = f"environment.variables.PIP_INDEX_URL: {shown(url)} is no address of an index"
+        what = f"environment.variables.PIP_INDEX_URL: {shown(url)} is not an index URL"
         hint = "like https://mirror.example.com/simple; look at the site's values"
         raise BadInputError(Problem(what, where, hint))
     return url

@@ -86,7 +86,7 @@ def clash_of(explanation: PatchExplanation) -> ClashView:
 
 def _file(file: FileExplanation) -> FileClash:
     if file.contained:
-        return FileClash(file.path, file_words(file), ("the change has been made already",), ())
+        return FileClash(file.path, file_words(file), ("already applied",), ())
     moves = [
         f"now perhaps {each.path} ({each.how}, {percent(each.likeness)} of what the patch needs)"
         for each in file.moves
@@ -165,7 +165,7 @@ def _whole(text: str) -> tuple[Part, ...]:
 
 def _reasons(explanation: PatchExplanation) -> Iterator[str]:
     if explanation.contained:
-        yield "the tree has the whole change already"
+        yield "the tree already has the whole change"
     for name in explanation.renamed:
         share = " ".join(renamed_words(name, explanation))
         yield f"the patch says {name.expected} where the tree says {name.found}: {share}"

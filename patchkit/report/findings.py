@@ -206,12 +206,12 @@ _PLACE = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d+)(?::\d+)?")
 #: Every rule, with what it says in general.
 RULES: Mapping[str, str] = {
     "does-not-apply": "A patch does not apply to its pin",
-    "problem": "Something could not be looked at",
+    "problem": "Something could not be examined",
     "broken-upstream": "A patch does not fit the tracked branch any more",
     "absorbed-upstream": "The tracked branch has the whole patch already",
     "applies-perhaps-wrong": "A patch applies to the tracked branch, perhaps wrongly",
     "hunks-absorbed-upstream": "The tracked branch has some hunks of a patch already",
-    "unseen": "Something that changes without a conflict could not be looked at",
+    "unseen": "Something that changes without a conflict could not be examined",
     "new-site-upstream": "The tracked branch has new code of the kind that patches take care of",
     "override-gone-upstream": "A function that another component replaces is gone upstream",
     "override-signature-upstream": "A function that another component replaces has other arguments",
@@ -226,7 +226,7 @@ HELP: Mapping[str, str] = {
     "absorbed-upstream": "`patchkit bump` takes the patch off the series when it moves the pin.",
     "applies-perhaps-wrong": "Read the function around the hunk as it is upstream now.",
     "hunks-absorbed-upstream": "`patchkit bump` leaves them out when it moves the pin.",
-    "unseen": "`patchkit fetch` brings what is lacking.",
+    "unseen": "`patchkit fetch` fetches what is missing.",
     "new-site-upstream": "Cover it by a patch or a recipe, or accept it: `patchkit scan`.",
     "override-gone-upstream": "`patchkit overrides` lists all; the replacement does nothing then.",
     "override-signature-upstream": "`patchkit overrides --diff` shows how it is called now.",

@@ -558,7 +558,7 @@ def _verdict(
                 yield f"{words}: {states.count(status)}."
     lost = sum(bool(each.drift.problems) for each in components)
     if lost:
-        yield f"{counted(lost, 'component')} could not be looked at."
+        yield f"{counted(lost, 'component')} could not be examined."
     elif code not in (ExitCode.OK, ExitCode.FINDING):
         yield "Something could not be read: see below."
     elif check is None and not components and not unchanged:

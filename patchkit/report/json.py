@@ -117,7 +117,7 @@ def read_envelope(data: bytes, name: str) -> tuple[str, Mapping[str, Any]]:
     schema = found.get("schema") if isinstance(found, dict) else None
     parts = schema.split("/") if isinstance(schema, str) else []
     if len(parts) != 3 or parts[0] != "patchkit":
-        raise BadInputError(Problem("is no result of patchkit", name, _HINT))
+        raise BadInputError(Problem("is not a patchkit result", name, _HINT))
     if parts[2] != str(SCHEMA_VERSION):
         what = f"has version {parts[2]} of the schema, this patchkit knows {SCHEMA_VERSION}"
         raise BadInputError(Problem(what, name, "use one patchkit for all jobs"))

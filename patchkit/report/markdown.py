@@ -303,7 +303,7 @@ def _name(patch: PatchReview) -> str:
 def _patch(patch: PatchReview, attention: Attention) -> Iterator[str]:
     result = patch.result
     if attention is Attention.FLAGGED and not result.explained:
-        yield "- its change is not the same now"
+        yield "- its change differs now"
     for commit in patch.absorbed_by:
         yield f"- absorbed by {_linked_commit(commit)}"
     if attention not in DETAILED:
@@ -540,7 +540,7 @@ def is_issue_file(name: str) -> bool:
 def plan_issues(report: CiReport, paths: Paths, known: Mapping[str, str]) -> tuple[IssueFile, ...]:
     """What the folder should hold; `known` is what it holds, name -> text.
 
-    Notes, and what could not be looked at because the network or git failed, make no issue.
+    Notes, and what could not be examined because the network or git failed, make no issue.
     BadInputError for a file that is none of ours.
     """
     old = {name.removesuffix(".md"): _read(name, text) for name, text in known.items()}
@@ -661,7 +661,7 @@ def _read(name: str, text: str) -> Issue:
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         hint = "move it out of the folder, or delete it"
-        raise BadInputError(Problem("is no issue that patchkit wrote", name, hint)) from error
+        raise BadInputError(Problem("is not an issue that patchkit wrote", name, hint)) from error
     if f"{issue.id}.md" != name:
         raise BadInputError(Problem(f"is the issue {issue.id}", name, "call it by its id"))
     return issue

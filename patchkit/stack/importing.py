@@ -297,5 +297,5 @@ def _bytes(path: Path) -> bytes:
 def _repository(folder: Path) -> Repository:
     git_dir = git_folder(folder)
     if git_dir is None:
-        raise UsageError(f"{folder} is no git repository")
+        raise UsageError(f"{folder} is not a git repository")
     return Repository(git_dir, folder.absolute() if is_worktree(folder) else None)

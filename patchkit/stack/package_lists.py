@@ -188,7 +188,7 @@ def _from_uri(text: str, where: str, notes: list[Problem]) -> ListedPatch | None
     if scheme != "file":
         _left_out(notes, f"{path} is fetched from elsewhere", where, "fetch and import it")
     elif "$" in path or not is_listed_name(path):
-        _left_out(notes, f"{path} is no name that is known here", where)
+        _left_out(notes, f"{path} is not a known name", where)
     elif path.endswith(_COMPRESSED):
         _left_out(notes, f"{path} is compressed", where, "unpack and import it")
     elif odd or folder not in ("${S}", ".", "${UNPACKDIR}", "${WORKDIR}"):
@@ -362,7 +362,7 @@ def read_spec(text: str, name: str) -> PatchList:
         value, where = spec.declared[number]
         file = spec.expand(value).rpartition("/")[2]
         if "%" in file or not is_listed_name(file):
-            _left_out(spec.notes, f"{value} is no name that is known here", where)
+            _left_out(spec.notes, f"{value} is not a known name", where)
         elif file.endswith(_COMPRESSED):
             _left_out(spec.notes, f"{file} is compressed", where, "unpack and import it")
         else:

@@ -324,7 +324,7 @@ def _read(file: Path, path: str, where: Location) -> bytes:
         return read_plain(file, most=LARGEST_PATCH)
     except OSError as error:
         what = "is not there" if isinstance(error, FileNotFoundError) else str(error.strerror)
-        hint = "create it, or take it off the list"
+        hint = "create it, or remove it from the list"
         raise BadInputError(Problem(f"{path} {what}", str(where), hint)) from error
 
 

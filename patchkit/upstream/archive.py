@@ -70,7 +70,7 @@ def unpack(archive: Path, limits: Limits | None = None) -> tuple[Member, ...]:
         read = _zip_members if zipfile.is_zipfile(archive) else _tar_members
         members = list(_checked(read(archive, _Budget(limits or Limits())), problems))
     except _NOT_READABLE as error:
-        raise BadInputError(f"{archive.name} is no archive that can be read: {error}") from error
+        raise BadInputError(f"{archive.name} is not a readable archive: {error}") from error
     members = _unwrapped(members)
     problems += _clashes(members)
     problems += _stray_links(members)

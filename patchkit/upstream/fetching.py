@@ -107,7 +107,7 @@ def pin_ref(component: Component) -> str:
         case ArchiveSource(), ArchivePin(digest):
             return f"{PINS}{UNPACKING}/{digest}"
     problem = Problem(
-        f"the pin of {component.name} does not go with its source", str(component.pin_where)
+        f"the pin of {component.name} does not match its source", str(component.pin_where)
     )
     raise BadInputError(problem)
 

@@ -235,7 +235,7 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
             _keep_ref(repository, _memory_of(name), tip.commit)
     fork = merge_base(repository, pin.commit, tip.commit)
     if fork is None:
-        what = f"{name} has nothing in common with the pin {pin.commit}"
+        what = f"{name} has no common ancestor with the pin {pin.commit}"
         raise BadInputError(Problem(what, str(component.pin_where), "correct `track`"))
     return History(repository, source, name, pin.commit, tip.commit, fork)
 

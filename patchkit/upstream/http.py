@@ -87,7 +87,7 @@ class Http:
         self._openers: dict[str, urllib.request.OpenerDirector] = {}
 
     def page(self, url: str, *, accept: str = "*/*") -> Page:
-        """A whole document; HttpError if it cannot be had."""
+        """A whole document; HttpError if it cannot be fetched."""
         with self.opened(url, {"Accept": accept}) as response:
             body = response.read(_MAXIMUM_PAGE)
             kind = response.headers.get("Content-Type", "") if response.headers else ""
@@ -303,7 +303,7 @@ class _Download(Struct, frozen=True):
             self.into.unlink()
             if not resumed:
                 raise _wrong_hash(self.url, found, digest)
-        raise HttpError(self.url, "what arrives is another file at each attempt")
+        raise HttpError(self.url, "the server sends another file at each attempt")
 
     def _attempt(self) -> None:
         """Go on where the file ends, or start again where the server does not resume."""

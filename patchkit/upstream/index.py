@@ -348,7 +348,7 @@ def _json_files(page: Page) -> Iterator[ListedFile]:
             name = str(file["filename"])
             yield ListedFile(name, urljoin(page.url, file["url"]), digest.lower())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        hint = "this is no package index, or it is broken"
+        hint = "this is not a package index, or it is broken"
         raise HttpError(page.url, "its JSON lists no files", hint=hint) from error
 
 

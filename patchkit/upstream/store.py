@@ -75,7 +75,7 @@ def fetch_pin(component: Component, repository: Repository, fetching: Fetching) 
             from patchkit.upstream.archive import fetch_archive  # noqa: PLC0415
 
             return fetch_archive(source, digest, repository, fetching)
-    what = f"the pin of {component.name} does not go with its source"
+    what = f"the pin of {component.name} does not match its source"
     raise BadInputError(Problem(what, str(component.pin_where)))
 
 
@@ -347,7 +347,7 @@ def _place(manifest: Manifest, entry: PinnedPatch) -> tuple[str, str]:
 def _component_of(manifest: Manifest, entry: PinnedPatch) -> Component:
     other = manifest.component(entry.component or "")
     if other is None:
-        raise BadInputError(Problem(f"{entry.component} is no component", str(entry.where)))
+        raise BadInputError(Problem(f"{entry.component} is not a component", str(entry.where)))
     return other
 
 

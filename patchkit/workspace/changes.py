@@ -293,7 +293,7 @@ def recorded_blobs(repository: Repository, paths: Sequence[str]) -> dict[str, st
 def checked_out_forms(
     repository: Repository, folder: Path, tree: Treeish, paths: Sequence[str]
 ) -> dict[str, Contents]:
-    """Path -> what a checkout of `tree` has there; not those that cannot be had.
+    """Path -> what a checkout of `tree` has there; not those that cannot be fetched.
 
     Written below `folder`, which is gone afterwards.
     """

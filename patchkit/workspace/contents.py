@@ -126,7 +126,7 @@ def blocking_parent(root: Path, path: str) -> str | None:
 
 
 def files_below(root: Path, folder: str) -> list[str]:
-    """Every path below a folder that is no folder, links not followed; in no order."""
+    """Every path below a folder that is not a folder, links not followed; in no order."""
     found: list[str] = []
     for entry in os.scandir(full_path(root, folder)):
         path = f"{folder}/{decode_path(os.fsencode(entry.name))}"

@@ -278,7 +278,7 @@ def _undo(
     if not isinstance(reason, OSError | PatchkitError):
         return ()  # a signal, or a bug
     what = f"{checkout.path} is half-way between two stacks, and locked for git"
-    hint = "mend what is said above, then run the command again: it finishes the move"
+    hint = "fix what is reported above, then run the command again: it finishes the move"
     problems = dict.fromkeys((*_problems(reason), *failures, Problem(what, hint=hint)))
     raise SurroundingsError(*problems) from reason
 
@@ -406,7 +406,7 @@ def not_held(checkout: Checkout, paths: Sequence[str]) -> NotHeldError:
     problems = []
     for path in found:
         if path in hidden:
-            what = f"{path} is edited, and git was told not to look at it"
+            what = f"{path} is edited, and git is set to ignore the edit"
             name = shlex.quote(path)
             hint = f"{git} update-index --no-assume-unchanged --no-skip-worktree {name}"
             problems.append(Problem(what, hint=f"{hint}  shows the edit to git"))

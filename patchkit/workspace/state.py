@@ -177,7 +177,7 @@ def _judge(checkout: Checkout, status: _Status, refs: dict[str, CommitRef]) -> S
         ahead, dropped = _distance(checkout.repository, refs[APPLIED_REF].commit)
         detail = _words(ahead, dropped)
     if read_journal(checkout.own_folder) is not None:
-        state, detail = CheckoutState.INTERRUPTED, "an apply stopped half-way"
+        state, detail = CheckoutState.INTERRUPTED, "an apply was interrupted"
     return Snapshot(
         state,
         detail,

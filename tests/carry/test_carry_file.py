@@ -270,7 +270,7 @@ def test_a_file_that_upstream_takes_apart_is_followed(upstream: Upstream) -> Non
     assert (file.status, file.review, file.carried_to) == (Status.MERGED, True, "a.py")
     assert file.confidence == 0.6
     assert file.reasons == (
-        f"upstream took the file apart ({new[:10]} Take f apart); its code is in a.py, c.py now",
+        f"upstream split the file ({new[:10]} Take f apart); its code is in a.py, c.py now",
     )
     expected = {
         "a.py": parts["a.py"].replace("return 2\n", "return 20\n").encode(),

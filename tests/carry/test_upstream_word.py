@@ -94,7 +94,7 @@ def test_what_nothing_but_lines_ties_to_a_commit_is_flagged(upstream: Upstream, 
     further = TAKEN.replace(_SAFE, f"{_SAFE}    then(what, follows)\n")
     outcome = _carry(upstream, old, upstream.commit({"f": further}, "Go on"), _patch())
     assert outcome.status is Status.ABSORBED and outcome.review
-    assert outcome.files[0].reasons[1] == "the patch names no commit; only its lines tell"
+    assert outcome.files[0].reasons[1] == "the patch names no commit; judged by its lines alone"
     assert outcome.files[0].confidence < CERTAIN
 
 

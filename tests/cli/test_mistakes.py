@@ -54,7 +54,7 @@ def two(project: Project, upstream: Upstream) -> Project:
         ("apply --jobs 0", "apply: --jobs takes a number from 1, not 0", "apply --help"),
         ("ci --format xml", "ci: --format: 'xml' is not one of 'text'", "ci --help"),
         ("saev", "saev: no such command", "`patchkit --help` lists them"),
-        # a word that is no component
+        # a word that is not a component
         ("bump app v2", "v2: no such component", "--to v2"),
         ("refresh fix-two", "fix-two: no such component", "a patch of app, and goes with --patch"),
         ("apply patches/app/fix-two.patch", "no such component", "it is a patch of app"),

@@ -7,9 +7,11 @@ import io
 import json
 import os
 import pty
+import select
 import subprocess
 import sys
 import time
+from enum import Enum
 
 import pytest
 from msgspec import Struct
@@ -17,7 +19,14 @@ from msgspec import Struct
 from patchkit.cli.status_words import word
 from patchkit.cli.terminal import Answers, Terminal, colour_wanted, showing_progress
 from patchkit.errors import ExitCode
+from patchkit.guards.overrides.override_review import TargetVerdict
+from patchkit.installed.layer import PatchPresence
 from patchkit.model.outcome import Status
+from patchkit.ops.apply import ApplyResult
+from patchkit.ops.installed import IntoResult
+from patchkit.planning.plan_report import Grade
+from patchkit.rendering.documents import Condition
+from patchkit.workspace.state import CheckoutState
 from tests.support.commands import run_process
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
@@ -48,12 +57,48 @@ def test_colour_off_a_terminal(environment: dict[str, str], expected: bool) -> N
     assert colour_wanted(io.StringIO(), environment) is expected
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Status,
+        Condition,
+        CheckoutState,
+        ApplyResult,
+        Grade,
+        IntoResult,
+        TargetVerdict,
+        PatchPresence,
+    ],
+)
+def test_every_state_has_a_look(kind: type[Enum]) -> None:
+    assert all(word(each).text.endswith(each.value) for each in kind)
+
+
 def test_colour_on_a_terminal() -> None:
     main, other = pty.openpty()
     with os.fdopen(main), os.fdopen(other, "w") as stream:
         assert colour_wanted(stream, {"TERM": "xterm"})
         assert not colour_wanted(stream, {"TERM": "dumb"})
         assert not colour_wanted(stream, {"NO_COLOR": "1"})
+
+
+def test_a_last_column_without_room_goes_below_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    main, other = pty.openpty()
+    with os.fdopen(main, "rb", 0) as shown, os.fdopen(other, "w") as stream:
+        with contextlib.redirect_stdout(stream):
+            Terminal().table([("a" * 40, "ok"), ("b", "the middle of a bump, 1 file edited")])
+            Terminal().row(("bad", "c" * 20 + ":", "d" * 40), ("bad", "c" * 21, ""))
+        stream.flush()
+        lines = shown.read(4096).decode().splitlines()
+    assert lines == [
+        "a" * 40 + "  ok",
+        "b",
+        "    the middle of a bump, 1 file edited",
+        "bad  " + "c" * 20 + ":",
+        "    " + "d" * 40,
+    ]
 
 
 def test_reports(capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +235,9 @@ def test_answers_come_as_they_are_known_where_somebody_watches() -> None:
                 time.sleep(0.8)  # the bars are there
                 answers("b", "the second")
                 answers("a", "the first")
-        shown = os.read(screen.fileno(), 65536)
+        shown = b""
+        while select.select([screen], [], [], 0.2)[0]:  # a terminal gives 4 KiB at a time
+            shown += os.read(screen.fileno(), 65536)
     assert b"looking" in shown
     assert shown.index(b"the second") < shown.index(b"the first")
 

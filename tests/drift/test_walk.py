@@ -455,7 +455,7 @@ def test_a_branch_that_has_nothing_in_common_with_the_pin_is_none(
     found = look(project, upstream, pin, {"ours.patch": OURS}, track="gh-pages")
     assert found.exit_code is ExitCode.BAD_INPUT
     (problem,) = found.problems
-    assert problem.what == f"gh-pages has nothing in common with the pin {pin}"
+    assert problem.what == f"gh-pages has no common ancestor with the pin {pin}"
     assert problem.hint == "correct `track`"
 
 

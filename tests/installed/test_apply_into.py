@@ -451,7 +451,7 @@ def test_what_is_no_folder_of_packages(demo: Project, site: Path, tmp_path: Path
     write_files(tmp_path, {"demo.zip": "PK", "checkout/.git/HEAD": "", "empty/a": ""})
     for name, said, code in (
         ("demo.zip", "is a file, not a folder", 2),
-        ("nowhere", "is no folder", 2),
+        ("nowhere", "is not a folder", 2),
         ("checkout", "is a git checkout", 2),
         ("empty", "no file of demo is in", 1),
     ):

@@ -121,7 +121,7 @@ CODE = (
 def test_requirements_of_which_some_are_made_by_code_are_not_half_read(text: str) -> None:
     found = requirements({"setup.py": text}, *EDITABLE)
     assert lines(found) == []
-    assert found.unread == ("setup.py: its requirements are made by code",)
+    assert found.unread == ("setup.py: its requirements are computed by code",)
 
 
 def test_setup_py_nested_without_end() -> None:
@@ -131,7 +131,7 @@ def test_setup_py_nested_without_end() -> None:
 
 def test_setup_py_that_runs_code() -> None:
     found = requirements({"setup.py": CODE}, *EDITABLE)
-    assert found.unread == ("setup.py: its requirements are made by code",)
+    assert found.unread == ("setup.py: its requirements are computed by code",)
     more = requirements({"setup.py": CODE, "requirements.txt": "torch==2.5.1\n"}, *EDITABLE)
     assert lines(more) == ["torch==2.5.1"]
     assert not more.requirements[0].certain
@@ -154,7 +154,7 @@ def test_requirement_files_that_a_step_names() -> None:
     [
         ("setup.py", "def f(:\n", "not Python that can be read"),
         ("setup.cfg", "no section\n", "not readable"),
-        ("setup.cfg", "[options]\ninstall_requires =\n    ===\n", "is no requirement"),
+        ("setup.cfg", "[options]\ninstall_requires =\n    ===\n", "is not a valid requirement"),
         pytest.param("pyproject.toml", "[project\n", "not TOML", marks=needs_tomllib),
     ],
 )

@@ -188,8 +188,8 @@ def test_wrong_counts_are_named_with_both_figures() -> None:
     short = b"@@ -1,7 +1,9 @@\n a\n b\n c\n-d\n+e\n+f\n+g\n h\n i\n"
     long = b"@@ -1,3 +1,3 @@\n a\n-b\n c\n d\n\\ No newline at end of file\n"
     assert problems(GIT + short + GIT + long + GIT + b"@@ -1 +1 @@\n-a\n+b\n") == [
-        "x.patch:5: hunk at line 5 promises 7 old and 9 new lines, 6 and 8 follow",
-        "x.patch:19: hunk at line 19 promises 3 old and 3 new lines, 4 and 3 follow",
+        "x.patch:5: hunk at line 5 declares 7 old and 9 new lines, but has 6 and 8",
+        "x.patch:19: hunk at line 19 declares 3 old and 3 new lines, but has 4 and 3",
     ]
 
 
@@ -220,7 +220,7 @@ def test_wrong_counts_are_named_with_both_figures() -> None:
             "1: new file depends on old contents",
         ),
         (b"--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "1: deleted file still has contents"),
-        (b"--- a/f\n+++ b/f\n@@ -1 +1 @@\n", "3: hunk at line 3 promises 1 old and 1 new lines"),
+        (b"--- a/f\n+++ b/f\n@@ -1 +1 @@\n", "3: hunk at line 3 declares 1 old and 1 new lines"),
         (
             b"diff --git a/f b/g\nold mode 100644\nnew mode 100755\n",
             "1: header names no file once 1 leading folder is stripped",

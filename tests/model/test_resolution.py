@@ -51,9 +51,9 @@ def test_the_key_is_of_this_conflict_alone() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("Conflict: ", "Conflict: x", "is no remembered resolution"),
-        ("Upstream: ", "Up: ", "is no remembered resolution"),
-        ("Result: ", "Made: ", "is no remembered resolution"),
+        ("Conflict: ", "Conflict: x", "is not a recorded resolution"),
+        ("Upstream: ", "Up: ", "is not a recorded resolution"),
+        ("Result: ", "Made: ", "is not a recorded resolution"),
         ("Result: 100755", "Result: 160000", "names no file"),
     ],
 )

@@ -56,7 +56,7 @@ def test_what_is_read_is_written_again(data: bytes) -> None:
 
 
 def test_a_hash_inside_a_word_is_part_of_it() -> None:
-    with pytest.raises(BadInputError, match="is no patch name"):
+    with pytest.raises(BadInputError, match="is not a valid patch name"):
         parse(b"a#b.patch\n")
 
 
@@ -67,14 +67,14 @@ def test_a_hash_inside_a_word_is_part_of_it() -> None:
         (b"/etc/a.patch", "/etc/a.patch leaves the folder of the series"),
         (b"../a.patch", "../a.patch leaves the folder of the series"),
         (b"a/../../b.patch", "a/../../b.patch leaves the folder of the series"),
-        (b"a//b.patch", "a//b.patch is no patch name"),
-        (b"a/.git/b.patch", "a/.git/b.patch is no patch name"),
-        (b"-p1", "-p1 is no patch name"),
-        (b"-a.patch", "-a.patch is no patch name"),
-        (b".hidden.patch", ".hidden.patch is no patch name"),
-        (b"con.patch", "con.patch is no patch name"),
-        (b"caf\xc3\xa9.patch", "is no patch name"),
-        (b"\x1b[31m.patch", "is no patch name"),
+        (b"a//b.patch", "a//b.patch is not a valid patch name"),
+        (b"a/.git/b.patch", "a/.git/b.patch is not a valid patch name"),
+        (b"-p1", "-p1 is not a valid patch name"),
+        (b"-a.patch", "-a.patch is not a valid patch name"),
+        (b".hidden.patch", ".hidden.patch is not a valid patch name"),
+        (b"con.patch", "con.patch is not a valid patch name"),
+        (b"caf\xc3\xa9.patch", "is not a valid patch name"),
+        (b"\x1b[31m.patch", "is not a valid patch name"),
         (b"a.patch -R", "a.patch is to be applied in reverse"),
         (b"a.patch --reverse -p1 -x", "a.patch is to be applied in reverse"),
         (b"a.patch -p1 -R", "a.patch has an option that is not understood: -p1 -R"),

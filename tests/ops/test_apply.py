@@ -101,7 +101,7 @@ def test_a_component_is_all_or_nothing_and_the_others_are_done(
     assert ran.code == 1
     assert not demo.checkout("broken").exists()
     assert demo.checkout("demo").exists()
-    assert "✗ conflicted  broken  a patch does not apply; the checkout stays as it is\n" in ran.out
+    assert "✗ conflicted  broken  a patch does not apply; checkout unchanged\n" in ran.out
     assert f"✗ bad.patch does not apply to broken {pin[:10]}\n  b.py: 1 of 1 hunk" in ran.out
     assert ran.out.endswith("\n2 components: 1 applied, 1 conflicted\n")
     lock = json.loads((demo.root / "manifests/demo.lock.json").read_text())

@@ -61,7 +61,7 @@ def test_another_upstream_is_refused_with_the_ways_out(strangers: Project) -> No
     for argv in (["apply"], ["apply", "--dry-run"]):
         ran = strangers.run(*argv, "-m", "other")
         assert ran.code == 1
-        assert "refused  demo  something else is in the way; the checkout stays" in ran.out
+        assert "refused  demo  something else is in the way; checkout unchanged" in ran.out
         assert "demo: manifest left made it, of another upstream: file:/" in ran.err
         assert "patchkit apply -m other -c demo --workspace DIR" in ran.err
     assert git_in(checkout, "rev-parse", "HEAD") == head

@@ -380,7 +380,7 @@ def resolutions(project: Project) -> dict[str, bytes]:
     [
         (("--to", "1.1"), 2, "needs --sha256"),
         (("--to", "latest"), 2, "there is nothing to look a new one up in"),
-        (("--to", "next", "--sha256", "0" * 64), 2, "--to next is no URL"),
+        (("--to", "next", "--sha256", "0" * 64), 2, "--to next is not a URL"),
         (("--to", "1.1", "--sha256", "12"), 2, "is no SHA-256"),
         (("--to", "/abs/x.zip", "--sha256", "0" * 64), 2, "is a path, not a URL"),
         (("--to", "1.1", "--sha256", "0" * 64), 4, "0000"),
@@ -646,5 +646,5 @@ def test_a_history_that_is_at_hand_and_of_no_use_is_not_to_be_fetched_again(
     new = upstream.commit({"a.txt": None, "d.txt": "d\n"}, "Begin anew", branch="new", parents=())
     ran = bump(stack, new, "--dry-run")
     assert "no renames or moves are followed: " in ran.err
-    assert "has nothing in common with the pin" in ran.err
+    assert "has no common ancestor with the pin" in ran.err
     assert "run it again" not in ran.err

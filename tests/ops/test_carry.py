@@ -115,7 +115,7 @@ def test_an_empty_series_is_carried(
 def test_wishes_that_cannot_be_met(
     upstream: Upstream, bases: tuple[str, str], series: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match="no git repository"):
+    with pytest.raises(UsageError, match="not a git repository"):
         carry_patches(tmp_path, CarryWish(*bases, series=series))
     with pytest.raises(UsageError, match="no such commit"):
         carry_patches(upstream.path, CarryWish("0" * 40, bases[1], series=series))
@@ -133,7 +133,7 @@ def test_wishes_that_cannot_be_met(
 def test_a_git_file_that_names_nothing(tmp_path: Path, series: Path) -> None:
     for text in (b"\xff\xfe", b"gitdir: /nowhere\n"):
         (tmp_path / ".git").write_bytes(text)
-        with pytest.raises(UsageError, match="is no git repository"):
+        with pytest.raises(UsageError, match="is not a git repository"):
             carry_patches(tmp_path, CarryWish("a", "b", series=series))
 
 

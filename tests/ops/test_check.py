@@ -271,7 +271,7 @@ def test_unknown_component(demo: Project) -> None:
         ([], 1, "made for another base"),
         (["pkg/core.py"], 0, ""),
         (["pkg/other.py"], 1, "made for another base"),
-        (["pkg/core.py", "pkg/other.py"], 1, "other_base names pkg/other.py"),
+        (["pkg/core.py", "pkg/other.py"], 1, "other_base lists pkg/other.py"),
     ],
 )
 def test_a_reviewed_file_of_another_base(

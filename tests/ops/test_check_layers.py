@@ -152,8 +152,8 @@ def test_a_lower_manifest_replaces_what_is_patched_above(
     ("vendor", "demo", "said"),
     [
         ((), ("nowhere",), "upon: nowhere: no such manifest"),
-        (("demo",), ("vendor",), "lies upon itself: demo -> vendor -> demo"),
-        ((), ("demo",), "lies upon itself: demo -> demo"),
+        (("demo",), ("vendor",), "is layered on itself: demo -> vendor -> demo"),
+        ((), ("demo",), "is layered on itself: demo -> demo"),
         ((), ("../vendor",), "../vendor"),
     ],
 )

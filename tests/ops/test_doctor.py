@@ -288,7 +288,7 @@ def test_a_manifest_that_asks_for_nothing(
     ran = doctor(project, blank)
     assert (ran.code, ran.out.strip()) == (
         0,
-        "✓ ok: demo asks for nothing of a machine: nothing was compared",
+        "✓ ok: demo has no requirements on the machine: nothing was compared",
     )
 
 

@@ -100,7 +100,7 @@ def test_lint_as_json(good: Project) -> None:
     bad, fine = ran.json["manifests"]
     (problem,) = bad["problems"]
     assert problem["where"].endswith("manifests/bad.yaml:5")
-    assert "main is no commit id" in problem["what"]
+    assert "main is not a commit id" in problem["what"]
     assert problem["hint"]
     assert fine["problems"] == fine["warnings"] == []
     assert fine["components"] == 1

@@ -54,7 +54,7 @@ def test_a_bump_that_stops_leaves_a_hidden_edit(stack: Bumping, flag: str) -> No
         stack.git("update-index", flag, name)
         stack.write(name, f"my {name}\n")
     ran = stack.bump()
-    assert (ran.code, "a.txt is edited, and git was told not to look" in ran.err) == (5, True)
+    assert (ran.code, "a.txt is edited, and git is set to ignore" in ran.err) == (5, True)
     assert "update-index --no-assume-unchanged --no-skip-worktree a.txt" in ran.err
     assert [stack.read(name) for name in ("a.txt", "c.txt")] == ["my a.txt\n", "my c.txt\n"]
     assert stack.state[:3] == before[:3]

@@ -196,7 +196,7 @@ def test_two_commits_are_compared_without_a_review(
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--since", "v1"], "v1 is no full commit id"),
+        (["--since", "v1"], "v1 is not a full commit id"),
         (["--since", "0" * 40, "--accept"], "leave out --since and --at"),
         (["core.nothing"], "speed replaces no core.nothing in core"),
     ],

@@ -175,7 +175,7 @@ def test_new_makes_a_patch_of_what_is_ambiguous(stack: Stacked) -> None:
         (("--patch", "nobody"), "nobody: no such patch"),
         (("--new", "one"), "one.patch is there already"),
         (("--new", "ONE.patch"), "ONE.patch is there already"),
-        (("--new", "no good"), "is no patch name"),
+        (("--new", "no good"), "is not a valid patch name"),
         (("--new", "x", "--patch", "one"), "exclude each other"),
         (("--message", "x"), "is for a new patch"),
     ],
@@ -230,7 +230,7 @@ def test_a_patch_that_changes_nothing_any_more_leaves_and_is_kept_under_a_ref(
     ran = stack.run("refresh").ok()
     assert stack.series == ["one.patch", "three.patch"]
     assert not (stack.project.root / "patches/demo/two.patch").exists()
-    assert "changes nothing any more" in ran.out
+    assert "is empty now" in ran.out
     ref = ran.err.split("is kept as ")[1].split()[0]
     assert "Patch two" in stack.git("log", "--format=%s", ref)
     stack.settled()

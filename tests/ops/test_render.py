@@ -81,7 +81,7 @@ def test_what_a_file_needs_comes_with_it(root: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("model_path: /data\nnpu: a3\nmodle: x\n", "site.yaml:3: modle is no site value"),
+        ("model_path: /data\nnpu: a3\nmodle: x\n", "site.yaml:3: modle is not a site value"),
         ("model_path: ~/data\nnpu: a3\n", "site.yaml:1: model_path: ~/data begins with ~"),
         ("model_path: /path/to/model\nnpu: a3\n", "/path/to/model is a placeholder"),
         ("model_path: <MODEL>\nnpu: a3\n", "<MODEL> is a placeholder"),

@@ -124,7 +124,7 @@ def test_nothing_counts_twice(many: Project) -> None:
     ("text", "said"),
     [
         ("[1", "is not JSON"),
-        ("[]", "is no result of patchkit"),
+        ("[]", "is not a patchkit result"),
         ('{"schema": "patchkit/ci/1"}', "has version 1 of the schema"),
         ('{"schema": "patchkit/apply/2"}', "is a result of `patchkit apply`"),
         ('{"schema": "patchkit/check/2"}', "object missing required field `strict`"),

@@ -193,7 +193,7 @@ def test_dropped_work_is_brought_back(demo: Project) -> None:
     git_in(demo.checkout("demo"), "reflog", "expire", "--expire=now", "--all")
     git_in(demo.checkout("demo"), "gc", "-q", "--prune=now")
     ran = demo.run("undo")
-    assert (ran.code, "git has cleared away" in ran.err) == (1, True)
+    assert (ran.code, "git has pruned" in ran.err) == (1, True)
 
 
 @pytest.mark.parametrize("packed", ["none", "one", "all"])
@@ -229,7 +229,7 @@ def test_the_lock_of_a_git_that_packs_refs_is_left_to_it(demo: Project) -> None:
     ("argv", "said"),
     [
         (("drop",), "say which"),
-        (("drop", "--older-than", "soon"), "is no time"),
+        (("drop", "--older-than", "soon"), "is not a duration"),
         (("show", "nothing"), "no such saved work"),
         (("restore", ""), "no such saved work"),
     ],
@@ -240,9 +240,9 @@ def test_what_cannot_be_wished_for(demo: Project, argv: tuple[str, ...], said: s
 
 
 def test_nothing_is_said_of_what_is_not_there(demo: Project, tmp_path: Path) -> None:
-    assert "nothing is set aside" in demo.run("saved", "list").ok().err
+    assert "nothing is saved" in demo.run("saved", "list").ok().err
     away = ("--workspace", str(tmp_path / "none"))
-    assert "nothing is set aside" in demo.run("saved", "list", *away).ok().err
+    assert "nothing is saved" in demo.run("saved", "list", *away).ok().err
 
 
 @pytest.mark.slow

@@ -321,14 +321,14 @@ def test_split_by_hunk(demo: Project) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("drop", "t"), "t: several patches start so"),
+        (("drop", "t"), "t: several patches start with it"),
         (("drop", "tow"), "hint: did you mean two.patch?"),
         (("drop", "9"), "9: no such patch"),
         (("rename", "one", "two"), "two.patch is there already"),
-        (("rename", "one", "a b"), "is no patch name"),
+        (("rename", "one", "a b"), "is not a valid patch name"),
         (("move", "one"), "is missing"),
-        (("move", "one", "--to", "4"), "there is no place 4"),
-        (("move", "one", "--after", "one"), "cannot stand beside itself"),
+        (("move", "one", "--to", "4"), "there is no position 4"),
+        (("move", "one", "--after", "one"), "cannot be moved next to itself"),
         (("fold", "one", "--into", "one"), "cannot be folded into itself"),
         (("split", "one", "--new", "x"), "what goes"),
         (("split", "one", "--new", "x", "--file", "a.py"), "choose a part of it"),

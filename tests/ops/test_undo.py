@@ -85,7 +85,7 @@ def test_so_many_and_no_more(demo: Project) -> None:
     for _ in range(MOST):
         demo.run("undo").ok()
     ran = demo.run("undo")
-    assert (ran.code, "there is nothing to take back" in ran.err) == (1, True)
+    assert (ran.code, "there is nothing to undo" in ran.err) == (1, True)
     assert "name-1.patch" in (demo.root / "patches/demo/series").read_text()
 
 
@@ -253,6 +253,6 @@ def test_a_record_that_cannot_be_read_is_none(demo: Project, text: str, tmp_path
     demo.run("rename", "one", "first").ok()
     (demo.root / "workspace/.patchkit/demo.undo.json").write_text(text)
     ran = demo.run("undo")
-    assert (ran.code, "there is nothing to take back" in ran.err) == (1, True)
+    assert (ran.code, "there is nothing to undo" in ran.err) == (1, True)
     demo.run("rename", "first", "one").ok()
     demo.run("undo").ok()

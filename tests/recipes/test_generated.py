@@ -100,7 +100,7 @@ def test_a_patch_is_not_made_without_an_author(
     (kitchen.project.root / PATCH).unlink()
     before = kitchen.project.files("")
     ran = kitchen.run("refresh")
-    assert (ran.code, "git does not know who you are" in ran.err) == (5, True)
+    assert (ran.code, "git has no author identity" in ran.err) == (5, True)
     assert kitchen.project.files("") == before
 
 

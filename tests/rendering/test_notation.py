@@ -95,7 +95,7 @@ def test_images(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "a\nRUN x", "-x", "a@b", "a$b"])
 def test_what_is_no_image(name: str) -> None:
-    with pytest.raises(BadInputError, match="is no image"):
+    with pytest.raises(BadInputError, match="is not an image name"):
         notation.image(name, "demo.yaml")
 
 

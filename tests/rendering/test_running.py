@@ -423,5 +423,5 @@ def test_the_image_takes_the_index_of_the_site(root: Path) -> None:
     assert index in (folder / "env.sh").read_text()
     before = (folder / "Dockerfile").read_bytes()
     ran = run("render", *VALUES, "--set", "mirror=x$(id) y", cwd=root)
-    assert (ran.code, "is no address of an index" in ran.err) == (4, True), ran.err
+    assert (ran.code, "is not an index URL" in ran.err) == (4, True), ran.err
     assert (folder / "Dockerfile").read_bytes() == before

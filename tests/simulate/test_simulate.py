@@ -29,7 +29,7 @@ def python() -> str:
             pytest.skip("no .simenv: `make simulate-quick` makes it, or PATCHKIT_TEST_SIMULATE=1")
         made = run(sys.executable, "-m", "simulate.environment", "--quick", str(SIMENV))
         if made.returncode:
-            pytest.skip(f"torch cannot be had: {made.stderr.strip()}")
+            pytest.skip(f"torch cannot be fetched: {made.stderr.strip()}")
     return str(found)
 
 
@@ -66,7 +66,7 @@ def test_the_short_form(python: str, tmp_path: Path) -> None:
     except subprocess.TimeoutExpired:
         pytest.skip("the upstreams were not there within 8 minutes")
     if made.returncode:
-        pytest.skip(f"an upstream cannot be had: {made.stderr.strip()[-300:]}")
+        pytest.skip(f"an upstream cannot be fetched: {made.stderr.strip()[-300:]}")
     report = tmp_path / "report.json"
     made = run(python, "-m", "simulate", "run", "--quick", "--keep", "--report", str(report))
     assert not made.returncode, made.stdout[-4000:] + made.stderr[-2000:]

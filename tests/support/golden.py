@@ -32,6 +32,7 @@ class Golden:
         """Compare; with --update-golden write the file instead."""
         path = FOLDER / f"{name}.txt"
         text = self._text(ran)
+        assert "this is a bug in patchkit" not in text
         if self.update:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -73,7 +73,7 @@ LockedOption = Annotated[
             "patchkit apply -m verl-npu-index -c sglang --into site-packages",
             "patch an installed package",
         ),
-        ("patchkit apply --into site-packages --reverse", "and take it back"),
+        ("patchkit apply --into site-packages --reverse", "and reverse it"),
     ],
     exits={
         ExitCode.OK: "every checkout, or the folder of --into, is at its stack",
@@ -208,9 +208,9 @@ def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
         "created": f"{patches}, {_files(applied)}in {near(applied.checkout)}",
         "moved": f"{patches}, {_files(applied)}changed{_from_base(applied, manifest)}",
         "unchanged": f"{patches}, at the stack already",
-        "refused": f"{_obstacle(applied)}; the checkout stays as it is",
-        "conflicted": "a patch does not apply; the checkout stays as it is",
-        "differs": "not the stack in the lock; the checkout stays as it is",
+        "refused": f"{_obstacle(applied)}; checkout unchanged",
+        "conflicted": "a patch does not apply; checkout unchanged",
+        "differs": "differs from the lock; checkout unchanged",
         "failed": "see below",
     }
     name = Painted(applied.name, Paint.STRONG)
@@ -219,8 +219,9 @@ def _row(applied: AppliedComponent, manifest: str) -> tuple[Line, ...]:
 
 def _obstacle(applied: AppliedComponent) -> str:
     before = applied.before
-    strange = before is not None and before.state.value == "other branch" and not before.ours
-    return "something else is in the way" if strange else "your work is in the way"
+    if before is None or before.state.value != "other branch":
+        return "local changes are in the way"
+    return "HEAD is not on its branch" if before.ours else "something else is in the way"
 
 
 def _files(applied: AppliedComponent) -> str:

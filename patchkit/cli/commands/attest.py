@@ -67,7 +67,7 @@ def attest(
             hint="for example `patchkit attest --python /usr/bin/python3`",
         )
     if into is not None and not into.is_dir():
-        raise UsageError(f"{into} is no folder")
+        raise UsageError(f"{into} is not a folder")
     expected = None
     if session.asked != (None, []):
         expected = Expected(session.manifest, session.components, session.store)
@@ -84,13 +84,13 @@ def _render(terminal: Terminal, report: AttestReport) -> None:
     for each in report.components:
         _print_component(terminal, each)
     for name in report.absent:
-        terminal.product([word("absent"), f"  {name}  no file of it is there"])
+        terminal.product([word("absent"), f"  {name}  none of its files is installed"])
     for folder in report.interrupted:
         hint = "run it again: it finishes or undoes what it began"
         terminal.product([word("interrupted"), f"  an apply --into was killed in {folder}; {hint}"])
     if not report.components and not report.absent:
         where = counted(len(report.folders), "folder")
-        terminal.product([word("absent"), f"  no receipt of patchkit's in {where}"])
+        terminal.product([word("absent"), f"  no patchkit receipt in {where}"])
 
 
 def _print_component(terminal: Terminal, each: AttestedComponent) -> None:
@@ -113,11 +113,11 @@ def _print_component(terminal: Terminal, each: AttestedComponent) -> None:
     terminal.product(line)
     print_patches(terminal, each.patches)
     for path in each.neither:
-        terminal.product(f"  {path}: neither the stack's nor its base's")
+        terminal.product(f"  {path}: neither the patched nor the base file")
     for path in each.accepted:
         terminal.product(f"  {path}: the wheel's own, not the pin's; {_accepted(each, path)}")
     for path in each.unrecorded:
-        terminal.product(f"  {path}: the wheel's RECORD has another hash")
+        terminal.product(f"  {path}: hash differs from the wheel's RECORD")
 
 
 def _accepted(each: AttestedComponent | IntoComponent, path: str) -> str:
@@ -190,9 +190,9 @@ DiffsOption = Annotated[
     ],
     exits={
         ExitCode.OK: "written",
-        ExitCode.FINDING: "the lock does not know these patches: nothing was written",
+        ExitCode.FINDING: "these patches are not in the lock: nothing was written",
         ExitCode.BAD_INPUT: "a manifest, series, lock or patch cannot be read",
-        ExitCode.ENVIRONMENT: "a patch of another repository cannot be had",
+        ExitCode.ENVIRONMENT: "a patch of another repository cannot be fetched",
     },
 )
 def sbom(

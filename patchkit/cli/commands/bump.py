@@ -132,7 +132,7 @@ PartialOption = Annotated[
         "--skip-conflicts left patches out, or there is no finished bump to review",
         ExitCode.HALTED: "a patch does not fit the new pin; the project was not changed",
         ExitCode.BAD_INPUT: "a file cannot be read, or the pin is that of other manifests, too",
-        ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
+        ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
     },
     result="patchkit.ops.refresh_report:BumpReport",
 )

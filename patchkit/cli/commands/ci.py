@@ -297,7 +297,7 @@ ExpectOption = Annotated[
     exits={
         ExitCode.OK: "every result is good",
         ExitCode.FINDING: "one of them has a finding",
-        ExitCode.BAD_INPUT: "a file is no result of patchkit, or a result is an error of this kind",
+        ExitCode.BAD_INPUT: "a file is not a patchkit result, or a result is an error of this kind",
         ExitCode.ENVIRONMENT: "a result is missing, or is an error of this kind",
     },
     result="patchkit.ops.ci:CiReport",
@@ -357,7 +357,7 @@ IntoOption = Annotated[
     ],
     exits={
         ExitCode.OK: "the folder says what is open, whatever that is",
-        ExitCode.BAD_INPUT: "a file is no result of patchkit, or no issue that it wrote",
+        ExitCode.BAD_INPUT: "a file is not a patchkit result, or not an issue that it wrote",
         ExitCode.ENVIRONMENT: "the folder cannot be written",
     },
     result="patchkit.report.markdown:IssuesReport",

@@ -116,7 +116,7 @@ def _render(terminal: Terminal, report: DoctorReport) -> None:
             for more in _more(each):
                 terminal.product(f"      {more}")
     if not report.diagnoses:
-        what = f"{report.manifest} asks for nothing of a machine: nothing was compared"
+        what = f"{report.manifest} has no requirements on the machine: nothing was compared"
         terminal.product([word("ok"), f": {what}"])
         return
     wrong = sum(each.verdict in FINDINGS for each in report.diagnoses)

@@ -73,8 +73,8 @@ RecordOption = Annotated[
         ("patchkit drift --format html -o drift.html", "a page with timelines"),
     ],
     exits={
-        ExitCode.OK: "every patch fits the newest commit; with --since-last: none fares worse",
-        ExitCode.FINDING: "a patch does not fit the newest commit, or is superfluous there",
+        ExitCode.OK: "every patch fits the newest commit; with --since-last: none got worse",
+        ExitCode.FINDING: "a patch does not fit the newest commit, or is upstream there",
         ExitCode.BAD_INPUT: "a manifest, series or patch cannot be read; no branch is tracked",
         ExitCode.ENVIRONMENT: "an upstream could not be fetched",
     },
@@ -143,7 +143,7 @@ _SHOWN = 6
 
 
 def silent_lines(component: ComponentDrift) -> Iterator[Line]:
-    """New sites, functions that are replaced and changed, and what could not be looked at."""
+    """New sites, functions that are replaced and changed, and what could not be examined."""
     yield from _site_lines(component.sites)
     yield from _target_lines(component.targets)
     yield from _contract_lines(component.contracts)
@@ -312,7 +312,7 @@ def _print_component(terminal: Terminal, component: ComponentDrift) -> None:
 def _heading(component: ComponentDrift) -> Iterator[Line]:
     name = Painted(f"{component.manifest}: {component.name}", Paint.STRONG)
     if component.problems:
-        yield [word("failed"), "  ", name, "  could not be looked at, see below"]
+        yield [word("failed"), "  ", name, "  could not be examined, see below"]
         return
     if component.tip is None:
         yield [word("skipped"), "  ", name, f"  {component.skipped}"]
@@ -349,7 +349,7 @@ def _verdict(patch: PatchDrift) -> Line:
 def _broken_words(patch: PatchDrift) -> str:
     """Since when a patch is in its state; and when it stopped applying, if that was earlier."""
     after = "" if patch.days is None else f" after {counted(patch.days, 'day')}"
-    since = f"since {_day(patch.since)}" if patch.since else "from the start of the branch on"
+    since = f"since {_day(patch.since)}" if patch.since else "since the start of the branch"
     if patch.stopped_earlier:
         after = f", stopped applying {_day(patch.broken_by)}{after}"
     return f"{since}{after}{_BUMP.get(patch.status, '')}"
@@ -387,7 +387,7 @@ def _break_lines(patch: PatchDrift) -> Iterator[Line]:
 
 def _one_break(each: Break) -> Iterator[Line]:
     if each.by is None:
-        yield ["  ", Painted("broken", Paint.BAD), "    from the start of the branch on"]
+        yield ["  ", Painted("broken", Paint.BAD), "    since the start of the branch"]
     else:
         yield from _commit_lines("broken", Paint.BAD, each.by, _files(each))
     if each.mended is not None:

@@ -117,7 +117,7 @@ def _print_component(terminal: Terminal, plan: ComponentPlan) -> None:
 def _heading(plan: ComponentPlan) -> Line:
     name = Painted(plan.name, Paint.STRONG)
     if plan.problems:
-        return [word("failed"), "  ", name, "  could not be looked at, see below"]
+        return [word("failed"), "  ", name, "  could not be examined, see below"]
     if plan.tip is None:
         return [word("skipped"), "  ", name, f"  stays at {short_id(plan.pin)}: {plan.skipped}"]
     since = "" if plan.on_branch else f", since {short_id(plan.fork)}: the pin is not on it"

@@ -74,11 +74,11 @@ RunOption = Annotated[
         ("patchkit refresh --new fix-rope --message 'Fix RoPE'", "what is left makes a new patch"),
     ],
     exits={
-        ExitCode.OK: "the patch files say what the checkouts hold",
+        ExitCode.OK: "the patch files match the checkouts",
         ExitCode.FINDING: "an edit does not belong to exactly one patch, or a checkout was refused",
         ExitCode.HALTED: "a patch does not fit the changed pin; nothing was written",
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
-        ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
+        ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
     },
     result="patchkit.ops.refresh_report:RefreshReport",
 )
@@ -153,7 +153,7 @@ def refresh(
         ExitCode.OK: "the patch is written, and the last of its series",
         ExitCode.FINDING: "there is nothing to record, or the checkout was refused",
         ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
-        ExitCode.ENVIRONMENT: "git does not know who you are, or the disk is full",
+        ExitCode.ENVIRONMENT: "git has no author identity, or the disk is full",
     },
     result="patchkit.ops.refresh_report:RefreshReport",
 )

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _GOING = {
     ExitCode.OK: "all patches are carried: pin, patches and lock are written",
-    ExitCode.FINDING: "the conflict is not resolved, or no bump waits",
+    ExitCode.FINDING: "the conflict is not resolved, or no bump is in progress",
     ExitCode.HALTED: "the next conflict is in the checkout",
     ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read",
-    ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
+    ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
 }
 _BACK = {
-    ExitCode.OK: "it is taken back",
+    ExitCode.OK: "it is undone",
     ExitCode.BAD_INPUT: "the manifest cannot be read",
     ExitCode.ENVIRONMENT: "a file is in the way, or cannot be written",
 }
@@ -40,7 +40,7 @@ _BACK = {
     examples=[
         ("patchkit continue", "the conflict is resolved: carry the rest"),
         ("patchkit continue --take-proposal", "take the merge that is proposed, unlikely as it is"),
-        ("patchkit continue -m qwen3-vl-npu -c sglang", "where several bumps wait"),
+        ("patchkit continue -m qwen3-vl-npu -c sglang", "where several bumps are in progress"),
     ],
     exits=_GOING,
     result="patchkit.ops.refresh_report:BumpReport",
@@ -76,7 +76,7 @@ def continue_(
 @command(
     "manifest component workspace store json quiet",
     examples=[("patchkit skip", "the patch is not needed any more: take it off the series")],
-    exits={**_GOING, ExitCode.FINDING: "no bump waits"},
+    exits={**_GOING, ExitCode.FINDING: "no bump is in progress"},
     result="patchkit.ops.refresh_report:BumpReport",
 )
 def skip(
@@ -101,7 +101,7 @@ def skip(
 @command(
     "manifest component workspace json quiet",
     examples=[("patchkit abort", "everything is as it was before")],
-    exits={**_BACK, ExitCode.FINDING: "no bump waits"},
+    exits={**_BACK, ExitCode.FINDING: "no bump is in progress"},
     result="patchkit.ops.undo:BackReport",
 )
 def abort(
@@ -123,11 +123,11 @@ def abort(
     "manifest component workspace json quiet",
     examples=[
         ("patchkit undo", "back to the conflict before; or, if none waits, the last change"),
-        ("patchkit undo --list", "what can be taken back"),
+        ("patchkit undo --list", "what can be undone"),
     ],
     exits={
         **_BACK,
-        ExitCode.FINDING: "there is nothing to take back, it was changed since, or the checkout "
+        ExitCode.FINDING: "there is nothing to undo, it was changed since, or the checkout "
         "stays where it is",
     },
     result="patchkit.ops.undo:BackReport",
@@ -198,7 +198,7 @@ def _waiting(session: Session, *, undoing: bool = False) -> Component:
         return session.component
     if len(waiting) > 1:
         names = ", ".join(each.name for each in waiting)
-        raise UsageError("several bumps wait", hint=f"name one: {names}")
+        raise UsageError("several bumps are in progress", hint=f"name one: {names}")
     if waiting:
         return waiting[0]
     found = last_changed(manifest, session.workspace) if undoing else None
@@ -218,7 +218,7 @@ def _now() -> int:
 
 def _render_changes(terminal: Terminal, report: BackReport) -> None:
     if not report.changes:
-        terminal.say("nothing can be taken back")
+        terminal.say("nothing can be undone")
     rows = [
         (str(number), Painted(each.component, Paint.STRONG), each.when or "-", each.what)
         for number, each in enumerate(report.changes, 1)

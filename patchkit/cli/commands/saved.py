@@ -140,13 +140,14 @@ def drop(
 def _seconds(text: str) -> int:
     found = re.fullmatch(r"([0-9]{1,6})([dhw]?)", text)
     if found is None:
-        raise UsageError(f"--older-than {text}: is no time", hint="for example 30d, 2w or 12h")
+        hint = "for example 30d, 2w or 12h"
+        raise UsageError(f"--older-than {text}: is not a duration", hint=hint)
     return int(found[1]) * _UNITS[found[2]]
 
 
 def _render_list(terminal: Terminal, report: SavedReport) -> None:
     if not report.saved:
-        terminal.say("nothing is set aside")
+        terminal.say("nothing is saved")
         return
     head = [Painted(each, Paint.FAINT) for each in ("id", "component", "kind", "what", "why")]
     terminal.table([head, *(_row(each) for each in report.saved)])

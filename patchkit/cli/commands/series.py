@@ -18,7 +18,7 @@ _EXITS = {
     ExitCode.OK: "patch files, series, lock and checkout agree",
     ExitCode.FINDING: "the patches do not allow it, or the checkout is in the way",
     ExitCode.BAD_INPUT: "the manifest, the series or a patch cannot be read or rewritten",
-    ExitCode.ENVIRONMENT: "an upstream cannot be had, or the disk is full",
+    ExitCode.ENVIRONMENT: "an upstream cannot be fetched, or the disk is full",
 }
 _HOW = "The patch's name, the start of it, or its number in the series."
 

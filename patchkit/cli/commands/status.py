@@ -25,8 +25,8 @@ ExitCodeOption = Annotated[
 _NEXT = {
     "absent": ("make the missing checkouts", "patchkit apply {target}"),
     "unpatched": ("put the patches on", "patchkit apply {target}"),
-    "edited": ("take edits into the patches", "patchkit refresh {target}"),
-    "extra commits": ("take commits into the series", "patchkit refresh {target}"),
+    "edited": ("record edits in the patches", "patchkit refresh {target}"),
+    "extra commits": ("record commits in the series", "patchkit refresh {target}"),
     "conflicted": ("see what waits there", "git status, in the conflicted checkout"),
     "other branch": ("go back to the stack", "git switch patchkit, in that checkout"),
     "interrupted": ("finish what was interrupted", "patchkit apply {target}"),
@@ -57,7 +57,7 @@ def status(
     unpatched: at its base, without patches. applied: at the stack that patchkit made, clean.
     edited: uncommitted changes. extra commits: commits of your own on the stack or in place of
     it. conflicted: a bump, rebase or merge waits for you. other branch: another branch, or not a
-    checkout of patchkit's. interrupted: an apply stopped half-way. absent: no checkout.
+    checkout of patchkit's. interrupted: an apply was interrupted. absent: no checkout.
 
     Read-only; uses no network. With --exit-code every state but applied (and unpatched, of a
     component without patches) fails, and so does a difference from the lock.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ExitCode.OK: "the patches are in the series",
         ExitCode.FINDING: "a patch does not apply; nothing was written without --force",
         ExitCode.BAD_INPUT: "a patch cannot be read",
-        ExitCode.ENVIRONMENT: "the upstream cannot be had, or the disk is full",
+        ExitCode.ENVIRONMENT: "the upstream cannot be fetched, or the disk is full",
     },
     result="patchkit.ops.transfer:AdoptReport",
 )
@@ -219,7 +219,7 @@ def _render_vendored(terminal: Terminal, report: TakeReport) -> None:
     exits={
         ExitCode.OK: "the stack is written",
         ExitCode.BAD_INPUT: "a patch does not apply, or cannot be written in that form",
-        ExitCode.ENVIRONMENT: "the upstream cannot be had, or the disk is full",
+        ExitCode.ENVIRONMENT: "the upstream cannot be fetched, or the disk is full",
     },
     result="patchkit.ops.transfer:ExportReport",
 )

@@ -123,7 +123,7 @@ _CODES = {
 
 def contract_findings(found: ComponentAgreement, command: str) -> Iterator[Finding]:
     """What somebody has to look at; `command` shows the details."""
-    look = f"`{command}` shows each place; if it is right so, say why under `absent:`"
+    look = f"`{command}` shows each place; if this is intended, give the reason under `absent:`"
     groups: dict[tuple[Breach, str, str], list[BrokenCall]] = {}
     for each in found.found.broken:
         groups.setdefault((each.breach, each.target, each.what), []).append(each)

@@ -229,16 +229,19 @@ def standings(resolver: Resolver, names: Mapping[str, object]) -> dict[str, Defi
 NAMED = 3
 
 _TOLD = {
-    TargetVerdict.GONE: (Severity.ERROR, "gone", "not there any more"),
-    TargetVerdict.NOT_THERE: (Severity.ERROR, "not-there", "not there, and no reason is given"),
+    TargetVerdict.GONE: (Severity.ERROR, "gone", "gone"),
+    TargetVerdict.NOT_THERE: (Severity.ERROR, "not-there", "missing without a reason"),
     TargetVerdict.SIGNATURE: (
         Severity.ERROR,
         "signature",
-        "called in another way than when reviewed",
+        "called with another signature than when reviewed",
     ),
-    TargetVerdict.BODY: (Severity.WARNING, "body", "not the code that was reviewed"),
+    TargetVerdict.BODY: (Severity.WARNING, "body", "changed since the review"),
     TargetVerdict.NEW: (Severity.WARNING, "new", "not reviewed yet"),
 }
+
+#: What is not in the target: fixed by a reason, not by a review.
+_ABSENT = (TargetVerdict.GONE, TargetVerdict.NOT_THERE)
 
 
 def override_findings(found: Survey, pair: str, command: str) -> Iterator[Finding]:
@@ -249,10 +252,10 @@ def override_findings(found: Survey, pair: str, command: str) -> Iterator[Findin
         if targets:
             are = "is" if len(targets) == 1 else "are"
             text = f"{len(targets)} of {len(found.targets)} targets {are} {what}: {_names(targets)}"
-            then = "declare" if severity is Severity.ERROR and "there" in what else "accept"
+            then = "declare" if verdict in _ABSENT else "accept"
             ways = {
-                "accept": f"{look}, with `--accept` they count as reviewed",
-                "declare": f"{look}; if one need not be there, say why under `absent:`",
+                "accept": f"{look}; `--accept` records them as reviewed",
+                "declare": f"{look}; if one may be absent, give the reason under `absent:`",
             }
             yield Finding(severity, f"override-{code}", text, pair, ways[then])
     for site in found.uncertain:
