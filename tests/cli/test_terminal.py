@@ -10,7 +10,6 @@ import pty
 import select
 import subprocess
 import sys
-import time
 from enum import Enum
 
 import pytest
@@ -82,16 +81,25 @@ def test_colour_on_a_terminal() -> None:
         assert not colour_wanted(stream, {"NO_COLOR": "1"})
 
 
+def _read_until(screen: int, word: bytes) -> bytes:
+    """What is shown up to a word; fails where it does not come."""
+    shown = b""
+    while word not in shown:
+        assert select.select([screen], [], [], 20)[0], shown
+        shown += os.read(screen, 65536)
+    return shown
+
+
 def test_a_last_column_without_room_goes_below_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("NO_COLOR", "1")
     main, other = pty.openpty()
-    with os.fdopen(main, "rb", 0) as shown, os.fdopen(other, "w") as stream:
+    with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
         with contextlib.redirect_stdout(stream):
             Terminal().table([("a" * 40, "ok"), ("b", "the middle of a bump, 1 file edited")])
             Terminal().row(("bad", "c" * 20 + ":", "d" * 40), ("bad", "c" * 21, ""))
         stream.flush()
-        lines = shown.read(4096).decode().splitlines()
+        lines = _read_until(screen.fileno(), b"d" * 40).decode().splitlines()
     assert lines == [
         "a" * 40 + "  ok",
         "b",
@@ -232,13 +240,10 @@ def test_answers_come_as_they_are_known_where_somebody_watches() -> None:
             with showing_progress(terminal) as progress:
                 progress.step("a", "looking")
                 progress.step("b", "looking")
-                time.sleep(0.8)  # the bars are there
+                shown = _read_until(screen.fileno(), b"looking")  # the bars are there
                 answers("b", "the second")
                 answers("a", "the first")
-        shown = b""
-        while select.select([screen], [], [], 0.2)[0]:  # a terminal gives 4 KiB at a time
-            shown += os.read(screen.fileno(), 65536)
-    assert b"looking" in shown
+        shown += _read_until(screen.fileno(), b"the first")
     assert shown.index(b"the second") < shown.index(b"the first")
 
 
@@ -255,6 +260,6 @@ def test_rows_come_one_by_one_where_somebody_watches(project: Project, upstream:
         with os.fdopen(main, "rb") as screen, os.fdopen(other, "w") as stream:
             program = [sys.executable, "-m", "patchkit", command]
             done = subprocess.run(program, cwd=project.root, stdout=stream, check=False)
-            shown = os.read(screen.fileno(), 65536).decode()
+            shown = _read_until(screen.fileno(), row.encode()).decode()
         assert (done.returncode, shown.count(row)) == (0, 1), shown
         assert shown.count("demo") <= 2, "no table besides"
