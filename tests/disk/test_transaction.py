@@ -332,7 +332,7 @@ def test_a_planted_journal_cannot_touch_what_the_user_wrote(root: Path) -> None:
         with pytest.raises(SurroundingsError, match=r"one\.patch was changed") as error:
             recover(root)
         hint = error.value.problems[0].hint
-        assert f"{step['beside'] or 'nothing'} was to take its place" in str(hint)
+        assert f"{step['beside'] or 'nothing'} was to replace it" in str(hint)
         assert (root / "patches/a/one.patch").read_bytes() == b"mine\n"
 
 

@@ -147,7 +147,7 @@ def test_a_patch_list_of_a_spec() -> None:
         ("Patch0: a.patch\n%prep\n%if 1\n%patch0 -p1\n%endif\n", "5: a.patch is applied on some"),
         ("%if 1\nPatch0: a.patch\n%endif\n%prep\n%autosetup -p1", "2: a.patch is there on some"),
         ("Patch0: a.patch\n%prep\n%patch0 -R -p1\n", "3: a.patch is applied with -R"),
-        ("Patch0: %{what}.patch\n%prep\n%patch0 -p1\n", "1: %{what}.patch is no name that"),
+        ("Patch0: %{what}.patch\n%prep\n%patch0 -p1\n", "1: %{what}.patch is not a known name"),
         ("Patch0: a.patch.xz\n%prep\n%patch0 -p1\n", "1: a.patch.xz is compressed"),
     ],
 )
