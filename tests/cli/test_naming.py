@@ -79,6 +79,10 @@ def _taking_patches() -> Iterator[tuple[str, ParameterSpec]]:
                 yield command, each
 
 
+#: A few hundred starts of commands, one for each way to name things.
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture
 def project(project: Project, upstream: Upstream) -> Project:
     """Two components; `app` has two patches."""

@@ -190,6 +190,7 @@ def test_a_full_disk_is_one_clear_error(project: Project, upstream: Upstream) ->
     project.run("fetch").ok()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_means_at_once_and_everything(project: Project, ending: int) -> None:
     with silent_server() as port:

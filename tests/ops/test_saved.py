@@ -214,6 +214,7 @@ def test_refs_are_dropped_packed_or_not(demo: Project, packed: str) -> None:
     assert saved(demo) == both
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_git_that_packs_refs_is_left_to_it(demo: Project) -> None:
     edit(demo)
     force_away(demo)
