@@ -31,10 +31,10 @@ def memory_path(cache: Path, kind: str, facts: object) -> Path:
 
 def recall(path: Path) -> Any:
     """The data that was kept, as JSON gives it; None if there is none that can be believed."""
+    body = _body(path)
     try:
-        checksum, _, body = path.read_bytes().partition(b"\n")
-        return json.loads(body) if sha256(body).hexdigest().encode() == checksum else None
-    except (OSError, ValueError):
+        return None if body is None else json.loads(body)
+    except ValueError:
         return None
 
 
@@ -58,18 +58,25 @@ def remember(path: Path, data: object) -> None:
 
 def recall_packed(path: Path, kind: type[T]) -> T | None:
     """Values of `kind` that `remember_packed` kept; None if there are none to be believed."""
+    body = _body(path)
     try:
-        checksum, _, body = path.read_bytes().partition(b"\n")
-        if sha256(body).hexdigest().encode() == checksum:
-            return msgspec.msgpack.decode(body, type=kind)
-    except (OSError, ValueError):
-        pass
-    return None
+        return None if body is None else msgspec.msgpack.decode(body, type=kind)
+    except ValueError:
+        return None
 
 
 def remember_packed(path: Path, data: object) -> None:
     """Keep values with bytes in them, in msgpack; best effort."""
     _keep(path, msgspec.msgpack.encode(data))
+
+
+def _body(path: Path) -> bytes | None:
+    """What `_keep` wrote, less its checksum; None if the file is damaged or cannot be read."""
+    try:
+        checksum, _, body = path.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return body if sha256(body).hexdigest().encode() == checksum else None
 
 
 def _keep(path: Path, body: bytes) -> None:
