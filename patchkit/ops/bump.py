@@ -172,10 +172,8 @@ def _git_target(
 ) -> BumpTarget:
     meaning = find_commit(store, component, wanted, progress)
     named, refs = meaning.named, meaning.refs
-    if refs is None:
-        return BumpTarget(GitPin(named.commit), NamedPin(old), NamedPin(named.commit))
-    tag = named.tag or (refs.tag_at(named.commit) if named.branch else "")
-    before = refs.tag_at(old)
+    tag = named.tag or (refs.tag_at(named.commit) if refs and named.branch else "")
+    before = refs.tag_at(old) if refs else ""
     return BumpTarget(
         GitPin(named.commit),
         NamedPin(old, before, lasting=bool(before)),

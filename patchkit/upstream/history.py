@@ -1,7 +1,8 @@
 """Histories of tracked branches, for looking back over them; kept apart from the store's bases.
 
-    histories/<name>-<hash>.git   refs/patchkit/named/<name>: the commit that a name meant when
-                                  the server was last asked; offline it still means that
+    histories/<name>-<hash>.git   refs/patchkit/named/<name> keeps what was fetched for a name
+    named/<name>-<hash>/          what a name meant when the server was last asked: offline it
+                                  still means that
 
 They hold commits and trees, and of files what was looked at. A base's repository is shallow, whole,
 and its packs are linked into checkouts: nothing of this would be welcome there.
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
+from patchkit.disk.result_cache import recall_as, remember
 from patchkit.errors import BadInputError, Problem, SurroundingsError, UsageError
 from patchkit.gitcmd.first_parent import Line, first_parents, merge_base, missing_blobs
 from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
@@ -184,12 +187,12 @@ def find_commit(
     if COMMIT_ID.fullmatch(name):
         return ResolvedName(name, NamedCommit("", CommitId(name)))
     if store.offline:
-        commit = _remembered(store, source, name)
-        if commit is None:
+        last = _last_meaning(store, source, name)
+        if last is None:
             lacking = f"what {name} is upstream now is not in the cache"
             store.require_network(component.name, lacking, _OFFLINE)
         else:
-            return ResolvedName(name, NamedCommit("", CommitId(commit)))
+            return ResolvedName(name, last)
     progress.step(component.name, doing or f"asking {readable_url(source.url)}")
     with about(component.name):
         refs = list_refs(source, store.stop, wanted=name)
@@ -201,6 +204,8 @@ def find_commit(
         where = str(component.where)
         problems = (Problem(f"track: {p.what}", where, p.hint) for p in error.problems)
         raise BadInputError(*problems) from error
+    if _last_meaning(store, source, name) != named:
+        remember(_meaning_path(store, source, name), to_builtins(named))
     return ResolvedName(name, named, refs)
 
 
@@ -230,9 +235,9 @@ def open_history(store: Store, component: Component, wanted: str, progress: Prog
             fetching = store.fetching(component.name, progress)
             fetch_history(source, tip, pin.commit, repository, fetching)
             _keep_ref(repository, _PINS + pin.commit, pin.commit)
-    if meaning.refs is not None and repository.resolve(_memory_of(name)) != tip.commit:
+    if meaning.refs is not None and repository.resolve(_tip_ref(name)) != tip.commit:
         with store.locked(f"history-{repository.git_dir.stem}", component.name, progress):
-            _keep_ref(repository, _memory_of(name), tip.commit)
+            _keep_ref(repository, _tip_ref(name), tip.commit)
     fork = merge_base(repository, pin.commit, tip.commit)
     if fork is None:
         what = f"{name} has no common ancestor with the pin {pin.commit}"
@@ -287,13 +292,16 @@ def _is_whole(repository: Repository, tip: CommitId, pin: CommitId) -> bool:
     return repository.commit(tip) is not None
 
 
-def _remembered(store: Store, source: GitSource, name: str) -> str | None:
-    """The commit that a name meant when last asked, else the one whose short id it is."""
-    repository = _repository(store, source)
-    if not repository.exists:
-        return None
-    commit = repository.commit(_memory_of(name))
-    return repository.commit(name) if commit is None and is_short_id(name) else commit
+def _last_meaning(store: Store, source: GitSource, name: str) -> NamedCommit | None:
+    """What a name meant when last asked, else the commit whose short id it is."""
+    meant = recall_as(_meaning_path(store, source, name), NamedCommit)
+    short = known_commit(store, source, name) if meant is None and is_short_id(name) else None
+    return meant if short is None else NamedCommit("", short)
+
+
+def _meaning_path(store: Store, source: GitSource, name: str) -> Path:
+    folder = store.cache / "named" / folder_name(upstream_key(source))
+    return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:20]}.json"
 
 
 def _keep_ref(repository: Repository, name: str, commit: CommitId) -> None:
@@ -301,8 +309,8 @@ def _keep_ref(repository: Repository, name: str, commit: CommitId) -> None:
     repository.update_refs([RefChange(name, commit)], reason="patchkit: fetched")
 
 
-def _memory_of(name: str) -> str:
-    """The ref of ours for a branch, tag, pattern or commit as the user writes it."""
+def _tip_ref(name: str) -> str:
+    """The ref of ours that keeps the history of a branch, tag or pattern as the user writes it."""
     plain = all(char.isalnum() or char in "-_." for char in name) and ".." not in name
     safe = plain and name[:1] not in ("", ".", "-") and not name.endswith((".", ".lock"))
     return _NAMED + (name if safe else hashlib.sha256(name.encode()).hexdigest()[:20])

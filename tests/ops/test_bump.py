@@ -187,6 +187,21 @@ def test_offline_only_a_commit_that_is_cached_will_do(stack: Stacked, upstream: 
     assert new in (stack.project.root / MANIFEST).read_text()
 
 
+def test_offline_latest_is_what_a_dry_run_found(stack: Stacked, upstream: Upstream) -> None:
+    """Also where no patch needs upstream's history, and another command asked in between."""
+    first = further(upstream)
+    bump(stack, "latest", "--dry-run").ok()
+    upstream.path.rename(upstream.path.with_name("elsewhere"))
+    moved = bump(stack, "latest", "--dry-run", "--offline").ok()
+    assert f"-> main {first[:10]}" in moved.out
+    upstream.path.with_name("elsewhere").rename(upstream.path)
+    second = further(upstream, c_txt="more\n")
+    bump(stack, "latest", "--dry-run").ok()
+    upstream.path.rename(upstream.path.with_name("elsewhere"))
+    bump(stack, "latest", "--offline").ok()
+    assert second in (stack.project.root / MANIFEST).read_text()
+
+
 @pytest.mark.slow
 def test_upstreams_history_is_followed(project: Project, upstream: Upstream) -> None:
     """What the cache has are two commits; a file that went by way of two others is found."""
