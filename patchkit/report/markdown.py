@@ -245,7 +245,7 @@ def _lines(review: BumpReview, *, diffs: bool) -> Iterator[str]:
         yield f"No `track`, passed over: {', '.join(map(code, report.untracked))}"
         yield ""
     if report.notes:
-        yield from (f"- {escaped(problem_words(each))}" for each in report.notes)
+        yield from (f"- {escaped(row)}" for row in problem_rows(report.notes))
         yield ""
     yield "Commit message:"
     yield ""
@@ -389,13 +389,23 @@ def left_to_do(review: ComponentReview, manifest: str) -> Iterator[str]:
             f" {code(f'patchkit skip {names}')} leaves the patch out"
         )
     elif not row.moved or row.problems:
-        yield from (escaped(problem_words(each)) for each in row.problems)
-    yield from (escaped(problem_words(each)) for each in row.notes)
+        yield from map(escaped, problem_rows(row.problems))
+    yield from map(escaped, problem_rows(row.notes))
 
 
-def problem_words(problem: Problem) -> str:
-    """Where and what, without the hint, which may name a path of this machine."""
-    return ": ".join(each for each in (str(problem.where or ""), problem.what) if each)
+def problem_rows(problems: Iterable[Problem]) -> Iterator[str]:
+    """Where and what, without the hint, which may name a path of this machine.
+
+    What is said of several lines of a file is one row: `file:1, 5: what`.
+    """
+    places: dict[tuple[str, str], list[str]] = {}
+    for each in problems:
+        file, colon, line = each.where.rpartition(":")
+        known = bool(colon) and line.isdigit()
+        lines = places.setdefault((file if known else each.where, each.what), [])
+        lines += [line] if known and line not in lines else []
+    for (file, what), lines in places.items():
+        yield str(Problem(what, f"{file}:{', '.join(lines)}" if lines else file))
 
 
 def check_words(review: ComponentReview) -> str:
@@ -412,7 +422,7 @@ def _check(review: ComponentReview) -> Iterator[str]:
     assert check is not None
     yield f"### {check_words(review).capitalize()}"
     rows = [f"{each.severity.value}: {each.where}: {each.what}" for each in check.all_findings]
-    rows += [problem_words(each) for each in check.problems]
+    rows += problem_rows(check.problems)
     if rows:
         yield ""
     yield from (f"- {escaped(' '.join(lines_of(row)))}" for row in rows)

@@ -22,7 +22,7 @@ from patchkit.report.markdown import (
     SHORT,
     check_words,
     interdiff_rows,
-    problem_words,
+    problem_rows,
 )
 from patchkit.templates.environments import digest_source, page_part, render_page
 
@@ -110,7 +110,7 @@ def review_page(review: BumpReview, written: str) -> str:
         counts=tuple(_counts(components)),
         components=components,
         untracked=report.untracked,
-        notes=tuple(problem_words(each) for each in report.notes),
+        notes=tuple(problem_rows(report.notes)),
         style=style,
         policy=Markup(f"style-src {digest_source(style)}"),
         written=written,
@@ -136,7 +136,7 @@ def _component(review: ComponentReview, anchor: str, manifest: str) -> ReviewedC
         findings += [
             (each.severity.value, f"{each.where}: {each.what}") for each in check.all_findings
         ]
-        findings += [("error", problem_words(each)) for each in check.problems]
+        findings += [("error", row) for row in problem_rows(check.problems)]
     checked = check_words(review) if check is not None else ""
     left = tuple(_left(review, manifest))
     return ReviewedComponent(review, anchor, title, tuple(groups), left, checked, tuple(findings))
@@ -152,8 +152,8 @@ def _left(review: ComponentReview, manifest: str) -> Iterator[str]:
             f" patchkit skip -m {manifest} -c {row.name}"
         )
     else:
-        yield from (problem_words(each) for each in row.problems)
-    yield from (problem_words(each) for each in row.notes)
+        yield from problem_rows(row.problems)
+    yield from problem_rows(row.notes)
 
 
 def _patch(review: PatchReview, anchor: str) -> ReviewedPatch:

@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from patchkit.disk.transaction import JOURNAL
+from patchkit.errors import Problem
+from patchkit.report.markdown import problem_rows
 from patchkit.report.review_page import beside
 from tests.support.browser import open_page
 from tests.support.projects import Project
@@ -185,6 +187,17 @@ def test_what_is_left_to_do_names_no_path_of_this_machine(
     assert "Left to do" not in body
     assert "### Check: 2 patches" in page
     assert "resolved" in done.out
+
+
+def test_what_is_said_of_several_lines_is_one_row() -> None:
+    broken = [Problem("breaks a call", f"demo src/a.py:{line}", "since 1a") for line in (7, 31, 7)]
+    others = [Problem("breaks a call", "demo src/b.py:7"), Problem("left out", "demo"), *broken]
+    assert list(problem_rows([*broken, *others, Problem("no place")])) == [
+        "demo src/a.py:7, 31: breaks a call",
+        "demo src/b.py:7: breaks a call",
+        "demo: left out",
+        "no place",
+    ]
 
 
 def test_a_dry_run_shows_what_a_confidence_stands_for(bumping: tuple[Project, str, str]) -> None:
