@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -288,6 +291,8 @@ def test_one_that_cannot_be_looked_at_stops_no_other(
         ("drift", "demo: looked at", "demo  main to"),
         ("fetch", "demo: fetched", "✓ fetched  demo  "),
         ("apply", "demo: created", "✓ created     demo  2 patches"),
+        ("check", "demo: checked", "demo: demo  2 patches apply"),
+        ("ci", "demo: checked", "demo: demo  2 patches apply"),
         ("bump --all", "dead: ", "✗ conflicted  ahead  "),
     ],
 )
@@ -302,15 +307,8 @@ def test_what_is_known_when_it_is_interrupted_is_printed(
             project.component("ahead", upstream, pin, patches, track="main")
         project.component("dead", upstream, pin, patches, track="main", source=dead)
         project.component("demo", upstream, pin, patches, track="main")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "patchkit", *command.split()],
-            cwd=project.root,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
-        )
+        before = project.files()
+        process = _start(project, *command.split())
         assert process.stderr is not None
         for line in process.stderr:
             if ends in line:
@@ -320,5 +318,57 @@ def test_what_is_known_when_it_is_interrupted_is_printed(
     assert process.returncode == 130
     assert row in out
     left = "dead, demo" if command == "bump --all" else "dead"
-    assert f"error: no answer yet for {'demo: ' if command == 'drift' else ''}{left}\n" in err
+    manifest = "demo: " if command in ("check", "ci", "drift") else ""
+    assert f"error: no answer yet for {manifest}{left}\n" in err
     assert err.endswith("error: interrupted\n")
+    assert (project.files(), list(_scratch().iterdir()), _started_here()) == (before, [], [])
+
+
+@pytest.mark.slow
+def test_an_interrupt_in_the_drift_part_of_ci(project: Project, upstream: Upstream) -> None:
+    """What was checked before it stays said; nothing runs on, nothing is half-written."""
+    pin, patches = on_the_way(upstream)
+    project.component("demo", upstream, pin, patches, track="main")
+    project.run("fetch").ok()
+    before = project.files("")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        url = f"git://127.0.0.1:{server.getsockname()[1]}/r.git"
+        (Path.home() / ".gitconfig").write_text(f'[url "{url}"]\n\tinsteadOf = {upstream.url}\n')
+        process = _start(project, "ci")
+        with server.accept()[0]:  # of the git that asks what main is
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+    assert (process.returncode, "demo  2 patches apply" in out) == (130, True), out
+    assert err.endswith("error: interrupted\n")
+    assert "Traceback" not in err
+    assert (project.files(""), list(_scratch().iterdir()), _started_here()) == (before, [], [])
+    (Path.home() / ".gitconfig").write_text("")
+    assert project.run("ci").code == 1
+
+
+def _start(project: Project, *argv: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "patchkit", *argv],
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
+
+
+def _scratch() -> Path:
+    return Path.home() / "cache" / "scratch"
+
+
+def _started_here() -> list[bytes]:
+    """Command lines of the processes that have this test's home, and are not this one."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            home = b"HOME=" + os.fsencode(Path.home())
+            if home in (each / "environ").read_bytes().split(b"\0"):
+                found.append((each / "cmdline").read_bytes())
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -314,14 +315,14 @@ def test_a_killed_fetch_leaves_nothing_that_looks_whole(upstream: Upstream, stor
 
 def test_a_lock_vanishes_with_its_process(upstream: Upstream, store: Store) -> None:
     commit = upstream.commit({"a": "1\n"})
-    with silent_server() as port:
-        url = f"git://127.0.0.1:{port}/r.git"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+        url = f"git://127.0.0.1:{server.getsockname()[1]}/r.git"
         process = _start(store, url, commit)
-        assert process.stdout is not None
-        process.stdout.readline()
-        _wait_for(lambda: any((store.cache / "scratch").glob("*")))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        # once git calls, it no longer has what is open in between fork and exec: our lock, too
+        with server.accept()[0]:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
     (Path.home() / ".gitconfig").write_text(f'[url "{upstream.url}"]\n\tinsteadOf = {url}\n')
     listener = Listener()
 
