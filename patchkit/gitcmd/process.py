@@ -198,9 +198,9 @@ def signals_held(on_signal: Callable[[], None] = lambda: None) -> Iterator[None]
     """Put off ^C, and every signal that ends patchkit as ^C does, until the block ends.
 
     `on_signal` is called as soon as one comes; the exception follows when the block is left.
-    Whoever starts a process and keeps its id inside cannot lose it: a signal between fork and the
-    return of Popen would else raise where nobody knows the id. Only the main thread gets signals;
-    in another one nothing is held.
+    Start a process and note its id inside the block: otherwise a signal between fork and the return
+    of Popen raises before the id is noted, and the process is left running. Only the main thread
+    gets signals; in another one nothing is held.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

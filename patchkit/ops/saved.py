@@ -92,8 +92,8 @@ class SavedWork(Struct, frozen=True):
 
 class SavedReport(Struct, frozen=True):
     """Saved work, the latest first; `diff` is that of the one that is shown, `restored` are the
-    files that got their saved changes, `also_saved` are refs, or files, with what somebody wrote to
-    these while they were replaced, `dropped` says that it is gone now.
+    files that got their saved changes. A file that changed while it was replaced was saved first:
+    `also_saved` names the refs, or files, that hold it. `dropped`: the saved work was deleted.
     """
 
     manifest: str  # its name
