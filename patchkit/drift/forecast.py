@@ -143,7 +143,7 @@ class Forecaster:
         kept: Collection[str] = (),
     ) -> None:
         self._source = source
-        self._made: dict[str, bytes] = {}
+        self._made = verdicts.made
         self._loaded: Mapping[str, bytes] = {}
         self._known = verdicts
         self._quick = quick

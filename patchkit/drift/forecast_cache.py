@@ -47,6 +47,8 @@ class Verdicts:
         self._files: dict[str, FileVerdict] = {}
         self._exact: dict[str, tuple[ExactVerdict, State]] = {}
         self._news = False
+        #: The blobs that verdicts of this run made, by id, for whoever goes along the line again.
+        self.made: dict[str, bytes] = {}
         #: Whether an earlier run kept any.
         self.are_kept = bool(self._rows)
 
@@ -108,57 +110,44 @@ class Trials:
             remember(self._path, self._rows)
 
 
-def open_verdicts(
-    folder: Path,
-    history: History,
-    patches: Sequence[LoadedPatch],
-    remembered: Mapping[str, Resolution],
-) -> Verdicts:
-    """The verdicts on this series from this pin; `folder` is the cache."""
-    return Verdicts(memory_path(folder, "verdicts", _facts(history, patches, remembered)))
+class SeriesMemory:
+    """Where answers on a series from a pin are kept below the cache folder `folder`."""
 
+    def __init__(
+        self,
+        folder: Path,
+        history: History,
+        patches: Sequence[LoadedPatch],
+        recipes: Mapping[str, Recipe],
+        remembered: Mapping[str, Resolution],
+    ) -> None:
+        series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
+        decided = repr(sorted(remembered.items(), key=lambda item: item[0])).encode()
+        upstream = history.repository.git_dir.name
+        self._folder, self._history = folder, history
+        # what a file comes to, and what a whole series does: a recipe looks at more than a file
+        self._files = [
+            *(_FORM, _engine(), sha256(decided).hexdigest(), upstream, history.pin, series)
+        ]
+        rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
+        self._series = [*self._files, rules]
 
-def open_trials(
-    folder: Path,
-    history: History,
-    patches: Sequence[LoadedPatch],
-    recipes: Mapping[str, Recipe],
-    remembered: Mapping[str, Resolution],
-) -> Trials:
-    """What carrying this series from this pin came to; `folder` is the cache."""
-    facts = [*_facts(history, patches, remembered), _rules(recipes)]
-    return Trials(memory_path(folder, "trials", facts))
+    def verdicts(self) -> Verdicts:
+        """What became of single files."""
+        return Verdicts(memory_path(self._folder, "verdicts", self._files))
 
+    def trials(self) -> Trials:
+        """What carrying the series to single commits came to."""
+        return Trials(memory_path(self._folder, "trials", self._series))
 
-def walk_path(
-    folder: Path,
-    history: History,
-    patches: Sequence[LoadedPatch],
-    recipes: Mapping[str, Recipe],
-    remembered: Mapping[str, Resolution],
-    *,
-    bisect: bool,
-) -> Path:
-    """Where a walk of this series from this pin to this tip is kept; `folder` is the cache.
+    def walk(self, *, bisect: bool) -> Path:
+        """The file of a walk to this tip.
 
-    What it found follows from the commits alone if no server lacked a file of theirs: only then may
-    it be kept.
-    """
-    series = _facts(history, patches, remembered)
-    facts = [*series, _rules(recipes), history.fork, history.tip, bisect]
-    return memory_path(folder, "walks", facts)
-
-
-def _rules(recipes: Mapping[str, Recipe]) -> dict[str, str]:
-    return {name: repr(recipe) for name, recipe in sorted(recipes.items())}
-
-
-def _facts(
-    history: History, patches: Sequence[LoadedPatch], remembered: Mapping[str, Resolution]
-) -> list[Any]:
-    series = [[each.name, each.sha256, each.strip, each.subdirectory] for each in patches]
-    kept = sha256(repr(sorted(remembered.items(), key=lambda item: item[0])).encode()).hexdigest()
-    return [_FORM, _engine(), kept, history.repository.git_dir.name, history.pin, series]
+        What it found follows from the commits alone if no server lacked a file of theirs: only then
+        may it be kept.
+        """
+        line = [self._history.fork, self._history.tip, bisect]
+        return memory_path(self._folder, "walks", [*self._series, *line])
 
 
 @cache

@@ -157,8 +157,10 @@ class Walker:
         self._series.verdicts.close()
 
     def judge_at(self, position: int) -> tuple[PatchVerdict, ...]:
-        """What becomes of each patch at a position of the line."""
+        """What becomes of each patch at a position of the line; brings the files there."""
         self._go_to(position)
+        self._along.bring(blobs_of(self.forecaster.state.values()))
+        self._along.reader.close()  # a git that runs need not see new packs
         return self.forecaster.judge()
 
     def met_at(self, position: int, number: int) -> State:

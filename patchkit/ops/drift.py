@@ -24,7 +24,7 @@ from patchkit.drift.drift_report import (
     Suspicion,
     TrendPoint,
 )
-from patchkit.drift.forecast_cache import open_trials, open_verdicts, walk_path
+from patchkit.drift.forecast_cache import SeriesMemory, Trials
 from patchkit.drift.record import (
     KEPT,
     Line,
@@ -76,14 +76,12 @@ from patchkit.manifest.values import Component, GitSource, Manifest, Overrides
 from patchkit.model.objects import CommitId
 from patchkit.model.outcome import Status
 from patchkit.model.progress import Progress
-from patchkit.model.resolution import Resolution
 from patchkit.ops.agreements import partners_of
 from patchkit.ops.built_stack import built_stack
 from patchkit.ops.check_report import BrokenManifest
 from patchkit.ops.reviews import baseline_path
 from patchkit.parallel import in_parallel
 from patchkit.recipes.generate import load_generator
-from patchkit.recipes.rule import Recipe
 from patchkit.refresh.conflict import load_resolutions
 from patchkit.refresh.patch_plan import SeriesFolder
 from patchkit.stack.series import LoadedPatch, LoadedSeries, load_series
@@ -348,6 +346,7 @@ class _Walked(Struct, frozen=True):
         tuple[PatchForecast, ...] | None
     )  # what carrying to the tip comes to; None: not known
     clashes: tuple[PatchExplanation | None, ...]  # for each patch, why it does not apply
+    whole: bool  # whether nothing was missing: only then it is kept
 
 
 def _judged(blank: ComponentDrift, looking: _Looking) -> ComponentDrift:
@@ -405,28 +404,26 @@ def _walked(looking: _Looking) -> _Walked:
     entry = looking.component.series
     home = SeriesFolder(looking.manifest.root, entry, looking.component) if entry else None
     remembered = load_resolutions(home) if home is not None else {}
-    bisect = looking.tools.bisect
-    kept = walk_path(store.cache, history, patches, recipes, remembered, bisect=bisect)
+    memory = SeriesMemory(store.cache, history, patches, recipes, remembered)
+    kept = memory.walk(bisect=looking.tools.bisect)
     known = recall_packed(kept, _Walked)
     if known is not None:
         return known
-    walked = _walk(looking, recipes, remembered)
-    if walked.forecasts is not None and not absent_blobs(history.repository):
+    series = WatchedSeries(
+        looking.series.series_patches, recipes, remembered, verdicts=memory.verdicts()
+    )
+    walked = _walk(looking, series, memory.trials())
+    if walked.whole and not absent_blobs(history.repository):
         remember_packed(kept, walked)
     return walked
 
 
-def _walk(
-    looking: _Looking, recipes: Mapping[str, Recipe], remembered: Mapping[str, Resolution]
-) -> _Walked:
+def _walk(looking: _Looking, series: WatchedSeries, trials: Trials) -> _Walked:
     """The walk, ending in what carrying to the tip comes to."""
-    store, history, patches = looking.tools.store, looking.history, looking.series.patches
-    verdicts = open_verdicts(store.cache, history, patches, remembered)
-    series = WatchedSeries(looking.series.series_patches, recipes, remembered, verdicts)
+    history = looking.history
     note = partial(looking.tools.progress.advance, looking.component.name)
     walker = Walker(looking.along, series, quick=True, note=note)
     walk = bisect_history(walker) if looking.tools.bisect else walk_history(walker)
-    trials = open_trials(store.cache, history, patches, recipes, remembered)
     forecasts = Trial(looking.along, series, trials).carry_to(history.tip)
     if forecasts is not None:
         others = differing(walk, forecasts)
@@ -434,9 +431,15 @@ def _walk(
             walker = Walker(looking.along, series, quick=True, route=walker.route, thorough=others)
             walk = walk_history(walker)
         walk = ended(walk, forecasts)
-    told = enumerate(tell(history, walk, patches))
-    clashes = tuple(_clash(each, number, walker, looking) for number, each in told)
-    return _Walked(walk, forecasts, clashes)
+    clashes: list[PatchExplanation | None] = []
+    whole = forecasts is not None
+    for number, told in enumerate(tell(history, walk, looking.series.patches)):
+        try:
+            clashes.append(_clash(told, number, walker, looking))
+        except MissingObjectError:  # no server gives it, or it is gone from the cache
+            clashes.append(None)
+            whole = False
+    return _Walked(walk, forecasts, tuple(clashes), whole)
 
 
 def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple[Suspicion, ...]]:
@@ -450,21 +453,18 @@ def _suspicions(told: Sequence[PatchDrift], looking: _Looking) -> Sequence[tuple
 def _clash(
     patch: PatchDrift, number: int, walker: Walker, looking: _Looking
 ) -> PatchExplanation | None:
-    """What clashes at the commit since which the patch is in its state, as far as it is known."""
+    """What clashes at the commit since which the patch is in its state."""
     if not patch.is_broken:
         return None
     position = patch.intervals[-1].first if patch.since else len(walker.route.line.commits)
-    try:
-        return explain_clash(
-            looking.history,
-            walker.forecaster,
-            looking.series.series_patches[number],
-            commit=walker.route.commit(position),
-            met=walker.met_at(position, number),
-            bring=looking.bring,
-        )
-    except MissingObjectError:  # a file that no server gives
-        return None
+    return explain_clash(
+        looking.history,
+        walker.forecaster,
+        looking.series.series_patches[number],
+        commit=walker.route.commit(position),
+        met=walker.met_at(position, number),
+        bring=looking.bring,
+    )
 
 
 def _exit_code(patches: Sequence[PatchDrift]) -> ExitCode:

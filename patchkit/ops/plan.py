@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from patchkit.drift.describe import landed_of
 from patchkit.drift.drift_report import Landed
 from patchkit.drift.follow import Route
-from patchkit.drift.forecast_cache import open_trials, open_verdicts
+from patchkit.drift.forecast_cache import SeriesMemory
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import WatchedSeries
 from patchkit.errors import (
@@ -198,8 +198,8 @@ def _walked(
     recipes = load_generator(patches).recipes
     entry = component.series
     remembered = load_resolutions(SeriesFolder(manifest.root, entry, component)) if entry else {}
-    verdicts = open_verdicts(store.cache, history, patches, remembered)
-    trials = open_trials(store.cache, history, patches, recipes, remembered)
+    memory = SeriesMemory(store.cache, history, patches, recipes, remembered)
+    verdicts, trials = memory.verdicts(), memory.trials()
 
     def bring(blobs: Iterable[str]) -> None:
         bring_blobs(store, component, history, blobs, tools.progress)

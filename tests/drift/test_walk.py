@@ -10,6 +10,7 @@ from patchkit.errors import ExitCode
 from patchkit.gitcmd.repository import Repository
 from patchkit.model.outcome import Reason, Status
 from tests.drift.lines import edit, look, numbered
+from tests.ops.test_another_scope import ALPHA, OLD, PATCHED, a_class, a_file
 from tests.support.projects import Project
 from tests.support.repos import Upstream, make_patch
 
@@ -471,3 +472,72 @@ def test_a_pattern_means_the_highest_version(project: Project, upstream: Upstrea
 
     assert found.tip is not None
     assert found.tip.commit == broke
+
+
+def test_bisecting_fetches_the_files_that_it_looks_at(project: Project, upstream: Upstream) -> None:
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    upstream.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    pin = upstream.commit({"a.py": BASE})
+    for number in range(4):
+        upstream.commit({"a.py": numbered(l12=f"v{number}")}, f"Step {number}")
+    broke = upstream.commit({"a.py": numbered(l6="theirs")}, "Break")
+    for number in range(4):
+        upstream.commit({"a.py": numbered(l6="theirs", l12=f"w{number}")}, f"Step {number}")
+
+    (patch,) = look(project, upstream, pin, {"ours.patch": OURS}, bisect=True).patches
+
+    assert patch.broken_by is not None
+    assert (patch.broken_by.commit, patch.explanation is not None) == (broke, True)
+
+
+def test_a_second_walk_has_what_patches_made_in_the_first(
+    project: Project, upstream: Upstream
+) -> None:
+    """It asks more of a patch that applies to a twin of its class, on the same verdicts."""
+    both = {"a.py": OLD, "b.py": BASE}
+    pin = upstream.commit(both)
+    ours = {"a.py": PATCHED, "b.py": numbered(l6="ours")}
+    one = make_patch(both, ours, subject="Change both")
+    two = make_patch(ours, {**ours, "b.py": numbered(l6="ours", l10="two")}, subject="Add to it")
+    twins = a_file(ALPHA, a_class("Zeta"), a_class("Yota"))
+    upstream.commit({"a.py": twins}, "Have two for Beta")
+    upstream.commit({"b.py": numbered(l10="theirs")}, "Break the second")
+
+    first, second = look(project, upstream, pin, {"one.patch": one, "two.patch": two}).patches
+
+    assert (first.status, second.status) == (Status.MERGED, Status.CONFLICTED)
+    assert second.broken_by is not None
+    assert second.broken_by.subject == "Break the second"
+    assert second.explanation is not None
+
+
+def test_a_walk_whose_clash_is_not_known_is_not_kept(project: Project, upstream: Upstream) -> None:
+    """A folder that the explanation reads, and nothing else, is gone from the cache."""
+    pin = upstream.commit({"a.py": BASE, "other/b.py": "x\n"})
+    upstream.commit({"a.py": None}, "Take it away")
+    right = look(project, upstream, pin, {"ours.patch": OURS})
+    assert right.patches[0].explanation is not None
+    shutil.rmtree(project.root / "cache" / "walks")
+    (folder,) = (project.root / "cache" / "histories").iterdir()
+    lost = upstream.git("rev-parse", f"{pin}:other").decode().strip()
+    packs = folder / "objects" / "pack"
+    shutil.copytree(packs, project.root / "packs")
+    _without(folder, lost)
+
+    found = look(project, upstream, pin, {"ours.patch": OURS})
+
+    assert (found.patches[0].is_broken, found.patches[0].explanation) == (True, None)
+    shutil.rmtree(packs)
+    (project.root / "packs").rename(packs)
+    assert look(project, upstream, pin, {"ours.patch": OURS}) == right
+
+
+def _without(folder: Path, lost: str) -> None:
+    """Pack all objects of a repository again but one."""
+    repository = Repository(folder)
+    rows = repository.git("cat-file", "--batch-all-objects", "--batch-check").out.splitlines()
+    kept = b"".join(row[:40] + b"\n" for row in rows if row[:40] != lost.encode())
+    pack = repository.git("pack-objects", "--stdout", stdin=kept).out
+    shutil.rmtree(folder / "objects" / "pack")
+    (folder / "objects" / "pack").mkdir()
+    repository.git("index-pack", "--stdin", stdin=pack)
