@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import msgspec
@@ -27,6 +29,16 @@ def memory_path(cache: Path, kind: str, facts: object) -> Path:
     """Where something is kept that follows from `facts`, which JSON can hold, and this patchkit."""
     key = json.dumps([__version__, facts]).encode()
     return cache / kind / f"{sha256(key).hexdigest()[:32]}.json"
+
+
+@cache
+def code_digest(*packages: ModuleType) -> str:
+    """A digest of the modules of packages, for what is kept of what their code came to."""
+    digest = sha256()
+    for package in packages:
+        for file in sorted(Path(str(package.__file__)).parent.glob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def recall(path: Path) -> Any:

@@ -8,7 +8,6 @@ the engine wrote, is as good as none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import patchkit.drift
 import patchkit.explain
 import patchkit.model
 import patchkit.model.merging
-from patchkit.disk.result_cache import memory_path, read_as, recall, remember
+from patchkit.disk.result_cache import code_digest, memory_path, read_as, recall, remember
 from patchkit.drift.drift_report import FileVerdict, PatchForecast
 from patchkit.drift.judge import ExactVerdict, State
 from patchkit.model.objects import CommitId, TreeEntry
@@ -31,6 +30,15 @@ from patchkit.upstream.history import History
 
 # Raise it when the same files could come to another verdict.
 _FORM = 2
+
+#: The code whose rules the verdicts are.
+_ENGINE = (
+    patchkit.carry,
+    patchkit.model,
+    patchkit.model.merging,
+    patchkit.drift,
+    patchkit.explain,
+)
 
 _Exact: Any = tuple[ExactVerdict, dict[str, TreeEntry | None]]
 
@@ -127,7 +135,14 @@ class SeriesMemory:
         self._folder, self._history = folder, history
         # what a file comes to, and what a whole series does: a recipe looks at more than a file
         self._files = [
-            *(_FORM, _engine(), sha256(decided).hexdigest(), upstream, history.pin, series)
+            *(
+                _FORM,
+                code_digest(*_ENGINE),
+                sha256(decided).hexdigest(),
+                upstream,
+                history.pin,
+                series,
+            )
         ]
         rules = {name: repr(recipe) for name, recipe in sorted(recipes.items())}
         self._series = [*self._files, rules]
@@ -148,20 +163,3 @@ class SeriesMemory:
         """
         line = [self._history.fork, self._history.tip, bisect]
         return memory_path(self._folder, "walks", [*self._series, *line])
-
-
-@cache
-def _engine() -> str:
-    """A digest of the code whose rules the verdicts are."""
-    digest = sha256()
-    packages = (
-        patchkit.carry,
-        patchkit.model,
-        patchkit.model.merging,
-        patchkit.drift,
-        patchkit.explain,
-    )
-    for package in packages:
-        for file in sorted(Path(str(package.__file__)).parent.glob("*.py")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()

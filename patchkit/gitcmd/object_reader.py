@@ -45,7 +45,7 @@ class ObjectReader:
     """
 
     def __init__(self, repository: Repository) -> None:
-        self._repository = repository
+        self.repository = repository
         self._process: subprocess.Popen[bytes] | None = None
         self._trees: dict[str, dict[str, TreeEntry]] = {}
 
@@ -124,7 +124,7 @@ class ObjectReader:
             raise self._unreadable() from None
 
     def _unreadable(self) -> UnreadableObjectError:
-        what = f"git cannot read {self._repository.git_dir}"
+        what = f"git cannot read {self.repository.git_dir}"
         return UnreadableObjectError(what, hint=f"run it again; {_HINT}")
 
     def _give_up(self) -> None:
@@ -139,9 +139,9 @@ class ObjectReader:
         if len(fields) != 3:
             self.close()
             # one that says nothing has ended
-            if not fields or self._repository.git("cat-file", "-e", oid, accept=(0, 1)).code == 0:
+            if not fields or self.repository.git("cat-file", "-e", oid, accept=(0, 1)).code == 0:
                 raise self._unreadable()
-            what = f"object {oid} is missing from {self._repository.git_dir}"
+            what = f"object {oid} is missing from {self.repository.git_dir}"
             raise MissingObjectError(what, hint=_HINT)
         payload = stdout.read(int(fields[2]))
         stdout.read(1)
@@ -152,7 +152,7 @@ class ObjectReader:
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None:
             self._process = subprocess.Popen(
-                sealed_command(["cat-file", "--batch"], self._repository.git_dir),
+                sealed_command(["cat-file", "--batch"], self.repository.git_dir),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -65,7 +65,7 @@ from patchkit.ops.resume import (
     seen_files,
     waits,
 )
-from patchkit.refresh.carry_onto import FixedPatchesError, draft_carry
+from patchkit.refresh.carry_onto import FixedPatchesError, LastCarry, draft_carry
 from patchkit.refresh.conflict import (
     Conflict,
     ConflictedFile,
@@ -110,6 +110,12 @@ class UpstreamPast(Struct):
     _history: History | None = None
     _asked: bool = False
     _between: Between | None = None
+    _lacking: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it that was asked for could be had."""
+        return not self.unknown and not self._lacking
 
     def past(self) -> Between:
         """What happened in between, for the carry engine; it goes without where it must."""
@@ -139,7 +145,8 @@ class UpstreamPast(Struct):
         if history is None:
             return
         try:
-            bring_blobs(self.store, self.component, history, blobs, self.progress)
+            lacking = bring_blobs(self.store, self.component, history, blobs, self.progress)
+            self._lacking = self._lacking or bool(lacking)
         except PatchkitError as error:
             self._note(error)
 
@@ -397,10 +404,10 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
     paths = series_paths([each.series_patch for each in patches])
     upstream = UpstreamPast(carry.store, carry.component, carry.old, carry.progress, paths)
     past = upstream.past()
+    last = _last_carry(carry) if resumed is None else None
     with overlay(*sources) as trial, reading(trial) as reader:
         bases = (read_base(carry.cache, carry.old), found.base)
         draft, report = draft_carry(
-            trial,
             reader,
             bases,
             patches,
@@ -414,7 +421,10 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
                 leave_out=ours,
                 merger=_merger(found.project.manifest.mergers, run=options.run),
             ),
+            last=last,
         )
+        if last is not None and upstream.is_whole:
+            last.keep(report)
         decisions |= external_decisions(report)
         decisions |= {name: Decision(TreeId(onto), None) for name, onto in report.left_out.items()}
         if draft is not None:
@@ -424,6 +434,15 @@ def _try(carry: Carry, resumed: Resumed | None) -> _Tried:
         if not found.generator_problems:
             conflict = first_conflict(reader, report, patches)
         return _Tried(report, decisions, upstream, conflict=conflict)
+
+
+def _last_carry(carry: Carry) -> LastCarry | None:
+    """The carry of this series before, None where more has a say than the series and upstream."""
+    found = carry.found
+    manifest = found.project.manifest
+    if found.generator is not None or manifest.mergers:
+        return None
+    return LastCarry(carry.store.cache, (str(manifest.path.absolute()), carry.component.name))
 
 
 def _merger(named: Sequence[ExternalMerger], *, run: bool) -> Merger | None:
@@ -535,7 +554,6 @@ def regenerate_patches(
     generator, bases = found.generator.again(), (found.base, found.base)
     with overlay(cache) as trial, reading(trial) as reader:
         draft, report = draft_carry(
-            trial,
             reader,
             bases,
             found.series.patches,
