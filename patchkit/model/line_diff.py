@@ -15,6 +15,8 @@ from msgspec import Struct
 _COMMON = 64
 # Beyond so many edits among lines that all repeat, the whole stretch counts as rewritten.
 _DEAREST = 1000
+# Lines: a longer stretch that repeats says nothing of where an edit belongs.
+_LONGEST_SLIDE = 100
 
 
 class Edit(Struct, frozen=True):
@@ -55,6 +57,36 @@ def _edits(gone: bytearray, come: bytearray) -> Iterator[Edit]:
             yield Edit(start, i, new_start, j)
         i += 1
         j += 1
+
+
+def sliding_places(edit: Edit, old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Edit]:
+    """The edit at each place where it comes to the same, but its own, the nearest first.
+
+    A run that is inserted or removed may stand as well one line up or down where the line that it
+    gains equals the one that it loses.
+    """
+    up = list(_slides(edit, old, new, -1))
+    down = list(_slides(edit, old, new, 1))
+    for number in range(max(len(up), len(down))):
+        yield from up[number : number + 1]
+        yield from down[number : number + 1]
+
+
+def _slides(edit: Edit, old: Sequence[bytes], new: Sequence[bytes], step: int) -> Iterator[Edit]:
+    if edit.start < edit.end and edit.new_start < edit.new_end:
+        return
+    lines = new if edit.inserts_only else old
+    start, end = (edit.new_start, edit.new_end) if edit.inserts_only else (edit.start, edit.end)
+    for shift in range(step, _LONGEST_SLIDE * step, step):
+        first, last = start + shift, end + shift
+        if first < 0 or last > len(lines):
+            return
+        gained, lost = (first, last) if step < 0 else (last - 1, first - 1)
+        if lines[gained] != lines[lost]:
+            return
+        yield Edit(
+            edit.start + shift, edit.end + shift, edit.new_start + shift, edit.new_end + shift
+        )
 
 
 # Histogram diff, as in git (xdiff/xhistogram.c) and before it in JGit. Invariant of `_compare`:

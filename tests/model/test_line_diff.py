@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.line_diff import Edit, diff_lines
+from patchkit.model.line_diff import Edit, diff_lines, sliding_places
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=14)
 
@@ -57,3 +57,22 @@ def test_law_the_edits_make_the_new_text(old: list[bytes], new: list[bytes]) -> 
     starts = [edit.start for edit in edits]
     ends = [edit.end for edit in edits]
     assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
+
+
+@given(LINES, LINES)
+def test_law_an_edit_comes_to_the_same_wherever_it_slides(
+    old: list[bytes], new: list[bytes]
+) -> None:
+    edits = diff_lines(old, new)
+    if len(edits) == 1:
+        for each in sliding_places(edits[0], old, new):
+            assert each not in edits
+            assert old[: each.start] == new[: each.new_start]
+            assert old[each.end :] == new[each.new_end :]
+
+
+def test_the_nearest_places_come_first() -> None:
+    old, new = [b"a\n", b"\n", b"\n", b"b\n"], [b"a\n", b"\n", b"\n", b"x\n", b"\n", b"\n", b"b\n"]
+    (edit,) = diff_lines(old, new)
+    assert edit == Edit(3, 3, 3, 6)
+    assert [each.start for each in sliding_places(edit, old, new)] == [2, 1]

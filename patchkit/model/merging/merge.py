@@ -10,14 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.line_diff import Edit as LineEdit
-from patchkit.model.line_diff import diff_lines
+from patchkit.model.line_diff import diff_lines, sliding_places
 from patchkit.model.merging.checks import (
     MOST,
     added_lines,
@@ -89,6 +89,7 @@ def _keeps_most(words: int, *sides: Sequence[object]) -> bool:
 
 _TELLING = re.compile(rb"\w.*\w.*\w")
 _UPSTREAM_FIRST = Order()
+_NEXT_TO_IT = "upstream changed the lines next to it"
 _BOTH_ADD = "both sides add lines at one place; only their order is open"
 _LOOKED_AT = 300  # bytes of a line: a minified file has lines of a megabyte
 
@@ -125,7 +126,11 @@ def resolve(
             return listed
     if share >= _SOME:
         return None  # upstream made a part of this change, in its own way
-    return _beside(region, three, order=order) or _words(region)
+    return (
+        _beside(region, three, order=order)
+        or _words(region)
+        or _slid_apart(region, three, order=order)
+    )
 
 
 def _edit(region: Region, lines: Sequence[bytes]) -> tuple[MergeEdit, ...]:
@@ -234,11 +239,7 @@ def _widenings(above: int, below: int) -> Iterator[tuple[int, int]]:
 
 def _are_apart(region: Region) -> bool:
     """Whether no base line is changed by both, and no insertion is inside the other's change."""
-    return all(
-        own.end <= up.start or up.end <= own.start
-        for own in region.patch_edits
-        for up in region.upstream_edits
-    )
+    return all(_is_apart(own, region.upstream_edits) for own in region.patch_edits)
 
 
 def _beside(region: Region, three: ThreeWay, *, order: Order) -> RegionResolution | None:
@@ -265,7 +266,7 @@ def _beside(region: Region, three: ThreeWay, *, order: Order) -> RegionResolutio
     if inserts:
         return RegionResolution(Rule.BOTH_INSERT, edits, _BOTH_ADD)
     doubts = (Doubt.REWRITTEN,) if _is_rewritten(region, three) else ()
-    return RegionResolution(Rule.BESIDE, edits, "upstream changed the lines next to it", doubts)
+    return RegionResolution(Rule.BESIDE, edits, _NEXT_TO_IT, doubts)
 
 
 def _moved(edit: LineEdit, region: Region, three: ThreeWay) -> MergeEdit | None:
@@ -383,6 +384,76 @@ def _alike(one: bytes, other: bytes) -> float:
 
 
 # -- edits of the same lines -------------------------------------------------------------------
+
+
+# Where lines repeat an edit may begin and end a few lines up or down: the blank lines above a
+# function that goes are as good as those below it. If it can stand clear of the other side's edits,
+# it does.
+# Invariant: wherever it is taken to stand, the edits make the same text of the base.
+
+
+def _slid_apart(region: Region, three: ThreeWay, *, order: Order) -> RegionResolution | None:
+    """The region settled where an edit of one side is slid off what the other side changed."""
+    own, theirs = region.patch_edits, region.upstream_edits
+    for slid in (
+        (_slid_off(own, theirs, three.base, three.patch), theirs),
+        (own, _slid_off(theirs, own, three.base, three.upstream)),
+    ):
+        wide = _widened(region, three, *slid)
+        if wide is not None and _are_apart(wide):
+            edits = _edit(wide, _woven(wide, three, order=order))
+            doubts = (Doubt.REWRITTEN,) if _is_rewritten(wide, three) else ()
+            return RegionResolution(Rule.BESIDE, edits, _NEXT_TO_IT, doubts)
+    return None
+
+
+def _slid_off(
+    edits: Sequence[LineEdit],
+    others: Sequence[LineEdit],
+    base: Sequence[bytes],
+    lines: Sequence[bytes],
+) -> tuple[LineEdit, ...]:
+    """The edits, each moved by as little as it takes to be apart from the other side's."""
+    found: list[LineEdit] = []
+    for number, edit in enumerate(edits):
+        low = found[-1].end + 1 if found else 0
+        high = edits[number + 1].start - 1 if number + 1 < len(edits) else len(base)
+        places = (
+            each
+            for each in chain((edit,), sliding_places(edit, base, lines))
+            if low <= each.start and each.end <= high and _is_apart(each, others)
+        )
+        found.append(next(places, edit))
+    return tuple(found)
+
+
+def _is_apart(edit: LineEdit, others: Sequence[LineEdit]) -> bool:
+    return all(edit.end <= other.start or other.end <= edit.start for other in others)
+
+
+def _widened(
+    region: Region, three: ThreeWay, own: Sequence[LineEdit], theirs: Sequence[LineEdit]
+) -> Region | None:
+    """The region with other edits of the same texts; None if they reach into the next one."""
+    both = (*own, *theirs)
+    start = min(region.start, *(each.start for each in both))
+    end = max(region.end, *(each.end for each in both))
+    for other in three.regions:
+        if other is not region and other.start <= end and start <= other.end:
+            return None
+    up, down = region.start - start, end - region.end
+    first, last = region.upstream_at - up, region.upstream_at + len(region.upstream) + down
+    return replace(
+        region,
+        start=start,
+        end=end,
+        base=tuple(three.base[start:end]),
+        upstream=tuple(three.upstream[first:last]),
+        upstream_at=first,
+        patch=(*three.base[start : region.start], *region.patch, *three.base[region.end : end]),
+        upstream_edits=tuple(theirs),
+        patch_edits=tuple(own),
+    )
 
 
 def _words(region: Region) -> RegionResolution | None:

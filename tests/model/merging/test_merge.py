@@ -123,6 +123,24 @@ def test_of_several_lines_beside_it_the_nearest_counts() -> None:
     assert settled(merged) == "go\ncheck(value, deep=True)\nfinish(value)\n"
 
 
+def test_functions_that_both_sides_remove_one_below_the_other() -> None:
+    last = "\n\ndef last(value):\n    return value\n"
+    second = "def second(value):\n    return prepare(value, strict=True)\n"
+    patch = swapped(f"{second}\n\n", "", BASE + last)
+    merged = merge(BASE, patch, BASE + last)
+    assert settled(merged) == swapped(f"\n\n\n{second}", "\n")
+    assert rules(merged) == [Rule.BESIDE]
+
+
+def test_lines_added_above_a_class_that_upstream_removes() -> None:
+    spare = "\n\nclass Spare:\n    kept = 1\n"
+    upstream, patch = BASE, BASE + "\n    note(value)\n" + spare
+    merged = merge(upstream, patch, BASE + spare)
+    assert settled(merged) == BASE + "\n    note(value)\n"
+    assert rules(merged) == [Rule.BESIDE]
+    assert not merged.clean
+
+
 def test_both_insert_upstream_first() -> None:
     entry = '    "two": 2,\n'
     merged = merge(
