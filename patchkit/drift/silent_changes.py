@@ -15,11 +15,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -44,7 +44,7 @@ from patchkit.guards.overrides.replacements import (
     definition_of,
     signature_of,
 )
-from patchkit.guards.residual_sites import Fingerprint, fingerprint, scan_files
+from patchkit.guards.residual_sites import SHOWN_TEXT, Fingerprint, Scanner, fingerprint
 from patchkit.manifest.values import Overrides
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.merging.scopes import enclosing, find_enclosure, names_in
@@ -57,7 +57,7 @@ from patchkit.python.resolve import Resolver
 from patchkit.recipes.rule import Recipe, Rule
 from patchkit.recipes.sites import Site
 from patchkit.stack.build import SeriesPatch, StackBuilder, patch_changes
-from patchkit.upstream.history import History, HistoryReader, tree_of
+from patchkit.upstream.history import History, HistoryReader, blobs_of, tree_of
 
 # Suspicions. How one file uses what it defines, by its words alone: which functions are called with
 # which arguments, and which names occur at all.
@@ -427,42 +427,61 @@ def _is_moved(now: Definition, verdict: TargetVerdict, was: Definition) -> bool:
 
 
 # New sites: what rules name at the tip and not at the pin. Nothing conflicts where upstream writes
-# new code. Only files that differ between pin and tip are scanned, and their versions in between
-# from the newest back, until the site is not there.
+# new code. Only files that differ between pin and tip are scanned, and few of their versions in
+# between, from the newest back, until a site is not there.
 
 
 #: Raise it when the same rules could find something else along the same line.
-_SITES_FORM = 2
+_SITES_FORM = 3
+
+#: So many files are in memory together.
+_READ_AT_ONCE = 100
+#: So many answers on files are kept where nobody asked for them.
+_KEPT = 100_000
+#: So many bytes behind a decorator have the name of what it is of.
+_BEHIND = 200
 
 
 class FoundSite(Struct, frozen=True):
     """A site at the tip, in a file that differs from the pin's.
 
     `is_new`: the pin has fewer of its kind. `by` is the commit since which it is there, "" where
-    none of the line brought it.
+    none of the line brought it, None where nobody asked.
     """
 
     site: Site
     is_new: bool
-    by: str = ""
+    by: str | None = None
+
+
+#: Of all sites those whose commits are asked for.
+PickSites: TypeAlias = Callable[[Sequence[FoundSite]], Sequence[FoundSite]]
 
 
 def find_new_sites(
-    along: HistoryReader, rules: Sequence[Rule], cache: Path
-) -> tuple[FoundSite, ...]:
-    """All sites at the tip in files that are others than at the pin; kept below `cache`."""
+    along: HistoryReader, rules: Sequence[Rule], cache: Path, pick: PickSites
+) -> Sequence[FoundSite]:
+    """What `pick` picks of all sites at the tip in files that are others than at the pin.
+
+    Each with the commit that brought it. What was found is kept below `cache`.
+    """
     history = along.history
     line = [history.repository.git_dir.name, history.pin, history.fork]
     looked_for = [version("ast-grep-py"), [repr(rule) for rule in rules]]
     path = memory_path(cache, "new-sites", [_SITES_FORM, *line, history.tip, *looked_for])
     kept = recall_as(path, tuple[FoundSite, ...])
-    if kept is None:
-        # for the next tip: most of its files are those of this one
-        notes = ResultCache(memory_path(cache, "new-sites", [_SITES_FORM, *line, *looked_for]))
-        kept = tuple(_SiteSearch(along, rules, notes).find())
-        notes.close()
-        remember(path, [to_builtins(each) for each in kept])
-    return kept
+    if kept is not None and all(each.by is not None for each in pick(kept)):
+        return pick(kept)
+    # for the next tip: most of its files are those of this one
+    notes_path = memory_path(cache, "new-sites", [_SITES_FORM, *line, *looked_for])
+    notes = ResultCache(notes_path, spare=_KEPT if kept is not None else 0)
+    search = _SiteSearch(along, rules, notes)
+    found = kept if kept is not None else tuple(search.find())
+    by = search.commits([each.site for each in pick(found) if each.by is None])
+    found = tuple(replace(each, by=by.get(fingerprint(each.site), each.by)) for each in found)
+    notes.close()
+    remember(path, [to_builtins(each) for each in found])
+    return pick(found)
 
 
 def made_by(site: Site, recipes: Iterable[Recipe]) -> bool:
@@ -482,19 +501,14 @@ class _SiteSearch(Struct, frozen=True):
     notes: ResultCache  # answers kept for the next run
 
     def find(self) -> Iterable[FoundSite]:
+        """All sites at the tip in files that are others than at the pin."""
         pin, tip = self._files(self.along.history.pin), self._files(self.along.history.tip)
-        changed = {path: entry for path, entry in tip.items() if pin.get(path) != entry}
-        before = {path: pin[path] for path in changed if path in pin}
-        now, then = self._sites(changed), self._sites(before)
-        known = Counter(map(fingerprint, then))
-        fresh = []
+        now = self._sites({path: each for path, each in tip.items() if pin.get(path) != each})
+        # what a site is known by has its path: other files of the pin have none of these
+        known = self._known({path: pin[path] for site in now if (path := site.path) in pin})
         for site in now:
             known[fingerprint(site)] -= 1
-            if known[fingerprint(site)] < 0:
-                fresh.append(site)
-        by = self._commits(fresh, Counter(map(fingerprint, then)), changed)
-        is_new = set(map(id, fresh))
-        return [FoundSite(s, id(s) in is_new, by.get(fingerprint(s), "")) for s in now]
+            yield FoundSite(site, known[fingerprint(site)] < 0)
 
     def _files(self, commit: CommitId) -> dict[str, TreeEntry]:
         files = TreeView(self.along.reader, tree_of(self.along.reader, commit)).files()
@@ -505,77 +519,171 @@ class _SiteSearch(Struct, frozen=True):
             and any(rule.scope.covers(path) for rule in self.rules)
         }
 
+    def _known(self, files: Mapping[str, TreeEntry]) -> Counter[Fingerprint]:
+        return Counter(map(fingerprint, self._sites(files)))
+
     def _sites(self, files: Mapping[str, TreeEntry]) -> list[Site]:
         """All sites in files, by their paths; those of known contents are known."""
-        kept = {
-            path: read_as(self.notes.known(_site_key(path, entry), _is_list), tuple[Site, ...])
-            for path, entry in files.items()
-        }
-        fresh = {path: entry for path, entry in files.items() if kept[path] is None}
-        contents = self.along.contents(fresh.values())
-        found: list[Site] = []
-        for path, entry in sorted(files.items()):
-            known = kept[path]
-            sites = self._scan({path: entry}, contents) if known is None else known
-            found += sites
-            if known is None and entry.oid in contents:
-                self.notes.note(_site_key(path, entry), [to_builtins(each) for each in sites])
-        return found
+        found = {path: self._noted(path, entry) for path, entry in files.items()}
+        fresh: dict[str, list[str]] = {}
+        for path in sorted(path for path, sites in found.items() if sites is None):
+            fresh.setdefault(files[path].oid, []).append(path)
+        scanner, entries = Scanner(self.rules), [files[paths[0]] for paths in fresh.values()]
+        for contents in self.along.in_batches(entries, _READ_AT_ONCE):
+            for oid, data in contents.items():
+                for path in fresh[oid]:
+                    sites = found[path] = scanner.sites(path, data)
+                    key = _site_key(path, files[path])
+                    self.notes.note(key, [to_builtins(each) for each in sites])
+        return [site for path in sorted(files) for site in found[path] or ()]
 
-    def _scan(
-        self, files: Mapping[str, TreeEntry], contents: Mapping[str, bytes]
-    ) -> tuple[Site, ...]:
-        pairs = ((path, contents.get(entry.oid)) for path, entry in sorted(files.items()))
-        return scan_files(pairs, self.rules).sites
+    def _noted(self, path: str, entry: TreeEntry) -> Sequence[Site] | None:
+        return read_as(self.notes.known(_site_key(path, entry), _is_list), tuple[Site, ...])
 
-    def _commits(
-        self,
-        fresh: Sequence[Site],
-        known: Counter[Fingerprint],
-        changed: Mapping[str, TreeEntry],
-    ) -> dict[Fingerprint, str]:
-        """The commit since which there are more of each than on the pin."""
+    def commits(self, fresh: Sequence[Site]) -> dict[Fingerprint, str]:
+        """The commit since which there are more of each than on the pin, "" for none."""
+        if not fresh:
+            return {}
         history = self.along.history
         wanted: dict[str, set[Fingerprint]] = {}
         for site in fresh:
             wanted.setdefault(site.path, set()).add(fingerprint(site))
+        now = self.along.entries(history.tip, wanted)
+        asked = {path: f"by {_site_key(path, each)}" for path, each in now.items() if each}
         by: dict[Fingerprint, str] = {}
         line = frozenset(history.line().commits)
-        for path in sorted(wanted):
-            told = self.notes.known(f"by {_site_key(path, changed[path])}", _brought_on(line))
-            if told is not None:
-                by |= {Fingerprint(*facts): commit for *facts, commit in told}
+        for path, sites in sorted(wanted.items()):
+            told = self.notes.known(asked[path], _brought_on(line))
+            brought = {Fingerprint(*facts): commit for *facts, commit in told or ()}
+            if sites <= brought.keys():
+                by |= brought
                 del wanted[path]
-        found = landings(history.repository, history.fork, history.tip, sorted(wanted))
-        contents = self.along.contents(e for each in found for e in each.touches.values())
-        for path, open_ones in wanted.items():
-            versions = [each for each in found if path in each.touches]
-            brought = self._back(path, versions, contents, open_ones, known)
+        for path, brought in self._looked_up(wanted):
             told = [[*to_builtins(site).values(), commit] for site, commit in brought.items()]
-            self.notes.note(f"by {_site_key(path, changed[path])}", told)
+            self.notes.note(asked[path], told)
             by |= brought
         return by
 
-    def _back(
+    def _looked_up(
+        self, wanted: Mapping[str, set[Fingerprint]]
+    ) -> Iterator[tuple[str, dict[Fingerprint, str]]]:
+        """Sites that are wanted in files, with their commits, file by file."""
+        history, reader = self.along.history, self.along.reader
+        pinned = self.along.entries(history.pin, wanted)
+        known = self._known({path: entry for path, entry in pinned.items() if entry})
+        found = landings(history.repository, history.fork, history.tip, sorted(wanted))
+        self.along.bring(blobs_of(e for each in found for e in each.touches.values()))
+        reader.close()  # the running git need not see new packs
+        for path, sites in wanted.items():
+            versions = [each for each in found if path in each.touches]
+            contents = reader.read_present(blobs_of(each.touches[path] for each in versions))
+            named = {each.rule for each in sites}
+            scanner = Scanner(rule for rule in self.rules if rule.id in named)
+            file = SiteHistory(path, versions, contents, sites=sites, known=known, scanner=scanner)
+            yield path, file.brought()
+
+
+class SiteHistory:
+    """The versions of a file, asked since when it has sites that it has at the last of them.
+
+    Parsing a version takes a hundred times as long as looking for a site's text in it. Invariant: a
+    version has what `_has` says, or it lies between two of the same run that have the same. A run
+    are versions that follow each other in which the same lines, in the same functions, have the
+    text of the sites; inside a run the rest is found by halving.
+    """
+
+    def __init__(
         self,
         path: str,
         versions: Sequence[Landing],
         contents: Mapping[str, bytes],
-        wanted: set[Fingerprint],
+        *,
+        sites: Collection[Fingerprint],
         known: Counter[Fingerprint],
-    ) -> dict[Fingerprint, str]:
-        """For each site the oldest of the newest versions that all have it."""
-        by: dict[Fingerprint, str] = {}
-        left = set(wanted)
-        for landing in reversed(versions):
-            entry = landing.touches[path]
-            sites = self._scan({path: entry}, contents) if entry is not None else ()
-            there = Counter(map(fingerprint, sites))
-            left = {each for each in left if there[each] > known[each]}
-            if not left:
-                break
-            by |= dict.fromkeys(left, landing.commit.id)
-        return by
+        scanner: Scanner,
+    ) -> None:
+        self._path, self._versions, self._contents = path, versions, contents
+        self._known, self._scanner = known, scanner
+        self._texts = {site: _needle(site.text) for site in sites}
+        self._there: dict[int, frozenset[Fingerprint]] = {}
+        self._left = set(sites)
+        self._by = dict.fromkeys(sorted(sites), "")
+
+    def brought(self) -> dict[Fingerprint, str]:
+        """For each site the oldest of the newest versions that all have it, "" for none."""
+        marks = [self._mark(self._data(number)) for number in range(len(self._versions))]
+        high = len(marks) - 1
+        while high >= 0 and self._left:
+            low = high
+            while low and marks[low - 1] == marks[high]:
+                low -= 1
+            self._settle(low, high)
+            high = low - 1
+        return self._by
+
+    def _settle(self, low: int, high: int) -> None:
+        """Go through the versions from one to another, the newest first."""
+        if not self._left:
+            return
+        if self._left & self._has(low) == self._left & self._has(high):
+            self._left &= self._has(high)
+            self._by.update(dict.fromkeys(self._left, self._versions[low].commit.id))
+            return
+        middle = (low + high) // 2
+        self._settle(middle + 1, high)
+        self._settle(low, middle)
+
+    def _data(self, number: int) -> bytes:
+        entry = self._versions[number].touches[self._path]
+        return self._contents.get(entry.oid, b"") if entry is not None else b""
+
+    def _has(self, number: int) -> frozenset[Fingerprint]:
+        """The sites of which a version has more than the pin."""
+        if number not in self._there:
+            data = self._data(number)
+            there: Counter[Fingerprint] = Counter()
+            if any(text in data for text in self._texts.values()):
+                there = Counter(map(fingerprint, self._scanner.sites(self._path, data)))
+            more = frozenset(each for each in self._texts if there[each] > self._known[each])
+            self._there[number] = more
+        return self._there[number]
+
+    def _mark(self, data: bytes) -> tuple[object, ...]:
+        """What tells the runs apart, of one version."""
+        mark: list[object] = []
+        for site, text in self._texts.items():
+            if not text:
+                return (data,)
+            at = data.find(text)
+            while at >= 0:
+                mark.append(_around(data, at, len(site.text) if " " in site.text else 0))
+                at = data.find(text, at + len(text))
+            mark.append(site)
+        return tuple(mark)
+
+
+def _needle(text: str) -> bytes:
+    """A text that stands in every file with a site of this text; b"" where none is known."""
+    pieces = [each for each in text[:SHOWN_TEXT].split(" ") if each.isascii() and "?" not in each]
+    return max(pieces, key=len, default="").encode()
+
+
+def _around(data: bytes, at: int, size: int) -> tuple[bytes, ...]:
+    """The line of a place, as much behind it as `size` may take, and what it stands in."""
+    begin = data.rfind(b"\n", 0, at) + 1
+    end = data.find(b"\n", at)
+    line = data[begin : end if end >= 0 else None]
+    if size or line.lstrip().startswith(b"@"):  # a decorator is of what stands behind it
+        line = b" ".join(data[begin : begin + 2 * size + _BEHIND].split())
+    top = max(data.rfind(word, 0, begin) for word in (b"\nclass ", b"\ndef ", b"\nasync def "))
+    inner = max(
+        data.rfind(word, max(top, 0), begin) for word in (b"\n    def ", b"\n    async def ")
+    )
+    return line.strip(), _line_at(data, top), _line_at(data, inner)
+
+
+def _line_at(data: bytes, at: int) -> bytes:
+    return data[at + 1 : data.find(b"\n", at + 1)] if at >= 0 else b""
 
 
 def _site_key(path: str, entry: TreeEntry) -> str:
@@ -588,4 +696,4 @@ def _is_list(answer: Any) -> bool:
 
 def _brought_on(line: frozenset[str]) -> Callable[[Any], bool]:
     """Whether the commits that were named are on the line: a branch may have been rewritten."""
-    return lambda told: isinstance(told, list) and all(row[-1] in line for row in told)
+    return lambda told: isinstance(told, list) and all(row[-1] in {*line, ""} for row in told)

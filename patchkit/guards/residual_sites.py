@@ -82,6 +82,23 @@ def lint_rules(
     return tuple(ids.values())
 
 
+class Scanner:
+    """Finds the sites of rules in one file after another; what rules need is worked out once."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = [(rule, needed_in(rule)) for rule in rules]
+
+    def sites(self, path: str, data: bytes) -> list[Site]:
+        """All sites in a file that no recipe allows, by their place; none in one that is binary."""
+        sites: list[Site] = []
+        text: Source | None = None
+        for rule, needed in self._rules if b"\0" not in data else ():
+            if rule.scope.covers(path) and may_match(data, needed):
+                text = text or Source.of(path, decode_file(data)[0])
+                sites += (site for site in find_sites(rule, text) if site.allowed is None)
+        return sorted(sites, key=lambda site: (site.start, site.rule))
+
+
 def scan_tree(source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in a tree; binary files are passed over."""
     return scan_files(_files(source, tree, rules), rules)
@@ -89,7 +106,7 @@ def scan_tree(source: Overlay, tree: TreeId, rules: Sequence[Rule]) -> Scan:
 
 def scan_files(files: Iterable[tuple[str, bytes | None]], rules: Sequence[Rule]) -> Scan:
     """Every site of the rules in files, given as path and contents, None for what nobody has."""
-    words = [needed_in(rule) for rule in rules]
+    scanner = Scanner(rules)
     sites: list[Site] = []
     read = lacking = 0
     for path, data in files:
@@ -97,13 +114,7 @@ def scan_files(files: Iterable[tuple[str, bytes | None]], rules: Sequence[Rule])
             lacking += 1
             continue
         read += 1
-        if b"\0" in data:
-            continue
-        text: Source | None = None
-        for rule, needed in zip(rules, words, strict=True):
-            if rule.scope.covers(path) and may_match(data, needed):
-                text = text or Source.of(path, decode_file(data)[0])
-                sites += (site for site in find_sites(rule, text) if site.allowed is None)
+        sites += scanner.sites(path, data)
     sites.sort(key=lambda site: (site.path, site.start, site.rule))
     return Scan(tuple(sites), tuple(rule.id for rule in rules), read, lacking)
 
@@ -178,8 +189,8 @@ def scan_once(cache: Path, source: Overlay, tree: TreeId, rules: Sequence[Rule])
 
 _VERSION = 1
 
-# A longer text is cut, and told apart by a hash.
-_TEXT = 100
+#: A longer text of a site is cut, and told apart by a hash.
+SHOWN_TEXT = 100
 
 _HEAD = """\
 # Sites that somebody has looked at, and below `known` those that nobody has. `patchkit scan
@@ -234,8 +245,8 @@ def fingerprint(site: Site) -> Fingerprint:
     """What a site is known by: blanks and line breaks in its text do not count."""
     text = re.sub(r"\s+", " ", site.text).strip()
     text = "".join(each if each.isprintable() else "?" for each in text)
-    if len(text) > _TEXT:
-        text = f"{text[:_TEXT]}... {sha256(text.encode()).hexdigest()[:8]}"
+    if len(text) > SHOWN_TEXT:
+        text = f"{text[:SHOWN_TEXT]}... {sha256(text.encode()).hexdigest()[:8]}"
     return Fingerprint(site.path, site.rule, site.within, text)
 
 

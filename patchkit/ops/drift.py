@@ -161,14 +161,16 @@ def _sites(watched: Watched, along: HistoryReader, store: Store) -> tuple[NewSit
     if not rules:
         return ()
     recipes = list(load_generator(patches).recipes.values())
-    found = [f for f in find_new_sites(along, rules, store.cache) if not made_by(f.site, recipes)]
     name = baseline_path(component)
     baseline = load_baseline(manifest.root / name, name)
-    states = review_sites([each.site for each in found], baseline, date.min).sites
-    unseen = [
-        f for f, s in zip(found, states, strict=True) if f.is_new and s.state is ReviewState.NEW
-    ]
-    return tuple(_told(unseen, along))
+
+    def unseen(all_found: Sequence[FoundSite]) -> Sequence[FoundSite]:
+        found = [each for each in all_found if not made_by(each.site, recipes)]
+        states = review_sites([each.site for each in found], baseline, date.min).sites
+        pairs = zip(found, states, strict=True)
+        return [each for each, s in pairs if each.is_new and s.state is ReviewState.NEW]
+
+    return tuple(_told(find_new_sites(along, rules, store.cache, unseen), along))
 
 
 def _told(found: Sequence[FoundSite], along: HistoryReader) -> Iterator[NewSite]:
@@ -177,7 +179,7 @@ def _told(found: Sequence[FoundSite], along: HistoryReader) -> Iterator[NewSite]
     for each in found:
         known_by, site = fingerprint(each.site), each.site
         where = (site.rule, site.path, site.line, known_by.within, known_by.text)
-        yield NewSite(*where, by.get(each.by))
+        yield NewSite(*where, by.get(each.by or ""))
 
 
 def _overriding(manifest: Manifest, component: Component) -> Iterator[tuple[Component, Overrides]]:

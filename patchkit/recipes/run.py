@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,10 +24,13 @@ from patchkit.recipes.regex import regular_expressions
 from patchkit.recipes.rule import LANGUAGES, CodeRule, Example, Expect, Recipe, Rule, Scope
 from patchkit.recipes.sites import Site, Source, check_rule, find_sites
 
-# Which words a file must contain for a rule to match anywhere in it: most files are never parsed.
+# What a file must contain for a rule to match anywhere in it: most files are never parsed.
 #
-# Only what is certain is used: identifiers that stand in a pattern must stand in the code that it
-# matches, letter by letter. Where nothing is certain every file is parsed.
+# Only what is certain is used: words that stand in a pattern must stand in the code that it
+# matches, letter by letter, and what a regular expression matches in a node's text it matches in
+# the file, but for anchors. Of an expression that is used which Python, whose search may take time
+# that doubles with each character, finds in linear time, and its longest word. Where nothing is
+# certain every file is parsed.
 
 
 #: Shorter words are in every file.
@@ -36,32 +39,60 @@ _SHORTEST = 3
 _WORD = re.compile(r"(?<![\w$])[A-Za-z_]\w{2,}")
 #: Of a regular expression: an escape, a class, what makes the thing before it optional, the rest.
 _PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[?*]|\{[^}]*\}|.", re.DOTALL)
+#: So many parts of an expression may be left out for it to be used.
+_MOST_OPTIONAL = 8
 
 
-def needed_words(rule: Mapping[str, Any], utils: Mapping[str, Any]) -> tuple[bytes, ...]:
-    """One of these words stands in every file that the rule matches in; (): nothing is known."""
-    found = _needed(rule, utils, frozenset())
-    return tuple(word.encode() for word in found or ())
+class AllOf(Struct, frozen=True):
+    """All of its parts must be met."""
+
+    parts: tuple[Needed, ...]  # none: nothing is known
 
 
-def may_match(data: bytes, words: tuple[bytes, ...]) -> bool:
+class AnyOf(Struct, frozen=True):
+    """One of its parts must be met."""
+
+    parts: tuple[Needed, ...]  # one or more
+
+
+#: Bytes that a file has, an expression that is found in it, or several of them.
+Needed: TypeAlias = "bytes | re.Pattern[bytes] | AllOf | AnyOf"
+
+#: Nothing is known: every file may match.
+NOTHING: Needed = AllOf(())
+
+
+def may_match(data: bytes, needed: Needed) -> bool:
     """Whether a file with these contents has to be parsed."""
-    return not words or any(word in data for word in words)
+    if isinstance(needed, bytes):
+        return needed in data
+    if isinstance(needed, AllOf):
+        return all(may_match(data, each) for each in needed.parts)
+    if isinstance(needed, AnyOf):
+        return any(may_match(data, each) for each in needed.parts)
+    return needed.search(data) is not None
 
 
-def _needed(
-    rule: Mapping[str, Any], utils: Mapping[str, Any], seen: frozenset[str]
-) -> tuple[str, ...] | None:
-    """The best of what each key asks for: all of them must hold."""
-    known = [_of_key(key, value, utils, seen) for key, value in rule.items()]
-    certain = [each for each in known if each]
-    return min(certain, key=lambda each: (len(each), -min(map(len, each))), default=None)
+def needed_in(rule: Rule) -> Needed:
+    """What every file has that the rule matches in."""
+    if isinstance(rule, CodeRule):
+        return needed_by(rule.rule, rule.utils)
+    first = rule.find.partition("\n")[0]
+    return NOTHING if rule.is_regex or not first.isascii() else first.encode()
 
 
-def _of_key(
-    key: str, value: Any, utils: Mapping[str, Any], seen: frozenset[str]
-) -> tuple[str, ...] | None:
-    found: tuple[str, ...] | None = None
+def needed_by(rule: Mapping[str, Any], utils: Mapping[str, Any]) -> Needed:
+    """The same of a rule on code, as ast-grep has it."""
+    return _needed(rule, utils, frozenset())
+
+
+def _needed(rule: Mapping[str, Any], utils: Mapping[str, Any], seen: frozenset[str]) -> Needed:
+    """What all keys ask for."""
+    return _all(_of_key(key, value, utils, seen) for key, value in rule.items())
+
+
+def _of_key(key: str, value: Any, utils: Mapping[str, Any], seen: frozenset[str]) -> Needed:
+    found = NOTHING
     match key:
         case "pattern":
             found = _of_pattern(value)
@@ -70,29 +101,35 @@ def _of_key(
         case "inside" | "has" | "follows" | "precedes":
             found = _needed(value, utils, seen)
         case "all":
-            each_one = (_needed(one, utils, seen) for one in value)
-            found = min((words for words in each_one if words), key=len, default=None)
+            found = _all(_needed(one, utils, seen) for one in value)
         case "any":
-            found = _either([_needed(one, utils, seen) for one in value])
+            each_one = tuple(_needed(one, utils, seen) for one in value)
+            found = AnyOf(each_one) if each_one and NOTHING not in each_one else NOTHING
         case "matches" if value not in seen:
             found = _needed(utils[value], utils, seen | {value})
     return found
 
 
-def _either(known: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    certain = [words for words in known if words]
-    return tuple(word for words in certain for word in words) if certain == known else None
+def _all(parts: Iterable[Needed]) -> Needed:
+    known = tuple(each for each in parts if each != NOTHING)
+    return known[0] if len(known) == 1 else AllOf(known)
 
 
-def _of_pattern(pattern: Any) -> tuple[str, ...] | None:
+def _of_pattern(pattern: Any) -> Needed:
     if not isinstance(pattern, str):
         # what a selector takes of its context is not known here
-        return None
-    words = [word for word in _WORD.findall(pattern) if word.isascii()]
-    return (max(words, key=len),) if words else None
+        return NOTHING
+    words = dict.fromkeys(word for word in _WORD.findall(pattern) if word.isascii())
+    return _all(word.encode() for word in words)
 
 
-def _of_regex(regex: str) -> tuple[str, ...] | None:
+def _of_regex(regex: str) -> Needed:
+    """Its longest word that may not be left out, and the expression itself if it can be used."""
+    word, whole = _longest_word(regex), _searchable(regex)
+    return _all([*([word.encode()] if word else []), *([whole] if whole else [])])
+
+
+def _longest_word(regex: str) -> str:
     """The longest word that stands in it outside of groups, and may not be left out."""
     words, depth = [""], 0
     for piece in _PIECES.findall(regex):
@@ -101,7 +138,7 @@ def _of_regex(regex: str) -> tuple[str, ...] | None:
         elif piece == ")":
             depth -= 1
         elif depth == 0 and piece == "|":
-            return None
+            return ""
         if depth == 0 and re.fullmatch(r"\w", piece, re.ASCII):
             words[-1] += piece
             continue
@@ -110,7 +147,66 @@ def _of_regex(regex: str) -> tuple[str, ...] | None:
         words.append("")
     longest = max(words, key=len)
     plain = "(?" not in regex  # flags such as (?i) change what letters mean
-    return (longest,) if plain and len(longest) >= _SHORTEST else None
+    return longest if plain and len(longest) >= _SHORTEST else ""
+
+
+def _searchable(regex: str) -> re.Pattern[bytes] | None:
+    """An expression for bytes that finds all that this one matches; None where that is not sure.
+
+    It has no anchors, and ends before the first repeat, or the group that this is in: so a search
+    takes linear time. A character that may be any has one to four bytes.
+    """
+    made: list[str] = []
+    groups: list[int] = []  # where each open group begins in `made`
+    pieces, before = _PIECES.findall(regex), ""
+    if pieces.count("?") > _MOST_OPTIONAL:
+        return None
+    for piece, after in pairwise([*pieces, ""]):
+        kind = _kind_of(piece)
+        repeats = after[:1] in ("*", "+", "{") and after != ""
+        if kind == "unsure" or (repeats and "|" in pieces):
+            return None
+        if repeats:
+            del made[groups[0] if groups else len(made) :]
+            break
+        if kind == "(":
+            groups.append(len(made))
+        elif (kind == ")" and not groups) or (kind == "?" and before not in ("one", "many", ")")):
+            return None
+        elif kind == ")":
+            groups.pop()
+        made.append(_bytes_of(piece, kind, before, after))
+        before = kind
+    text = "".join(made)
+    try:
+        return re.compile(text.encode("ascii")) if re.search(r"\w", text) else None
+    except re.error:
+        return None
+
+
+def _bytes_of(piece: str, kind: str, before: str, after: str) -> str:
+    """What a piece is in an expression for bytes, between a piece of a kind and the next one."""
+    if kind == "many":
+        one = "[^\\n]" if piece == "." else piece
+        return one if after == "?" else one + "{1,4}"
+    if kind == "?" and before == "many":
+        return "{0,4}"
+    return piece if kind else ""
+
+
+def _kind_of(piece: str) -> str:
+    """What a piece of an expression is: see `_searchable`; "" for an anchor, which is left out."""
+    if piece in ("^", "$", r"\b"):
+        return ""
+    if piece in ("(", ")", "|", "?"):
+        return piece
+    inside = piece[1:]
+    odd = re.search(r"\\\w|\[|&&|--|~~|\n", inside) if inside else piece in "{}[]\\*+"
+    if odd or not piece.isascii() or (inside and piece[0] not in "[\\"):
+        return "unsure"
+    if piece[0] == "\\":
+        return "unsure" if inside.isalnum() else "one"
+    return "many" if piece == "." or piece.startswith("[^") else "one"
 
 
 #: Findings for which the result must not be used.
@@ -208,14 +304,6 @@ def _sites_in(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
         source = source or Source.of(path, decode_file(data)[0])
         found += find_sites(rule, source)
     return found
-
-
-def needed_in(rule: Rule) -> tuple[bytes, ...]:
-    """One of these stands in every file that the rule matches in; (): nothing is known."""
-    if isinstance(rule, CodeRule):
-        return needed_words(rule.rule, rule.utils)
-    first = rule.find.partition("\n")[0]
-    return () if rule.is_regex or not first.isascii() else (first.encode(),)
 
 
 def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ and its packs are linked into checkouts: nothing of this would be welcome there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -354,6 +354,20 @@ class HistoryReader(Struct, frozen=True):
             self.reader.close()  # the running git need not see new packs
             found |= self.reader.read_present(lacking)
         return found
+
+    def in_batches(
+        self, entries: Iterable[TreeEntry | None], size: int
+    ) -> Iterator[Mapping[str, bytes]]:
+        """The same, so many files at a time; what is not here is brought all at once."""
+        wanted, brought = list(blobs_of(entries)), False
+        for at in range(0, len(wanted), size):
+            batch = wanted[at : at + size]
+            found = self.reader.read_present(batch)
+            if len(found) < len(batch) and not brought:
+                self.bring(wanted[at:])
+                self.reader.close()  # the running git need not see new packs
+                found, brought = self.reader.read_present(batch), True
+            yield found
 
 
 def blobs_of(entries: Iterable[TreeEntry | None]) -> dict[str, None]:

@@ -25,7 +25,7 @@ from patchkit.python.resolve import (
     Unclear,
 )
 from patchkit.recipes.rule import CodeRule, Recipe
-from patchkit.recipes.run import decode_file, may_match, needed_words
+from patchkit.recipes.run import decode_file, may_match, needed_in
 from patchkit.recipes.sites import Capture, Source, find_captures
 
 # What a replacement of a function depends on: how it is called, and what it does.
@@ -355,7 +355,7 @@ def find_replacements(recipe: Recipe, modules: Modules, files: Mapping[str, byte
 
 
 def _captures(rule: CodeRule, source: Source, data: bytes) -> Iterator[Capture]:
-    if rule.scope.covers(source.path) and may_match(data, needed_words(rule.rule, rule.utils)):
+    if rule.scope.covers(source.path) and may_match(data, needed_in(rule)):
         for capture in find_captures(rule, source, VARIABLE):
             if capture.site.allowed is None:
                 yield capture
