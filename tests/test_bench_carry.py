@@ -207,10 +207,10 @@ def _diff(old: bytes, new: bytes) -> bytes:
 
 
 def test_two_releases_of_debian_become_cases(tmp_path: Path) -> None:
-    """One patch is kept under another number, one is given up, as upstream has it."""
+    """One is kept under another number, one is given up, one does not apply and is left out."""
     taken = BASE.replace(b"two", b"TWO")
     series = {
-        "old": (BASE, ["01_three.patch", "02-taken.patch"]),
+        "old": (BASE, ["01_three.patch", "odd.patch", "02-taken.patch"]),
         "new": (UPSTREAM, ["07_three.patch"]),
     }
     changed = {side: text.replace(b"three", b"THREE") for side, (text, _) in series.items()}
@@ -218,6 +218,7 @@ def test_two_releases_of_debian_become_cases(tmp_path: Path) -> None:
         "01_three.patch": _diff(BASE, changed["old"]),
         "02-taken.patch": _diff(changed["old"], taken.replace(b"three", b"THREE")),
         "07_three.patch": _diff(UPSTREAM, changed["new"]),
+        "odd.patch": _diff(UPSTREAM, changed["new"]),
     }
     repository = init_repository(tmp_path / "debian+x" / "repo")
     releases = []
@@ -230,6 +231,7 @@ def test_two_releases_of_debian_become_cases(tmp_path: Path) -> None:
         _archive(folder / "x_1-1.debian.tar.gz", listed)
         releases.append(read_release(folder, repository))
     old, new = releases
+    assert (old.left_out, new.left_out) == (("odd.patch",), ())
     cases = list(cases_of("x", repository, old, new.named_as(old)))
     found = [(each["id"], each["group"], each["files"][0]["cls"]) for each in cases]
     assert found == [("x-01_three.patch", "kept", "pure"), ("x-02-taken.patch", "gone", "dropped")]

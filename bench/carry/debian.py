@@ -6,8 +6,8 @@ patch that is not there any more was given up, mostly since upstream has it. The
 it are in DIR: `python -m bench.carry.run CASES --mirrors DIR --subset whole`.
 
 Sources are fetched by apt from the mirror that this machine is configured with, with its keys, into
-DIR; nothing of the machine's own lists is touched. A package that is missing, or whose patches
-do not apply as they are, is left out, and the last lines on stderr say which and why.
+DIR; nothing of the machine's own lists is touched. A package that is missing is left out, and so is
+a patch that does not apply as it is: stderr says which and why.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from patchkit.gitcmd.pins import read_base
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.diff_parse import split_lines
 from patchkit.model.mail import parse_patch
-from patchkit.model.objects import Base, GitObject, make_object
-from patchkit.model.tree import Overlay, Tree
+from patchkit.model.objects import CommitId, TreeId, make_object
+from patchkit.model.patch import FileChange
+from patchkit.model.tree import Tree
 from patchkit.stack.build import SeriesPatch, build_stack
 from patchkit.upstream.archive import commit_archive
 
@@ -128,26 +129,40 @@ _NUMBER = re.compile(r"(?<![^/])\d+[-_]")
 
 
 @dataclass(frozen=True)
+class Patch:
+    """A patch of a source package, with upstream before and after it as commits of the clone."""
+
+    blob: str
+    changes: tuple[FileChange, ...]
+    before: CommitId
+    after: CommitId
+
+
+@dataclass(frozen=True)
 class Release:
-    """A source package: its upstream as a base, and its patches by name, in order."""
+    """A source package: its upstream, and its patches by name, in order.
 
-    base: Base
-    patches: dict[str, GitObject]
+    `left_out` are those that do not apply as they are: dpkg-source takes headers that git refuses,
+    and archives beside upstream's own.
+    """
 
-    def before(self, name: str, known: dict[str, GitObject]) -> list[GitObject]:
-        """The patches before the one of that name; without it, those before it in `known`."""
-        if name in self.patches:
-            names = list(self.patches)
-            return [self.patches[each] for each in names[: names.index(name)]]
-        older = list(known)
-        ahead = set(older[: older.index(name)])
-        return [blob for each, blob in self.patches.items() if each in ahead]
+    base: CommitId
+    patches: dict[str, Patch]
+    left_out: tuple[str, ...] = ()
+
+    def without(self, name: str, older: Release) -> CommitId:
+        """Where a patch that is gone would stand: behind all that stood before it in `older`."""
+        names = list(older.patches)
+        ahead = set(names[: names.index(name)])
+        reached = [each.after for known, each in self.patches.items() if known in ahead]
+        return reached[-1] if reached else self.base
 
     def named_as(self, older: Release) -> Release:
         """The same, with the older names of patches that only got another number."""
         left = {_NUMBER.sub("", each): each for each in older.patches if each not in self.patches}
         names = {each: left.pop(_NUMBER.sub("", each), each) for each in self.patches}
-        return Release(self.base, {names[each]: blob for each, blob in self.patches.items()})
+        patches = {names[each]: patch for each, patch in self.patches.items()}
+        return Release(self.base, patches, self.left_out)
 
 
 def read_release(folder: Path, repository: Repository) -> Release:
@@ -161,10 +176,21 @@ def read_release(folder: Path, repository: Repository) -> Release:
         for line in files.get("series", b"").decode().splitlines()
         if line.strip() and not line.startswith("#")
     ]
-    patches = {name: make_object("blob", files[name]) for name in names}
-    write_objects(repository, patches.values())
-    commit = commit_archive(archives[0], archives[0].name, repository)
-    return Release(read_base(repository, commit), patches)
+    blobs = {name: make_object("blob", files[name]) for name in names}
+    write_objects(repository, blobs.values())
+    base = read_base(repository, commit_archive(archives[0], archives[0].name, repository))
+    series = [SeriesPatch(name, parse_patch(files[name], name=name)) for name in names]
+    with ObjectReader(repository) as reader:
+        stack = build_stack(reader, base, series, stop_at_conflict=False)
+    write_objects(repository, stack.objects)
+    patches, here = {}, base.commit
+    for patch, outcome in zip(series, stack.outcomes, strict=True):
+        if outcome.commit is not None:
+            name = patch.name
+            patches[name] = Patch(blobs[name].oid, patch.file.changes, here, outcome.commit)
+            here = outcome.commit
+    failed = tuple(each.name for each in stack.outcomes if each.status.fails)
+    return Release(base.commit, patches, failed)
 
 
 def _patch_files(archive: Path) -> dict[str, bytes]:
@@ -178,65 +204,39 @@ def _patch_files(archive: Path) -> dict[str, bytes]:
 def cases_of(package: str, repository: Repository, old: Release, new: Release) -> Iterator[Any]:
     """The facts of a case for each of the older package's patches that change files."""
     with ObjectReader(repository) as reader:
-        for name, blob in old.patches.items():
-            pre = [old.before(name, old.patches), new.before(name, old.patches)]
+        for name, patch in old.patches.items():
             again = new.patches.get(name)
-            states = [
-                _built(reader, old.base, pre[0]),
-                _built(reader, old.base, [*pre[0], blob]),
-                _built(reader, new.base, pre[1]),
-                _built(reader, new.base, [*pre[1], *([again] if again is not None else [])]),
-            ]
-            changes = parse_patch(blob.payload, name=name).changes
-            files = [_file(each.old_path or each.path, states) for each in changes]
+            gone = new.without(name, old)
+            onto, result = (gone, gone) if again is None else (again.before, again.after)
+            trees = [_tree(reader, each) for each in (patch.before, patch.after, onto, result)]
+            files = [_file(reader, each.old_path or each.path, trees) for each in patch.changes]
             if files:
                 yield {
                     "id": f"{package}-{name}",
                     "group": "kept" if again is not None else "gone",
                     "component": package,
                     "source": package,
-                    "old_patch": blob.oid,
-                    "new_patch": again.oid if again is not None else None,
-                    "old_base": _based(old, pre[0]),
-                    "new_base": _based(new, pre[1]),
+                    "old_patch": patch.blob,
+                    "new_patch": again.blob if again is not None else None,
+                    "old_base": {"commit": patch.before, "pre": []},
+                    "new_base": {"commit": onto, "pre": []},
                     "files": files,
                 }
 
 
-def _based(release: Release, pre: Sequence[GitObject]) -> dict[str, Any]:
-    return {"commit": release.base.commit, "pre": [each.oid for each in pre]}
+def _tree(reader: ObjectReader, commit: CommitId) -> Tree:
+    """The tree of a commit, whose first line names it."""
+    line, _, _ = reader.read(commit, "commit").partition(b"\n")
+    return Tree(reader, TreeId(line.split()[1].decode()))
 
 
-@dataclass(frozen=True)
-class _State:
-    """A tree, and the contents of its files."""
-
-    tree: Tree
-    blobs: Overlay
-
-    def lines(self, path: str) -> list[bytes]:
-        """The lines of a file, none where there is no file."""
-        entry = self.tree.entry(path)
-        return split_lines(self.blobs.read(entry.oid, "blob")) if entry is not None else []
-
-
-def _built(reader: ObjectReader, base: Base, patches: Sequence[GitObject]) -> _State:
-    """The base with these patches; UnavailableError if one does not apply as it is."""
-    series = [
-        SeriesPatch(f"{n}.patch", parse_patch(each.payload, name=str(n)))
-        for n, each in enumerate(patches)
-    ]
-    stack = build_stack(reader, base, series)
-    if not stack.clean:
-        raise UnavailableError("a patch does not apply without fuzz")
-    blobs = Overlay(reader, stack.objects)
-    return _State(Tree(blobs, stack.tree), blobs)
-
-
-def _file(path: str, states: Sequence[_State]) -> dict[str, Any]:
+def _file(reader: ObjectReader, path: str, trees: Sequence[Tree]) -> dict[str, Any]:
     """The facts of a file; trivial: upstream left it as it was."""
-    old, patched, upstream, truth = (each.lines(path) for each in states)
-    there = [each.tree.entry(path) is not None for each in states]
+    entries = [each.entry(path) for each in trees]
+    old, patched, upstream, truth = (
+        split_lines(reader.read(each.oid, "blob")) if each is not None else [] for each in entries
+    )
+    there = [each is not None for each in entries]
     kind = "M" if all(there) else "D" if there[0] else "A"
     became = what_became(old, patched, upstream, truth)
     return {"path": path, "kind": kind, "trivial": old == upstream, "cls": became}
@@ -267,6 +267,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except (UnavailableError, BadInputError) as error:
             print(f"skipped: {package}: {error}", file=sys.stderr)
             continue
+        for release, suite in zip((old, new), options.releases, strict=True):
+            for name in release.left_out:
+                print(f"left out: {package}: {name} of {suite} does not apply", file=sys.stderr)
         found += cases
         mirrors[package] = f"debian+{package}"
     print(json.dumps({"mirrors": mirrors, "cases": found}, indent=0))

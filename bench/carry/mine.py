@@ -37,6 +37,7 @@ _PICKED = re.compile(r"cherry[ -]picked from commit ([0-9a-f]{40})")
 _REVERTED = re.compile(r"This reverts commit ([0-9a-f]{40})")
 _LATER = (0, 50, 400)  # commits after a change landed
 _MOST_FILES = 300  # of a change: more is no patch
+_VERSIONS = 8  # of a commit that was rebased time and again
 _MISSING = (0, 1, 128)
 
 
@@ -161,11 +162,17 @@ def rebases(mine: Mine) -> Iterator[Carry]:
         commit, parents, committed, *key = line.split("\0")
         if parents and " " not in parents:
             twins.setdefault(tuple(key), []).append((int(committed), commit, parents))
-    pairs = [pair for each in twins.values() for pair in pairwise(sorted(each))]
-    random.Random(mine.seed).shuffle(pairs)
-    for (_, old, before), (_, new, onto) in pairs:
+    groups = [sorted(each) for each in twins.values() if len(each) > 1]
+    # A topic that was rebuilt every day has hundreds of versions: each topic once, over some of
+    # them, as nearer bases seldom conflict; then the neighbours.
+    pairs = [tuple(each[:_VERSIONS]) for each in groups]
+    near = [pair for each in groups for pair in pairwise(each) if len(each) > len(pair)]
+    for some in (pairs, near):
+        random.Random(mine.seed).shuffle(some)
+    for versions in chain(pairs, near):
+        (_, old, before), (_, new, onto) = versions[0], versions[-1]
         # what is in the new base by the same commit was not carried there, but changed once more
-        if before != onto and not mine.has(onto, old):
+        if before != onto and not any(mine.has(onto, commit) for _, commit, _ in versions[:-1]):
             yield Carry("rebases", before, old, onto, new)
 
 

@@ -130,7 +130,7 @@ def gnu_patch(fuzz: int) -> Strategy:
 
     def carry(case: Case) -> Answer:
         files = {}
-        for truth, _, upstream, _ in _sides(case):
+        for truth, _, upstream, _ in sides_of(case):
             with tempfile.TemporaryDirectory() as folder:
                 target = Path(folder, "file")
                 target.write_bytes(upstream)
@@ -150,7 +150,7 @@ def by_file(command: list[str]) -> Strategy:
 
     def carry(case: Case) -> Answer:
         files = {}
-        for truth, base, upstream, patch in _sides(case):
+        for truth, base, upstream, patch in sides_of(case):
             with tempfile.TemporaryDirectory() as folder:
                 ending = Path(truth.source).suffix
                 names = {}
@@ -191,7 +191,7 @@ def _needs(program: str, strategy: Strategy) -> Strategy | str:
     return strategy if shutil.which(program) else f"{program} is not installed"
 
 
-def _sides(case: Case) -> list[tuple[Truth, bytes, bytes, bytes]]:
+def sides_of(case: Case) -> list[tuple[Truth, bytes, bytes, bytes]]:
     """(truth, old file, new one, patched old one) of the files that kept their names."""
     patched = build_stack(
         case.reader, case.old_base, [SeriesPatch("x.patch", parse_patch(case.patch, name="x"))]

@@ -102,7 +102,12 @@ _CLEAN_DOUBTED = _DOUBTED | {
 
 
 def confidence_of(merge: FileMerge) -> Confidence:
-    """The confidence in a merged file: that of its least certain place, less for each other one."""
+    """How often files of such a score were right."""
+    return score_of(merge)
+
+
+def score_of(merge: FileMerge) -> Confidence:
+    """The score of a merged file: that of its least certain place, less for each other one."""
     if merge.absorbed:
         return _CLEAN if merge.clean else _ABSORBED
     settled = [(region, each) for region, each in merge.steps if each is not None]

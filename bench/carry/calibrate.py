@@ -1,0 +1,185 @@
+"""`python -m bench.carry.calibrate FIT... --test TEST... --mirrors DIR`: what a score is worth.
+
+Reads case files of `bench.carry.mine`, one history each, and merges every file that both sides
+changed. Printed is the table of `patchkit/carry/carried.py`: up to which score which share of files
+was right, by lines and by bytes. Then how true it is, by bands: on histories that are not in the
+fit, and on each one of the fit by a table of all others.
+
+A share is fitted by pool-adjacent-violators (Ayer and others, 1955): the monotone steps nearest to
+what was right, each history weighted by the root of its size. Steps of few files, or nearly alike,
+are joined. A band is told with its 95 % interval (Wilson, 1927): it can be judged within 5 points
+only if that is not much wider.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from operator import itemgetter, mul
+from pathlib import Path
+from typing import TypeAlias
+
+from bench.carry.cases import Case, read_cases
+from bench.carry.grading import Grade, grade
+from bench.carry.strategies import sides_of
+from patchkit.carry.carried import Confidence, score_of
+from patchkit.model.merging.merge import merge_file
+
+BANDS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 0.95, 1.01)
+_FEWEST = 60  # files of a step
+_NEAR = 0.04  # steps less apart are one
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A merged file of a history: its score, and whether the lines and the bytes were right."""
+
+    history: str
+    score: Confidence
+    lines: bool
+    same_bytes: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """Scores from `least` to `most`, and the share of files that were right among them."""
+
+    least: float
+    most: float
+    files: int
+    weight: float
+    share: float
+
+    def joined(self, other: Step) -> Step:
+        """This step and the next one as one."""
+        weight = self.weight + other.weight
+        share = (self.share * self.weight + other.share * other.weight) / weight
+        return Step(self.least, other.most, self.files + other.files, weight, share)
+
+
+#: (score, right, weight) of each file.
+Points: TypeAlias = Sequence[tuple[float, bool, float]]
+Steps: TypeAlias = Sequence[Step]
+_Number: TypeAlias = Callable[[Scored], tuple[float, bool]]
+
+_NUMBERS: dict[str, _Number] = {
+    "lines": lambda each: (each.score.lines, each.lines),
+    "bytes": lambda each: (each.score.same_bytes, each.same_bytes),
+}
+
+
+def fit(points: Points) -> list[Step]:
+    """The monotone steps through what was right, joined where they are too small or too near."""
+    # Invariant: shares rise from step to step; two neighbours that do not are pooled.
+    steps: list[Step] = []
+    for score, some in groupby(sorted(points), key=itemgetter(0)):
+        rights, weights = zip(*((right, weight) for _, right, weight in some), strict=True)
+        weight = sum(weights)
+        share = sum(map(mul, rights, weights)) / weight
+        steps.append(Step(score, score, len(rights), weight, share))
+        while len(steps) > 1 and steps[-2].share >= steps[-1].share:
+            last = steps.pop()
+            steps[-1] = steps[-1].joined(last)
+    while len(steps) > 1 and (at := _weakest(steps)) is not None:
+        steps[at : at + 2] = [steps[at].joined(steps[at + 1])]
+    return steps
+
+
+def _weakest(steps: Steps) -> int | None:
+    """The first of two steps to join; None where all are large enough and apart."""
+    gaps = [other.share - one.share for one, other in pairwise(steps)]
+    small = min(range(len(steps)), key=lambda at: steps[at].files)
+    if steps[small].files < _FEWEST:
+        beside = [at for at in (small - 1, small) if 0 <= at < len(gaps)]
+        return min(beside, key=gaps.__getitem__)
+    nearest = min(range(len(gaps)), key=gaps.__getitem__)
+    return nearest if gaps[nearest] < _NEAR else None
+
+
+def said(steps: Steps, score: float) -> float:
+    """The share that the steps give a score."""
+    return next((each.share for each in steps if score <= each.most), steps[-1].share)
+
+
+def interval(right: int, files: int) -> tuple[float, float]:
+    """The 95 % interval of a share, after Wilson."""
+    spread = 1.96**2 / files
+    share = right / files
+    middle = (share + spread / 2) / (1 + spread)
+    half = (spread * (share * (1 - share) + spread / 4)) ** 0.5 / (1 + spread)
+    return middle - half, middle + half
+
+
+def read_scored(path: Path, mirrors: Path) -> Iterator[Scored]:
+    """The merged files of a case file; its name is that of the history."""
+    with tempfile.TemporaryDirectory(prefix="patchkit-bench-") as work:
+        for case in read_cases(path, mirrors, Path(work), "any"):
+            if isinstance(case, Case):
+                yield from _scored(path.stem, case)
+
+
+def _scored(history: str, case: Case) -> Iterator[Scored]:
+    for truth, base, upstream, patched in sides_of(case):
+        if truth.again or len({base, upstream, patched}) < len(("base", "upstream", "patched")):
+            continue
+        merge = merge_file(truth.path, base, upstream, patched, patch_first=case.merges)
+        if merge is None or merge.data is None or (merge.clean and not merge.doubts):
+            continue
+        given = grade(base, upstream, truth.data, merge.data)
+        lines = given in (Grade.RIGHT, Grade.SPACING, Grade.ORDER)
+        yield Scored(history, score_of(merge), lines, given is Grade.RIGHT)
+
+
+def fitted(files: Sequence[Scored], number: _Number) -> list[Step]:
+    """The steps of one number, each history weighted by the root of its size."""
+    sizes = Counter(each.history for each in files)
+    return fit([(*number(each), sizes[each.history] ** -0.5) for each in files])
+
+
+def main() -> None:
+    """Fit, print the table, check it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("fit", type=Path, nargs="+", help="case files, one history each")
+    parser.add_argument("--test", type=Path, nargs="*", default=[], help="of other histories")
+    parser.add_argument("--mirrors", type=Path, required=True, help="bare clones OWNER+NAME/repo")
+    options = parser.parse_args()
+    mirrors = options.mirrors.resolve()
+    files, others = (
+        [each for path in paths for each in read_scored(path, mirrors)]
+        for paths in (options.fit, options.test)
+    )
+    for what, number in _NUMBERS.items():
+        steps = fitted(files, number)
+        print(f"{what}: {len(files)} files of {len({each.history for each in files})} histories")
+        for step in steps:
+            print(f"    ({step.most:.2f}, {step.share:.2f}),  # {step.files} files")
+        told = [(said(steps, number(each)[0]), number(each)[1]) for each in others]
+        _print_bands(f"{what}, other histories", told)
+        told = []
+        for history in sorted({each.history for each in files}):
+            rest = fitted([each for each in files if each.history != history], number)
+            own = (number(each) for each in files if each.history == history)
+            told += [(said(rest, score), right) for score, right in own]
+        _print_bands(f"{what}, each history by a table of the others", told)
+
+
+def _print_bands(what: str, told: Iterable[tuple[float, bool]]) -> None:
+    rows = list(told)
+    print(f"{what}: {len(rows)} files\n  {'band':16}{'files':>8}{'said':>8}{'right':>8}  interval")
+    for low, high in pairwise(BANDS):
+        band = [each for each in rows if low <= each[0] < high]
+        if band:
+            right = sum(each for _, each in band)
+            mean = sum(each for each, _ in band) / len(band)
+            first, last = interval(right, len(band))
+            name = f"{low:.0%} to {min(high, 1):.0%}"
+            shares = f"{mean:8.0%}{right / len(band):8.0%}  {first:.0%} to {last:.0%}"
+            print(f"  {name:16}{len(band):8}{shares}")
+
+
+if __name__ == "__main__":
+    main()
