@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.carry.calibrate import fit, interval, said
 from bench.carry.cases import Case, read_cases
 from bench.carry.debian import UnavailableError, cases_of, read_release
 from bench.carry.grading import Grade, Whole, grade, grade_whole, language, languages
@@ -248,3 +249,22 @@ def test_a_source_package_without_patches_of_its_own_is_said_to_be_none(tmp_path
     _archive(tmp_path / "x_1.tar.gz", {"x-1/f": BASE})
     with pytest.raises(UnavailableError, match="no package of one archive and a folder debian/"):
         read_release(tmp_path, init_repository(tmp_path / "repo"))
+
+
+def test_shares_rise_with_the_score_and_steps_are_of_many_files() -> None:
+    """Two scores whose shares fall are one step; a step of few files joins the nearer one."""
+    right = {0.2: 10, 0.4: 50, 0.5: 40, 0.55: 6, 0.9: 95}
+    files = {0.2: 100, 0.4: 100, 0.5: 100, 0.55: 10, 0.9: 100}
+    points = [(s, number < right[s], 1.0) for s, count in files.items() for number in range(count)]
+    steps = fit(points)
+    found = [(each.least, each.most, each.files, round(each.share, 2)) for each in steps]
+    assert found == [(0.2, 0.2, 100, 0.1), (0.4, 0.55, 210, 0.46), (0.9, 0.9, 100, 0.95)]
+    assert [round(said(steps, score), 2) for score in (0.1, 0.3, 0.55, 1.0)] == [
+        *(0.1, 0.46, 0.46, 0.95)
+    ]
+
+
+def test_an_interval_is_wide_where_files_are_few() -> None:
+    assert [round(each, 3) for each in interval(8, 10)] == [0.49, 0.943]
+    assert [round(each, 3) for each in interval(800, 1000)] == [0.774, 0.824]
+    assert interval(0, 5)[0] == pytest.approx(0)
