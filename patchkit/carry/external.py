@@ -69,7 +69,7 @@ def _taken(
 ) -> CarriedFile:
     reasons = [f"merged by {name}", *conflict.outcome.reasons]
     for what, names in (
-        ("gone from the file upstream", names_gone(three)),
+        ("gone from the file upstream", names_gone(it.target, three)),
         ("defined by nothing in the merged file", names_unbound(it.target, three, data)),
     ):
         reasons += [f"names that are {what}: {', '.join(names)}"] if names else []

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from patchkit.model.line_diff import Edit
 from patchkit.model.merging.regions import Doubt, ThreeWay
+from patchkit.model.merging.scopes import PYTHON
 from patchkit.model.syntax import definitions, kept, language_of, syntax_problem, unbound_names
 
 _NAME = re.compile(rb"[A-Za-z_]\w{2,}")
@@ -27,6 +28,9 @@ _IMPORT = re.compile(rb"(?m)^[ \t]*(?:from|import)[ \t]")
 # Upstream has these whether it uses them or not.
 _ALWAYS_THERE = frozenset(name.encode() for name in (*keyword.kwlist, *dir(builtins)))
 _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
+
+_LONG_QUOTE = re.compile(rb"\"\"\"|'''")
+_PROSE = (".md", ".rst")
 
 #: From this share of a file's added lines on, upstream is taken to have made the change itself.
 MOST = 0.6
@@ -89,18 +93,44 @@ def added_lines(
     return come - gone
 
 
-def names_gone(three: ThreeWay) -> tuple[str, ...]:
+def names_gone(path: str, three: ThreeWay) -> tuple[str, ...]:
     """Names that the patch's new lines use, known to the old file and not to upstream's.
 
     A name that only the patch's own new lines bring along, and one that the patch took out of use
-    itself, is not upstream's to keep.
+    itself, is not upstream's to keep. The words of prose, docstrings included, are no names.
     """
-    used = names_used(
-        line for edit in three.patch_edits for line in three.patch[edit.new_start : edit.new_end]
-    )
+    if path.endswith(_PROSE):
+        return ()
+    used = _names_added(three, three.patch)
     kept = names_used(line for edit in _between(three) for line in three.base[edit[0] : edit[1]])
     gone = (used & kept) - names_used(three.upstream)
+    if gone and path.endswith(PYTHON):
+        gone &= _names_added(three, without_docstrings(three.patch))
     return tuple(sorted(name.decode("ascii", "replace") for name in gone))
+
+
+def _names_added(three: ThreeWay, patch: Sequence[bytes]) -> set[bytes]:
+    return names_used(x for e in three.patch_edits for x in patch[e.new_start : e.new_end])
+
+
+def without_docstrings(lines: Sequence[bytes]) -> Sequence[bytes]:
+    """Lines of Python, each without what is in strings that may go over several lines.
+
+    No parser, which half a file would not pass: three quotes in a comment count, too.
+    """
+    found, inside = [], b""
+    for line in lines:
+        code, at = b"", 0
+        for quote in _LONG_QUOTE.finditer(line):
+            if not inside:
+                code, inside = code + line[at : quote.start()], quote[0]
+            elif inside == quote[0]:
+                inside = b""
+            else:
+                continue
+            at = quote.end()
+        found.append(code if inside else code + line[at:])
+    return found
 
 
 def _between(three: ThreeWay) -> Iterable[tuple[int, int]]:

@@ -591,7 +591,7 @@ def _with_doubts(path: str, merge: FileMerge) -> FileMerge:
         doubts.append(Doubt.UPSTREAM_HAS_MOST)
     elif _puts_in_all(merge) and has_doubled_hunk(merge.three):
         doubts.append(Doubt.UPSTREAM_HAS_A_HUNK)
-    names = names_gone(merge.three)
+    names = names_gone(path, merge.three)
     if names:
         doubts.append(Doubt.NAME_GONE)
     unbound = names_unbound(path, merge.three, merge.data or b"")

@@ -33,22 +33,31 @@ def go():
         # Python's own words are there whether upstream uses them or not
         ("import os\n\n\ndef go():\n    wait()\n", "    while str: assert wait() or os\n", ()),
         (BASE.replace("pick(", "choose("), '    say("pick")  # pick\n', ()),
+        (BASE.replace("pick(", "choose("), '    """Of them\n    pick one.\n    """\n', ()),
+        (BASE.replace("pick(", "choose("), '    say(\n"""a\nb""", pick)\n', ("pick",)),
     ],
 )
 def test_names_that_upstream_no_longer_has(
     upstream: str, added: str, gone: tuple[str, ...]
 ) -> None:
     base, theirs, ours = (t.encode().splitlines(True) for t in (BASE, upstream, BASE + added))
-    assert names_gone(compare_three(base, theirs, ours)) == gone
+    assert names_gone("m.py", compare_three(base, theirs, ours)) == gone
 
 
 def test_a_name_of_the_first_line_is_known() -> None:
     base, upstream = [b"import json\n", b"one\n"], [b"import yaml\n", b"one\n"]
     patch = [*base, b"json.loads()\n"]
-    assert names_gone(compare_three(base, upstream, patch)) == ("json",)
+    assert names_gone("m.py", compare_three(base, upstream, patch)) == ("json",)
     # but not one that the patch takes out of use itself
     patch = [b"json = load()\n", b"one\n"]
-    assert names_gone(compare_three(base, upstream, patch)) == ()
+    assert names_gone("m.py", compare_three(base, upstream, patch)) == ()
+
+
+def test_the_words_of_a_manual_are_no_names() -> None:
+    base, upstream = [b"Call it.\n", b"one\n"], [b"Use it.\n", b"one\n"]
+    three = compare_three(base, upstream, [*base, b"Call twice.\n"])
+    assert names_gone("manual.md", three) == ()
+    assert names_gone("Makefile", three) == ("Call",)
 
 
 def rows(text: str) -> list[bytes]:
