@@ -29,6 +29,8 @@ from patchkit.manifest.values import (
     GitSource,
     IndexPin,
     IndexSource,
+    LocalPatch,
+    LocalSeries,
     Manifest,
     normal_name,
 )
@@ -59,6 +61,8 @@ _JOBS = 2
 # What the manifest itself asks for takes part like a component that stays where it is.
 _DAY = 24 * 60 * 60
 _ENVIRONMENT = "environment"
+#: What a patch of another repository is taken for before it is read: as large as they come.
+_FROM_ELSEWHERE = 1 << 20  # bytes
 
 
 class ComponentPlan(Struct, frozen=True):
@@ -127,8 +131,8 @@ def plan_components(
 ) -> PlanReport:
     """Look along each component's tracked branch, or `to`, beyond its pin.
 
-    One component's error stops no other; `known` gets each plan as soon as it is there. On disk:
-    the history, in the cache.
+    One component's error stops no other; `known` gets each plan as soon as it is there, cheap ones
+    first. On disk: the history, in the cache.
     """
 
     def look(component: Component) -> _Planned:
@@ -142,12 +146,30 @@ def plan_components(
         known(component.name, found.plan)
         return found
 
-    planned = in_parallel(look, components, jobs=_JOBS, stop=store.stop.ask)
+    # the cheap ones first: their answers need not wait for those that take a minute
+    order = sorted(components, key=lambda each: _patch_bytes(manifest, each))
+    found = in_parallel(look, order, jobs=_JOBS, stop=store.stop.ask)
+    by_name = {each.plan.name: each for each in found}
+    planned = [by_name[component.name] for component in components]
     plans = tuple(each.plan for each in planned)
     if sum(bool(each.options) for each in planned) < 2:
         return PlanReport(manifest.name, plans)
     together, unmet = _together(manifest, planned)
     return PlanReport(manifest.name, plans, together, unmet)
+
+
+def _patch_bytes(manifest: Manifest, component: Component) -> int:
+    """The size of a component's patches: about what looking at it costs."""
+    total = 0
+    for entry in component.patches:
+        if not isinstance(entry, LocalPatch | LocalSeries):
+            total += _FROM_ELSEWHERE
+            continue
+        path = manifest.root / entry.path
+        files = path.parent.glob("*") if isinstance(entry, LocalSeries) else [path]
+        with suppress(OSError):  # said where it is read
+            total += sum(file.stat().st_size for file in files if file.is_file())
+    return total
 
 
 class _Tools(Struct, frozen=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
 
@@ -250,23 +251,63 @@ def _run(recipe: Recipe, files: Mapping[str, bytes]) -> RecipeRun:
     sites: list[Site] = []
     changed: dict[str, bytes] = {}
     findings: list[Finding] = []
-    rules = recipe.all_rules
-    covered = {path: data for path, data in files.items() if recipe.covers(path)}
+    rules = tuple((rule, needed_in(rule)) for rule in recipe.all_rules)
+    scopes = dict.fromkeys(rule.scope for rule, _ in rules)
+    covered = {p: data for p, data in files.items() if any(scope.covers(p) for scope in scopes)}
     for path, data in covered.items():
-        found = _sites_in(rules, path, data)
-        if not found:
-            continue
-        sites += found
-        overlaps = list(_overlaps(found))
-        findings += overlaps
-        new = data if overlaps else splice(data, found)
-        if new != data:
-            changed[path] = new
-            findings += _damage(rules, found, path, data, new)
-    order = {rule.id: number for number, rule in enumerate(rules)}
+        made = _made_of(recipe, rules, path, data)
+        sites += made.sites
+        findings += made.findings
+        if made.is_changed:
+            changed[path] = splice(data, made.sites)
+    order = {rule.id: number for number, (rule, _) in enumerate(rules)}
     sites.sort(key=lambda site: order[site.rule])
-    findings += [each for rule in rules for each in _expectations(recipe, rule, sites)]
+    findings += [each for rule, _ in rules for each in _expectations(recipe, rule, sites)]
     return RecipeRun(changed, tuple(sites), tuple(findings), len(covered))
+
+
+#: Rules in the order of the recipe, each with what a file must have for it.
+_Rules: TypeAlias = Sequence[tuple[Rule, Needed]]
+
+
+class _FileRun(Struct, frozen=True):
+    """What the rules of a recipe make of one file."""
+
+    sites: tuple[Site, ...] = ()
+    findings: tuple[Finding, ...] = ()  # what is wrong with it
+    is_changed: bool = False  # whether the edits of the sites make another file of it
+
+
+#: So many files are remembered: a stack is tried on many trees, in which most files are the same.
+_MOST_FILES = 20_000
+_NOTHING = _FileRun()
+#: By recipe, path and a digest of the contents. The recipes are kept, too, so that the id of one
+#: is no other's.
+_files: dict[tuple[int, str, bytes], _FileRun] = {}
+_recipes: dict[int, Recipe] = {}
+
+
+def _made_of(recipe: Recipe, rules: _Rules, path: str, data: bytes) -> _FileRun:
+    """What rules make of a file: it follows from them, its path and its contents."""
+    if b"\0" in data or not any(_may_have(*each, path, data) for each in rules):
+        return _NOTHING
+    key = id(recipe), path, sha256(data).digest()
+    if key not in _files:
+        if len(_files) >= _MOST_FILES:
+            _files.clear()
+            _recipes.clear()
+        _recipes[id(recipe)] = recipe
+        _files[key] = _found_in(rules, path, data)
+    return _files[key]
+
+
+def _found_in(rules: _Rules, path: str, data: bytes) -> _FileRun:
+    sites = _sites_in(rules, path, data)
+    findings = list(_overlaps(sites))
+    new = data if findings else splice(data, sites)
+    if new != data:
+        findings += _damage(rules, sites, path, data, new)
+    return _FileRun(tuple(sites), tuple(findings), new != data)
 
 
 def decode_file(data: bytes) -> tuple[str, str]:
@@ -293,17 +334,22 @@ def splice(data: bytes, sites: Sequence[Site]) -> bytes:
         raise BadInputError(Problem(what, next(iter(sites)).path)) from error
 
 
-def _sites_in(rules: Sequence[Rule], path: str, data: bytes) -> list[Site]:
+def _sites_in(rules: _Rules, path: str, data: bytes) -> list[Site]:
     if b"\0" in data:
         return []  # not text
     source: Source | None = None
     found: list[Site] = []
-    for rule in rules:
-        if not rule.scope.covers(path) or not may_match(data, needed_in(rule)):
+    for rule, needed in rules:
+        if not _may_have(rule, needed, path, data):
             continue
         source = source or Source.of(path, decode_file(data)[0])
         found += find_sites(rule, source)
     return found
+
+
+def _may_have(rule: Rule, needed: Needed, path: str, data: bytes) -> bool:
+    """Whether a file has to be looked at for a rule."""
+    return rule.scope.covers(path) and may_match(data, needed)
 
 
 def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
@@ -321,7 +367,7 @@ def _overlaps(sites: Sequence[Site]) -> Iterator[Finding]:
 
 
 def _damage(
-    rules: Sequence[Rule], sites: Sequence[Site], path: str, old: bytes, new: bytes
+    rules: _Rules, sites: Sequence[Site], path: str, old: bytes, new: bytes
 ) -> Iterator[Finding]:
     """What is wrong with a file that was changed."""
     text = decode_file(new)[0]
@@ -336,7 +382,7 @@ def _damage(
             )
             break
     edited = {site.rule for site in sites if site.new is not None}
-    languages = {r.language for r in rules if isinstance(r, CodeRule) and r.id in edited}
+    languages = {r.language for r, _ in rules if isinstance(r, CodeRule) and r.id in edited}
     languages |= {"python"} if path.endswith(".py") else set()
     for language in sorted(languages):
         if not _parses_as_before(language, path, old, new):

@@ -284,6 +284,23 @@ def test_one_that_cannot_be_looked_at_stops_no_other(
 
 
 @pytest.mark.slow
+def test_the_cheap_ones_come_first(project: Project, tmp_path: Path) -> None:
+    patches = {"one.patch": edit("a.py", BASE, l9="ours"), "two.patch": edit("a.py", BASE, l2="2")}
+    for name, given in {"large": patches, "small": {}, "smaller": {}}.items():
+        upstream = Upstream.create(tmp_path / f"{name}.git")
+        pin = upstream.commit({"a.py": BASE})
+        upstream.commit({"b.py": BASE})
+        project.component(name, upstream, pin, given, track="main")
+    ran = project.run("plan").ok()
+    begun = [row.partition(":")[0] for row in ran.err.splitlines() if "fetching the hist" in row]
+    assert sorted(begun) == ["large", "small", "smaller"]
+    assert begun[-1] == "large"
+    assert [row.split()[0] for row in ran.out.splitlines() if " main to " in row] == [
+        "large", "small", "smaller",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "ends", "row"),
     [

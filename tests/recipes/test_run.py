@@ -76,6 +76,18 @@ def test_arguments_are_brought_as_they_are_written() -> None:
     assert result(CALL, data) == data.replace(b"= old", b"= new")
 
 
+def test_what_is_remembered_of_a_file_is_of_that_recipe_path_and_contents() -> None:
+    one, other = recipe_of(CALL), recipe_of({**CALL, "fix": "newer($$$ARGS)"})
+    tree = {"src/a.py": b"old(1)\n", "src/b.py": b"old(2)\n", "src/c.py": b"new(3)\n"}
+    edited = {**tree, "src/a.py": b"old(4)\n", "src/b.py": tree["src/a.py"]}
+    for _ in range(2):
+        assert run_recipe(one, tree).changed == {"src/a.py": b"new(1)\n", "src/b.py": b"new(2)\n"}
+        assert run_recipe(other, tree).changed["src/a.py"] == b"newer(1)\n"
+        ran = run_recipe(one, edited)
+        assert ran.changed == {"src/a.py": b"new(4)\n", "src/b.py": b"new(1)\n"}
+        assert [each.place for each in ran.sites] == ["src/a.py:1", "src/b.py:1"]
+
+
 INSIDE_IF = {"inside": {"kind": "if_statement", "stopBy": "end"}}
 
 
