@@ -32,6 +32,17 @@ _NAMED_OBJECT = regex(
     r"(?:not our ref|unable to read|bad object|missing blob object) '?([0-9a-f]{40})"
 )
 
+# The lines of a repository's configuration with which git fetches from the remote `upstream` what
+# is missing; the URL follows.
+_PARTIAL = b"""\
+[core]
+\trepositoryformatversion = 1
+[extensions]
+\tpartialClone = upstream
+[remote "upstream"]
+\tpromisor = true
+"""
+
 # The remote that is said to have what no server gives.
 _NOBODY = "no-server-has-it"
 
@@ -40,14 +51,14 @@ _BATCH = 1000
 
 
 def make_partial(repository: Repository, url: str) -> str:
-    """Let `repository` fetch from `url` with a filter; the name of the remote to say it with."""
-    for key, value in (
-        ("core.repositoryformatversion", "1"),
-        ("extensions.partialClone", "upstream"),
-        ("remote.upstream.url", url),
-        ("remote.upstream.promisor", "true"),
-    ):
-        repository.git("config", key, value)
+    """Let a throw-away `repository` fetch from `url` with a filter; the name of the remote.
+
+    The lines are written here: `git config` takes a process for each of them.
+    """
+    config = repository.git_dir / "config"
+    before = config.read_bytes().partition(_PARTIAL)[0]
+    quoted = os.fsencode(url).replace(b"\\", rb"\\").replace(b'"', rb"\"")
+    config.write_bytes(b'%s%s\turl = "%s"\n' % (before, _PARTIAL, quoted))
     return "upstream"
 
 

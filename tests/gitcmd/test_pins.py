@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from patchkit.gitcmd.object_reader import write_objects
-from patchkit.gitcmd.pins import is_damaged, is_sound, read_base, read_pin, write_pin
+from patchkit.gitcmd.pins import (
+    is_damaged,
+    is_sound,
+    make_partial,
+    read_base,
+    read_pin,
+    write_pin,
+)
 from patchkit.gitcmd.repository import Repository, init_repository
 from patchkit.model.objects import (
     FILE_MODE,
@@ -151,3 +158,11 @@ def test_a_receipt_that_cannot_be_written_is_done_without(repository: Repository
     (repository.git_dir / "patchkit-pins").touch()  # no folder can be made there
 
     assert read_pin(repository, PIN) == base
+
+
+def test_a_partial_repository_has_the_last_url_as_it_was(tmp_path: Path) -> None:
+    repository = init_repository(tmp_path / "r.git")
+    for url in ("https://example.org/first", 'file:///a b/ü#;c"d\\e'):
+        assert make_partial(repository, url) == "upstream"
+    assert repository.git("config", "--get-all", "remote.upstream.url").out.decode() == f"{url}\n"
+    assert repository.git("config", "extensions.partialClone").out == b"upstream\n"
